@@ -1,0 +1,1 @@
+"""See what PyTorch's autograd does. The library works without Streamlit."""

@@ -1,0 +1,31 @@
+"""What a reader is told when a program cannot be read or fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ProgramError:
+    """A fault in the reader's program, in one sentence.
+
+    `line` counts from 1 and `column` from 0, as Python does; both are None when no place can be
+    named. `text` is that line of the program, `hint` what to do about it, `detail` the words of
+    Python or torch themselves. All of it is plain text made from what a stranger typed: escape
+    it before showing it.
+    """
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+    text: str = ""
+    hint: str = ""
+    detail: str = ""
+
+
+class ProgramRefused(Exception):
+    """Raised while checking or running a program; carries the error to show."""
+
+    def __init__(self, error: ProgramError) -> None:
+        super().__init__(error.message)
+        self.error = error

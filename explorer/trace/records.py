@@ -1,0 +1,164 @@
+"""The plain, immutable data a run leaves behind: no live tensor, no grad_fn.
+
+Everything here can be printed, compared, cached and turned into JSON (see `codec`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from explorer.language import ProgramError
+
+#: Tensors of at most this many elements are kept whole; larger ones as a `Summary`.
+WHOLE = 4096
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is kept of a tensor with more than `WHOLE` elements.
+
+    The statistics are over the finite elements; `nonfinite` counts the others.
+    `counts` and `edges` are a histogram with 20 bins (`len(edges) == len(counts) + 1`).
+    `corner` holds the first elements along every axis: at most 3 of each leading axis and
+    8 by 8 of the last two.
+    """
+
+    shape: tuple[int, ...]
+    min: float
+    max: float
+    mean: float
+    norm: float
+    nonfinite: int
+    counts: tuple[int, ...]
+    edges: tuple[float, ...]
+    corner: np.ndarray
+
+
+#: A small tensor's values, or the summary of a large one.
+Array = np.ndarray | Summary
+
+#: What a variable that is no tensor is shown as.
+Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """One tensor the program made, as it was when its line had run.
+
+    `name` is the reader's ("y", "net.0.weight", "params[1]"), or the source text of an
+    expression that was given no name (`named` is then False). `grad` is `.grad` at the end for
+    leaves and retained tensors, otherwise the last gradient a hook saw; `grad_from` says which.
+    `nbytes` is the memory the tensor's elements take.
+    """
+
+    id: int
+    name: str
+    line: int
+    shape: tuple[int, ...]
+    dtype: str
+    requires_grad: bool
+    is_leaf: bool
+    retains_grad: bool
+    grad_fn: str | None
+    value: Array | None
+    grad: Array | None = None
+    grad_from: str | None = None
+    version: int = 0
+    named: bool = True
+    scope: str = ""
+    visit: int = 1
+    why_none: str = ""
+    node: str | None = None
+    nbytes: int = 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the drawn graph.
+
+    `kind` is "function", "accumulate", "leaf", "output", "saved" or "frozen" (a tensor that needs
+    no gradient, which torchviz leaves out). `tensor` is the id of the TensorRecord it made.
+    """
+
+    id: str
+    kind: str
+    name: str
+    label: str = ""
+    shape: tuple[int, ...] | None = None
+    tensor: int | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow in the direction of computation; the gradient flows against it."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A gradient handed on to the node `to`, as that node's input number `slot`."""
+
+    to: str | None
+    slot: int
+    grad: Array | None
+
+
+@dataclass(frozen=True)
+class BackwardStep:
+    """One node's turn in the backward pass, in the order autograd ran them.
+
+    `formula` is the local rule in LaTeX and `numbers` the same with this step's numbers in it;
+    both are empty where no short rule is known. `saved` is what the node had kept from the
+    forward pass, by autograd's own names ("self", "exponent", "result").
+    """
+
+    node: str
+    name: str
+    grads_in: tuple[Array | None, ...]
+    grads_out: tuple[Flow, ...]
+    formula: str = ""
+    numbers: str = ""
+    saved: dict[str, Array | Plain] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class BackwardPass:
+    """One call of `.backward()` or `torch.autograd.grad()`.
+
+    `ours` is True for the pass run for a program that never asks for one. `dot` is torchviz's
+    graph, annotated, with ids that are equal from run to run.
+    """
+
+    number: int
+    line: int | None
+    call: str
+    root: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    dot: str
+    steps: tuple[BackwardStep, ...]
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one program did. `pass_count` may exceed `len(passes)`: the first three and the last
+    are kept. `needs_upstream` names the output that is not a scalar, when no backward could be
+    run for want of a gradient to start from."""
+
+    source: str
+    output: str = ""
+    variables: dict[str, TensorRecord | Plain] = field(default_factory=dict)
+    tensors: tuple[TensorRecord, ...] = ()
+    passes: tuple[BackwardPass, ...] = ()
+    pass_count: int = 0
+    error: ProgramError | None = None
+    needs_upstream: str | None = None
+    notes: tuple[str, ...] = ()
+    seed: int = 0
+    capture: str = "hook"
