@@ -1,0 +1,1 @@
+"""Models and their data: presets, per-layer records, hook events, cost, histograms, graphs."""
