@@ -1,0 +1,150 @@
+"""What can be trained: named parameters and a way to compute the loss.
+
+A `Problem` is an immutable description; `build(seed)` makes a live, independent instance of it.
+Two kinds exist: `ModuleProblem` here (a network with its data; the networks themselves are in
+`explorer.networks`) and `ProgramProblem` (two program texts, also behind the small presets).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+#: Held by whoever draws from torch's one process-wide generator.
+RANDOM = threading.RLock()
+
+
+@contextmanager
+def random_stream(start: int | Tensor) -> Iterator[Callable[[], Tensor]]:
+    """Draw from the CPU generator as if it were ours alone, then put it back as it was.
+
+    `start` is a seed, or a state that the yielded function returned earlier. Other threads that
+    use this function wait; the process's own random state is the same before and after.
+    """
+    generator = torch.default_generator
+    with RANDOM:
+        outside = generator.get_state()
+        try:
+            if isinstance(start, Tensor):
+                generator.set_state(start)
+            else:
+                generator.manual_seed(start)
+            yield generator.get_state
+        finally:
+            generator.set_state(outside)
+
+
+@dataclass
+class Live:
+    """One instance of a problem, owned by whoever built it; not to be shared between threads.
+
+    `parameters` are the leaves an optimizer steps, by name ("w", "net.0.weight"), each once.
+    `loss()` runs the forward computation with grad enabled and returns a scalar that has a graph.
+    `random` is the state of the random stream after building; the loss draws from there on.
+    `state()` holds what else computing the loss may change (batch-norm statistics, a program's
+    counters) as independent copies; `restore(state)` puts it back.
+    """
+
+    parameters: dict[str, Tensor]
+    loss: Callable[[], Tensor]
+    random: Tensor
+    model: nn.Module | None = None
+    state: Callable[[], dict[str, Any]] = field(default=dict)
+    restore: Callable[[dict[str, Any]], None] = field(default=lambda state: None)
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """Named parameters and a way to compute the loss.
+
+    The three texts are plain PyTorch and make the script that repeats a session: `source` needs
+    nothing but an installed torch and, after `torch.manual_seed(seed)`, leaves what
+    `parameters_source` (an expression to hand to an optimizer: "[w, b]", "net.parameters()") and
+    `loss_source` (statements that leave the scalar in `loss`) speak of.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def parameters_source(self) -> str: ...
+    @property
+    def loss_source(self) -> str: ...
+
+    def build(self, seed: int = 0) -> Live:
+        """Make a new instance; the same seed gives the same numbers, bit for bit."""
+        ...
+
+
+@dataclass(frozen=True)
+class Network:
+    """What `ModuleProblem.make` returns: `criterion(model(*inputs))` is the scalar loss."""
+
+    model: nn.Module
+    inputs: tuple[Tensor, ...]
+    criterion: Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class ModuleProblem:
+    """A network with its data and loss.
+
+    `make()` builds everything anew, drawing from torch's generator in the same order as `source`
+    does. By convention `source` leaves `net`; see `Problem` for the three texts. `note` says in
+    a sentence or two what there is to see.
+    """
+
+    name: str
+    title: str
+    make: Callable[[], Network]
+    source: str
+    loss_source: str
+    parameters_source: str = "net.parameters()"
+    note: str = ""
+
+    @cached_property
+    def network(self) -> Network:
+        """Model, inputs and criterion built with seed 0, once for this Problem object.
+
+        It is mutable: get a Problem of your own instead of sharing one between readers.
+        """
+        with random_stream(0):
+            return self.make()
+
+    @property
+    def model(self) -> nn.Module:
+        return self.network.model
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self.network.inputs
+
+    def build(self, seed: int = 0) -> Live:
+        with random_stream(seed) as state:
+            made = self.make()
+            random = state()
+        model = made.model
+
+        def loss() -> Tensor:
+            return made.criterion(model(*made.inputs))
+
+        def buffers() -> dict[str, Any]:
+            return {name: buffer.clone() for name, buffer in model.named_buffers()}
+
+        def restore(kept: dict[str, Any]) -> None:
+            with torch.no_grad():
+                for name, buffer in model.named_buffers():
+                    buffer.copy_(kept[name])
+
+        parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        return Live(parameters, loss, random, model, buffers, restore)
