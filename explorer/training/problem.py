@@ -146,5 +146,7 @@ class ModuleProblem:
                 for name, buffer in model.named_buffers():
                     buffer.copy_(kept[name])
 
-        parameters = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        parameters: dict[str, Tensor] = {
+            name: p for name, p in model.named_parameters() if p.requires_grad
+        }
         return Live(parameters, loss, random, model, buffers, restore)
