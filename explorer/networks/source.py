@@ -1,0 +1,30 @@
+"""The text of a preset, taken from the code that runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from typing import Any
+
+#: What a text that mentions the pattern has to import (the empty pattern: always; the loss that
+#: follows the source will want `F`).
+IMPORTS = (
+    (r"\bmath\.", "import math\n"),
+    (r"\bAny\b", "from typing import Any\n"),
+    (r"", "import torch"),
+    (r"\bTensor\b", "from torch import Tensor"),
+    (r"\bnn\.", "from torch import nn"),
+    (r"", "from torch.nn import functional as F"),
+)
+
+
+def source_of(*objects: Any, end: str) -> str:
+    """A script that defines these classes and functions and then runs the lines of `end`.
+
+    The objects may use torch, nn, Tensor, F, math and Any by these names, and one another.
+    """
+    definitions = [textwrap.dedent(inspect.getsource(item)).strip() for item in objects]
+    body = "\n\n\n".join([*definitions, end.strip()])
+    head = [line for pattern, line in IMPORTS if re.search(pattern, body)]
+    return "\n".join(head) + "\n\n\n" + body + "\n"
