@@ -1,0 +1,38 @@
+"""The entrance: what this is, a live miniature, doors to the pages."""
+
+import streamlit as st
+
+from explorer.ui import frame
+from explorer.ui.graph_view import miniature
+from explorer.ui.running import run
+from explorer.ui.values import text
+
+PROGRAM = """\
+x = torch.tensor([3.0, 4.0], requires_grad=True)
+length = (x**2).sum().sqrt()
+length.backward()
+"""
+
+frame.page("home")
+words, picture = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
+
+with words:
+    st.html(
+        '<div class="ax-hero"><h1>See what autograd does</h1>'
+        "<p>Type a tensor program, or paste one from a tutorial, and PyTorch runs it here. "
+        "Every value, every gradient and every step of the backward pass is on the screen."
+        "</p></div>"
+    )
+    for page in frame.PAGES:
+        with st.container(border=True, gap="xsmall"):
+            st.page_link(page.file, label=f"**{page.title}**", icon=page.icon)
+            st.html(f'<div class="ax-note"><b>{page.question}</b> {page.about}</div>')
+
+with picture:
+    trace = run(PROGRAM)
+    st.code(PROGRAM.rstrip())
+    if trace.passes:
+        miniature(trace.passes[0].dot, alt="Graph of the length of a vector", height=330)
+    leaf = next((t for t in trace.tensors if t.name == "x"), None)
+    if leaf is not None:
+        st.html(f'<div class="ax-result">x.grad = {text(leaf.grad)}<span>run just now</span></div>')

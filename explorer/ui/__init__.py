@@ -1,0 +1,1 @@
+"""All that is Streamlit and shared by pages: frame, editor, graph view, tables, errors."""

@@ -1,0 +1,37 @@
+"""A program's error as a reader sees it. All of it is a stranger's text: shown as text only."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from explorer.language import ProgramError
+
+
+def program_error(error: ProgramError) -> None:
+    """Show what was wrong, where, what to do, and below it the words of torch or Python."""
+    st.html(as_html(error))
+
+
+def as_html(error: ProgramError) -> str:
+    """The error box; every part but the markup is escaped."""
+    where = f"Line {error.line}: " if error.line else ""
+    parts = [f"<div><b>{where}</b>{escape(error.message)}</div>"]
+    if error.text.strip():
+        parts.append(f"<pre>{escape(_pointed(error))}</pre>")
+    if error.hint:
+        parts.append(f'<div class="ax-hint">{escape(error.hint)}</div>')
+    if error.detail:
+        parts.append(f'<div class="ax-detail"><code>{escape(error.detail)}</code></div>')
+    return f'<div class="ax-error" role="alert">{"".join(parts)}</div>'
+
+
+def _pointed(error: ProgramError) -> str:
+    """The line of the program, with a caret below the column if there is one."""
+    line = error.text.rstrip("\n")
+    indent = len(line) - len(line.lstrip())
+    shown = line.strip()
+    if error.column is None or error.column < indent or error.column - indent > len(shown):
+        return shown
+    return f"{shown}\n{' ' * (error.column - indent)}^"

@@ -1,0 +1,82 @@
+"""The frame every page stands in: one registry of pages, page settings, navigation, styles.
+
+There is no `st.navigation`: beside a `pages/` folder it runs a page without `app.py` on a cold
+deep link. Every page draws this frame itself instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+_STYLE = Path(__file__).with_name("style.css")
+NAME = "Autograd Explorer"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as navigation, the entrance and the tests know it.
+
+    `file` is relative to the project's root; `icon` a Material symbol; `question` the headline.
+    """
+
+    key: str
+    title: str
+    icon: str
+    file: str
+    question: str
+    about: str = ""
+
+
+HOME = Page(
+    "home",
+    "Home",
+    ":material/home:",
+    "app.py",
+    "See what autograd does",
+)
+
+#: Every page but the entrance, in the order of the navigation.
+PAGES = (
+    Page(
+        "expression",
+        "Expression",
+        ":material/account_tree:",
+        "pages/expression.py",
+        "Where does each gradient come from?",
+        "Type a tensor program. See its graph, every value and every gradient.",
+    ),
+)
+
+
+@functools.cache
+def _settle() -> None:
+    """Once per process: take the imported modules out of the garbage collector's rounds."""
+    gc.collect()
+    gc.freeze()
+
+
+def page(key: str) -> Page:
+    """Draw the frame of the page `key` and return its entry. The first call of every page."""
+    here = next(p for p in (HOME, *PAGES) if p.key == key)
+    st.set_page_config(
+        page_title=NAME if here is HOME else f"{here.title} · {NAME}",
+        page_icon=":material/account_tree:",
+        layout="wide",
+        initial_sidebar_state=200,
+    )
+    st.html(_STYLE)
+    with st.sidebar:
+        st.html(f'<div class="ax-brand">{NAME}</div>')
+        for entry in (HOME, *PAGES):
+            st.page_link(entry.file, label=entry.title, icon=entry.icon, width="stretch")
+    if here is not HOME:
+        st.html(
+            f'<div class="ax-head"><h1>{here.question}</h1></div>',
+        )
+    _settle()
+    return here

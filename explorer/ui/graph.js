@@ -1,0 +1,153 @@
+// Shows an SVG that the server laid out: wheel and buttons zoom, dragging pans, a click selects.
+// The SVG is replaced only when its digest changes; selection and playback only toggle classes,
+// so zoom and pan survive a rerun. Views outlive an unmount in `views`, keyed by the layout.
+
+const views = new Map()
+const boxes = new WeakMap()
+const STEP = 1.25
+const MARGIN = 14
+
+function mount(parent) {
+  const canvas = parent.querySelector(".canvas")
+  const box = { canvas, svg: null, digest: null, view: null, touched: false, drag: null }
+
+  box.size = () => [canvas.clientWidth || 600, canvas.clientHeight || 400]
+
+  box.draw = () => {
+    if (!box.svg || !box.view) return
+    const [w, h] = box.size()
+    const { x, y, k } = box.view
+    box.svg.setAttribute("viewBox", `${x} ${y} ${w / k} ${h / k}`)
+    if (box.touched) views.set(box.layout, { ...box.view })
+  }
+
+  box.fit = () => {
+    const [w, h] = box.size()
+    const { width, height } = box.bounds
+    const k = Math.min((w - 2 * MARGIN) / width, (h - 2 * MARGIN) / height, 1.4)
+    box.view = { k, x: width / 2 - w / k / 2, y: height / 2 - h / k / 2 }
+    box.draw()
+  }
+
+  // Zoom by `factor` with the point (px, py) of the canvas staying where it is.
+  box.zoom = (factor, px, py) => {
+    const v = box.view
+    if (!v) return
+    const k = Math.min(8, Math.max(0.02, v.k * factor))
+    v.x += px / v.k - px / k
+    v.y += py / v.k - py / k
+    v.k = k
+    box.touched = true
+    box.draw()
+  }
+
+  canvas.onwheel = (event) => {
+    if (box.still) return // a picture lets the page scroll
+    event.preventDefault()
+    const r = canvas.getBoundingClientRect()
+    box.zoom(Math.exp(-event.deltaY * 0.0015), event.clientX - r.left, event.clientY - r.top)
+  }
+  canvas.onpointerdown = (event) => {
+    if (!box.still) box.drag = { x: event.clientX, y: event.clientY, moved: false }
+  }
+  canvas.onpointermove = (event) => {
+    const d = box.drag
+    if (!d || !box.view) return
+    const dx = event.clientX - d.x
+    const dy = event.clientY - d.y
+    if (!d.moved && Math.hypot(dx, dy) < 4) return
+    if (!d.moved) canvas.setPointerCapture(event.pointerId) // earlier, and clicks would die
+    Object.assign(d, { x: event.clientX, y: event.clientY, moved: true })
+    box.view.x -= dx / box.view.k
+    box.view.y -= dy / box.view.k
+    box.touched = true
+    box.draw()
+  }
+  canvas.onpointerup = () => {
+    box.moved = box.drag?.moved ?? false
+    box.drag = null
+  }
+  canvas.onpointercancel = () => {
+    box.drag = null
+  }
+
+  const middle = () => box.size().map((length) => length / 2)
+  parent.querySelector(".in").onclick = () => box.zoom(STEP, ...middle())
+  parent.querySelector(".out").onclick = () => box.zoom(1 / STEP, ...middle())
+  parent.querySelector(".all").onclick = () => {
+    box.touched = false
+    views.delete(box.layout)
+    box.fit()
+  }
+
+  box.observer = new ResizeObserver(() => (box.touched ? box.draw() : box.svg && box.fit()))
+  box.observer.observe(canvas)
+  return box
+}
+
+function replace(box, data) {
+  const parsed = new DOMParser().parseFromString(data.svg, "image/svg+xml")
+  const svg = document.importNode(parsed.documentElement, true)
+  const [, , width, height] = (svg.getAttribute("viewBox") || "0 0 100 100").split(/\s+/).map(Number)
+  box.bounds = { width, height }
+  svg.removeAttribute("width")
+  svg.removeAttribute("height")
+  svg.setAttribute("role", "group")
+  svg.setAttribute("aria-label", data.alt)
+  for (const node of svg.querySelectorAll("g.node")) {
+    if (!data.still) {
+      node.setAttribute("tabindex", "0")
+      node.setAttribute("role", "button")
+    }
+    node.setAttribute("aria-label", [...node.querySelectorAll("text")].map((t) => t.textContent).join(" "))
+  }
+  box.canvas.replaceChildren(svg)
+  box.svg = svg
+  box.digest = data.digest
+  box.layout = data.layout
+  const kept = views.get(data.layout)
+  box.touched = Boolean(kept)
+  if (kept) {
+    box.view = { ...kept }
+    box.draw()
+  } else {
+    box.fit()
+  }
+}
+
+function mark(box, data) {
+  const marks = { selected: [data.selected], current: [data.current], active: data.active ?? [] }
+  for (const group of box.svg.querySelectorAll("g.node, g.edge")) {
+    for (const [name, ids] of Object.entries(marks)) group.classList.toggle(name, ids.includes(group.id))
+  }
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  let box = boxes.get(parentElement)
+  if (!box) {
+    box = mount(parentElement)
+    boxes.set(parentElement, box)
+  }
+  parentElement.querySelector(".box").classList.toggle("still", data.still)
+  parentElement.querySelector(".box").style.height = `${data.height}px`
+  if (box.digest !== data.digest || box.layout !== data.layout) replace(box, data)
+  mark(box, data)
+
+  box.still = data.still
+  const choose = (event) => {
+    if (box.still) return
+    const node = event.target.closest?.("g.node")
+    if (node) setTriggerValue("clicked", node.id)
+  }
+  box.canvas.onclick = (event) => box.moved || choose(event)
+  box.canvas.onkeydown = (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return
+    event.preventDefault()
+    choose(event)
+  }
+  return () => {
+    box.observer.disconnect()
+    boxes.delete(parentElement)
+  }
+}

@@ -1,0 +1,192 @@
+"""The graph on the screen: clickable where `dot` is installed, drawn by the browser elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from explorer.trace import Node
+from explorer.ui import layout
+
+#: Larger graphs are not drawn: beyond this they cannot be read, and laying them out takes minutes.
+MOST_NODES = 300
+
+_LEGEND = (
+    ("leaf", "leaf"),
+    ("function", "operation"),
+    ("output", "output"),
+    ("saved", "saved for backward"),
+    ("frozen", "needs no gradient"),
+)
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "autograd_graph",
+    html="""
+<div class="box">
+  <div class="canvas"></div>
+  <div class="tools">
+    <button class="in" title="Zoom in">+</button>
+    <button class="out" title="Zoom out">−</button>
+    <button class="all" title="Show the whole graph">Fit</button>
+  </div>
+</div>
+""",
+    css=(_HERE / "graph.css").read_text(encoding="utf-8"),
+    js=(_HERE / "graph.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Ids of what stands out: the chosen node, playback's node and the edges it uses."""
+
+    selected: str | None = None
+    current: str | None = None
+    active: tuple[str, ...] = ()
+
+
+_NONE = Marks()
+
+
+@st.cache_data(max_entries=64, show_spinner="Drawing the graph")
+def _svg(dot: str) -> str | None:
+    return layout.svg(dot)
+
+
+def graph(
+    dot: str,
+    nodes: Sequence[Node],
+    *,
+    key: str,
+    marks: Marks = _NONE,
+    height: int = 430,
+    alt: str,
+    on_choose: Callable[[str | None], None],
+) -> None:
+    """Draw `dot`; `on_choose` is called with a node's id when the reader picks one.
+
+    A node is picked by a click or from the list, which is there in every form.
+    """
+    if len(nodes) > MOST_NODES:
+        st.info(
+            f"This graph has {len(nodes):,} nodes. Graphs of up to {MOST_NODES} are drawn; "
+            "choose a node from the list, or download the DOT file."
+        )
+    else:
+        drawn = _svg(dot) if layout.available() else None
+        if drawn is None:
+            st.graphviz_chart(_outlined(dot, marks), width="stretch", height=height, alt=alt)
+        else:
+            _clickable(drawn, key=key, marks=marks, height=height, alt=alt, on_choose=on_choose)
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-foot"):
+        legend({node.kind for node in nodes})
+        _list(nodes, key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
+        _downloads(dot, key=key)
+
+
+def miniature(dot: str, *, alt: str, height: int) -> None:
+    """The graph to look at only, as a picture that fits its place."""
+    drawn = _svg(dot) if layout.available() else None
+    if drawn is None:
+        st.graphviz_chart(dot, width="stretch", height=height, alt=alt)
+    else:
+        _clickable(drawn, key="miniature", height=height, alt=alt)
+
+
+def legend(kinds: set[str]) -> None:
+    """Name the colours of the kinds of node that are in the graph."""
+    items = "".join(
+        f'<span><i class="ax-{kind}"></i>{word}</span>' for kind, word in _LEGEND if kind in kinds
+    )
+    st.html(f'<div class="ax-legend">{items}</div>', width="stretch")
+
+
+def describe(node: Node) -> str:
+    """One line for the list: the reader's name, the function, the line."""
+    parts = [node.label, node.name] if node.label and node.label != node.name else [node.name]
+    where = [f"line {node.line}"] if node.line else []
+    return " · ".join(parts + where)
+
+
+def _picture(dot: str, kind: str) -> bytes:
+    return layout.render(dot, kind) or b""
+
+
+def _clickable(
+    svg: str,
+    *,
+    key: str,
+    height: int,
+    alt: str,
+    marks: Marks = _NONE,
+    on_choose: Callable[[str | None], None] | None = None,
+) -> None:
+    name = layout.digest(svg)
+    _component(
+        key=key,
+        data={
+            "svg": svg,
+            "digest": name,
+            "layout": f"{key}:{name}",
+            "selected": marks.selected,
+            "current": marks.current,
+            "active": list(marks.active),
+            "height": height,
+            "alt": alt,
+            "still": on_choose is None,
+        },
+        on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked),
+    )
+
+
+def _outlined(dot: str, marks: Marks) -> str:
+    """The DOT with the marked nodes outlined: a later statement for a node adds to the first."""
+    chosen = {marks.selected, marks.current} - {None}
+    extra = "".join(
+        f'"{name}" [color="#2563eb" penwidth=2.5]\n' for name in sorted(chosen, key=str)
+    )
+    end = dot.rstrip().rfind("}")
+    return dot if end < 0 or not extra else f"{dot[:end]}{extra}}}\n"
+
+
+def _list(
+    nodes: Sequence[Node],
+    *,
+    key: str,
+    selected: str | None,
+    on_choose: Callable[[str | None], None],
+) -> None:
+    names = {node.id: describe(node) for node in nodes}
+    st.session_state[key] = selected if selected in names else None
+    st.selectbox(
+        "Node",
+        list(names),
+        format_func=lambda name: names.get(name, ""),
+        key=key,
+        placeholder="Choose a node",
+        label_visibility="collapsed",
+        on_change=lambda: on_choose(st.session_state[key]),
+        width=240,
+    )
+
+
+def _downloads(dot: str, *, key: str) -> None:
+    with st.popover("", icon=":material/download:", type="tertiary", help="Download the graph"):
+        st.download_button(
+            "DOT", dot, "graph.dot", "text/vnd.graphviz", key=f"{key}-dot", on_click="ignore"
+        )
+        if layout.available():
+            for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
+                st.download_button(
+                    kind.upper(),
+                    partial(_picture, dot, kind),
+                    f"graph.{kind}",
+                    mime,
+                    key=f"{key}-{kind}",
+                    on_click="ignore",
+                )

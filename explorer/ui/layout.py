@@ -1,0 +1,98 @@
+"""From DOT to pictures: the `dot` program, and an SVG in which nothing active survives.
+
+The DOT was made in a process that ran a stranger's program, so it is hostile: `dot` gets a time
+limit and may read no file, and of its SVG only known drawing elements and attributes are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+
+SECONDS = 8.0
+
+_ELEMENTS = frozenset({"svg", "g", "path", "polygon", "polyline", "ellipse", "text"})
+_ATTRIBUTES = frozenset(
+    {
+        *("id", "class", "transform", "viewBox", "width", "height"),
+        *("d", "points", "x", "y", "cx", "cy", "rx", "ry"),
+        *("fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity"),
+        *("text-anchor", "font-family", "font-size", "font-weight", "font-style"),
+    }
+)
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def available() -> bool:
+    """Whether the `dot` program is installed."""
+    return shutil.which("dot") is not None
+
+
+def digest(text: str) -> str:
+    """A short name for a text: equal texts, equal names."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def render(dot: str, kind: str) -> bytes | None:
+    """The graph laid out by `dot` as "svg" or "png"; None if that failed or took too long."""
+    program = shutil.which("dot")
+    if program is None:
+        return None
+    # With SERVER_NAME set and no GV_FILE_PATH, graphviz opens none of the files a graph names.
+    env = {k: v for k, v in os.environ.items() if k != "GV_FILE_PATH"} | {"SERVER_NAME": "none"}
+    try:
+        done = subprocess.run(
+            [program, "-Kdot", f"-T{kind}"],
+            input=dot.encode(),
+            capture_output=True,
+            timeout=SECONDS,
+            env=env,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def svg(dot: str) -> str | None:
+    """The graph as an SVG that holds shapes and text only; None if it cannot be laid out."""
+    drawn = render(dot, "svg")
+    return None if drawn is None else clean(drawn.decode(errors="replace"))
+
+
+def clean(text: str) -> str | None:
+    """Keep of an SVG the known drawing elements and attributes; None if it is no SVG.
+
+    Links are replaced by what they enclose; everything else unknown goes with its content.
+    """
+    start = text.find("<svg")
+    if start < 0:
+        return None
+    try:
+        root = ET.fromstring(text[start:])
+    except ET.ParseError:
+        return None
+    kept = _kept(root)
+    if kept is None or kept.tag != "svg":
+        return None
+    kept.set("xmlns", "http://www.w3.org/2000/svg")
+    return ET.tostring(kept, encoding="unicode")
+
+
+def _kept(element: ET.Element) -> ET.Element | None:
+    tag = str(element.tag).removeprefix(_SVG)
+    if tag == "a":
+        tag = "g"
+    if tag not in _ELEMENTS:
+        return None
+    new = ET.Element(tag, {k: v for k, v in element.items() if k in _ATTRIBUTES and _inert(v)})
+    new.text = element.text if tag == "text" else None
+    new.extend(child for child in map(_kept, element) if child is not None)
+    return new
+
+
+def _inert(value: str) -> bool:
+    return "(" not in value or value.startswith(("scale(", "translate(", "rotate("))

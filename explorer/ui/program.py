@@ -1,0 +1,132 @@
+"""The small parts around a program: how it is run, what it printed, what is said about it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from explorer.trace import BackwardPass, Trace
+from explorer.trace.examples import Example
+from explorer.ui.editor import example_of
+
+_CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
+_START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
+_PRINTED = 4000
+
+
+def capture_choice() -> str:
+    """How gradients of non-leaf tensors are read."""
+    return st.segmented_control(
+        "Gradients of non-leaf tensors by",
+        list(_CAPTURE),
+        default="hook",
+        required=True,
+        format_func=_CAPTURE.__getitem__,
+        key="capture",
+        bind="query-params",
+        persist_state="session",
+        label_visibility="collapsed",
+        help="How gradients of non-leaf tensors are read",
+    )
+
+
+def upstream_choice(name: str) -> str | list | float:
+    """Ask what backward should start from where the output is not a scalar."""
+    st.html(
+        f'<div class="ax-note"><b>{escape(name)}</b> is not a scalar. Backward starts from:</div>'
+    )
+    start = st.segmented_control(
+        "Backward starts from",
+        list(_START),
+        default="sum",
+        required=True,
+        format_func=_START.__getitem__,
+        key="start",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    if start != "own":
+        return start
+    text = st.text_input(
+        "Gradient",
+        "1.0",
+        key="upstream",
+        bind="query-params",
+        max_chars=4000,
+        help="A number or nested lists of the output's shape, such as [[1, 0], [0, 1]]",
+    )
+    return _numbers(text or "")
+
+
+def _numbers(text: str) -> str | list | float:
+    """A literal of numbers and lists; anything else counts as a sum and is said."""
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        value = None
+    if isinstance(value, int | float | list) and not isinstance(value, bool):
+        return value
+    st.html(
+        '<div class="ax-note">Write numbers in brackets, such as [1, 0]. The sum is used.</div>'
+    )
+    return "sum"
+
+
+def answer(source: str, examples: Sequence[Example]) -> None:
+    """The question an example answers, with the answer; nothing for another program."""
+    example = example_of(source, examples)
+    if example:
+        asked, told = escape(example.question), escape(example.answer)
+        st.html(f'<div class="ax-answer"><b>{asked}</b> {told}</div>')
+
+
+def printed(trace: Trace) -> None:
+    """What the program printed."""
+    if trace.output:
+        cut = trace.output[:_PRINTED]
+        more = "" if len(trace.output) <= _PRINTED else "\n…"
+        with st.container(gap="xxsmall"):
+            st.html('<div class="ax-label">Printed</div>')
+            st.html(f'<pre class="ax-printed">{escape(cut.rstrip(chr(10)) + more)}</pre>')
+
+
+def passes(trace: Trace) -> BackwardPass | None:
+    """The backward pass to show; a choice where there are several."""
+    if not trace.passes:
+        return None
+    if len(trace.passes) == 1:
+        return trace.passes[0]
+    by_number = {p.number: p for p in trace.passes}
+    number = st.segmented_control(
+        "Backward pass",
+        list(by_number),
+        default=trace.passes[0].number,
+        required=True,
+        format_func=lambda n: f"Backward {n} · line {by_number[n].line}",
+        key=f"pass-{len(by_number)}",
+        label_visibility="collapsed",
+    )
+    return by_number.get(number, trace.passes[0])
+
+
+def remarks(trace: Trace, shown: BackwardPass | None) -> None:
+    """What has to be said about the run: whose backward it was, what was left out."""
+    said = list(trace.notes)
+    if shown and shown.ours:
+        said.insert(
+            0,
+            f"The program never calls backward, so it was run from {shown.root}, its last scalar.",
+        )
+    if trace.pass_count > len(trace.passes):
+        said.append(
+            f"Of {trace.pass_count:,} backward passes the first three and the last are kept."
+        )
+    if not shown and not trace.error and not trace.tensors:
+        said.append("The program made no tensor. Assign one to a name to see it here.")
+    elif not shown and not trace.error and not trace.needs_upstream:
+        said.append("No tensor here requires a gradient, so there is no graph to go back through.")
+    if said:
+        st.html(f'<div class="ax-note">{"<br>".join(map(escape, said))}</div>')

@@ -1,0 +1,88 @@
+"""Short exact text for numbers and arrays.
+
+Elements are counted and cut BEFORE anything is formatted: the full text of a large array is a
+bomb of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.trace import Array, Summary
+
+ROWS, COLUMNS = 6, 8
+
+
+def number(value: Any, digits: int = 5) -> str:
+    """One number to `digits` significant digits; whole numbers below 10⁷ are written out."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, complex | np.complexfloating):
+        return f"{value:.{digits}g}"
+    real = float(value)
+    if np.isfinite(real) and real == int(real) and abs(real) < 1e7:
+        return "-0" if real == 0 and np.signbit(real) else str(int(real))
+    return f"{real:.{digits}g}"
+
+
+def shape(size: tuple[int, ...] | None) -> str:
+    """A shape as the field writes it: `()`, `(3,)`, `(2, 3)`."""
+    return "" if size is None else str(tuple(size))
+
+
+def text(array: Array | None, *, rows: int = ROWS, columns: int = COLUMNS) -> str:
+    """An array in at most `rows` lines of `columns` numbers; a `Summary` as its statistics."""
+    if array is None:
+        return "None"
+    if isinstance(array, Summary):
+        return _summary(array)
+    if array.ndim == 0:
+        return number(array[()])
+    if array.size == 0:
+        return "[]"
+    return "\n".join(_lines(array, rows, columns))
+
+
+def _summary(s: Summary) -> str:
+    lines = [
+        f"min {number(s.min)}  max {number(s.max)}",
+        f"mean {number(s.mean)}  norm {number(s.norm)}",
+    ]
+    if s.nonfinite:
+        lines.append(f"{s.nonfinite} not finite")
+    return "\n".join(lines)
+
+
+def _lines(array: np.ndarray, rows: int, columns: int) -> list[str]:
+    """Rows of the last axis with their brackets; columns of a matrix line up."""
+    depth = array.ndim - 1
+    flat = array.reshape(-1, array.shape[-1])
+    shown = [[number(v) for v in row[:columns]] for row in flat[:rows]]
+    widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]))]
+    dots = ", …" if array.shape[-1] > columns else ""
+    lines = []
+    for i, row in enumerate(shown):
+        opened = depth if i == 0 else _boundaries(array.shape, i)
+        closed = depth if i + 1 == len(flat) else _boundaries(array.shape, i + 1)
+        cells = ", ".join(v.rjust(w) for v, w in zip(row, widths, strict=True))
+        lines.append(
+            " " * (depth - opened) + "[" * (opened + 1) + cells + dots + "]" * (closed + 1)
+        )
+    if len(flat) > rows:
+        lines.append(" " * depth + f"… {len(flat) - rows} more rows" + "]" * depth)
+    return lines
+
+
+def _boundaries(size: tuple[int, ...], row: int) -> int:
+    """How many axes (but the last) begin anew at this row of the flattened array."""
+    count = 0
+    for length in reversed(size[:-1]):
+        if row % length:
+            break
+        row //= length
+        count += 1
+    return count
