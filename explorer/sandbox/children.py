@@ -1,0 +1,182 @@
+"""The server's children: one fork per job on Linux, a few lasting workers elsewhere."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import secrets
+import selectors
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from explorer.sandbox import limits, wire, work
+from explorer.sandbox.channel import Channel
+from explorer.sandbox.context import Job
+from explorer.sandbox.start import Settings, start
+
+
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+    def kill(self) -> None: ...
+    def wait(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What a child is asked to do; `body` is the request as it came."""
+
+    name: str
+    body: bytes
+    timeout: float
+
+
+@dataclass(eq=False)
+class Child:
+    """A process, the channel to it, and the line it says it is on."""
+
+    process: Process
+    channel: Channel
+    line: mmap.mmap
+
+    def end(self) -> int:
+        """Make sure it is gone, and say how it ended, as `Popen.wait` counts."""
+        self.process.kill()  # changes nothing for one that has ended already
+        status = self.process.wait()
+        self.channel.close()
+        return status
+
+
+class Forks:
+    """A fresh fork of this warm process for every job: nothing is left from run to run."""
+
+    grace = 0.5  # seconds by which the child's own clock rings before the server's
+
+    def __init__(
+        self, selector: selectors.BaseSelector, settings: Settings, jobs: Mapping[str, Job]
+    ) -> None:
+        self._selector, self._settings, self._jobs = selector, settings, jobs
+        self.processors = settings.processors
+        self.most = max(16, 2 * self.processors)
+
+    def ready(self) -> bool:
+        return True
+
+    def take(self, errand: Errand) -> Child:
+        ours, its = socket.socketpair()
+        line = mmap.mmap(-1, mmap.PAGESIZE)
+        pid = os.fork()
+        if pid == 0:
+            self._be_child(its, errand, line)
+        its.close()
+        return Child(_Fork(pid), Channel(self._selector, ours), line)
+
+    def done(self, child: Child, answered: bool) -> int:
+        return child.end()
+
+    def lower(self, child: Child) -> None:
+        """Let every other process go first from now on."""
+        os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
+
+    def _be_child(self, channel: socket.socket, errand: Errand, line: mmap.mmap) -> None:
+        status = 1
+        try:
+            limits.set_clock(errand.timeout)
+            limits.cut_off(channel.fileno(), self._settings.nowhere)
+            limits.confine()
+            work.perform(channel, self._jobs, errand.name, errand.body, errand.timeout, line)
+            status = 0
+        finally:
+            os._exit(status)
+
+
+@dataclass(frozen=True)
+class _Fork:
+    """A forked child, in the manner of `subprocess.Popen`."""
+
+    pid: int
+
+    def kill(self) -> None:
+        os.kill(self.pid, 9)
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class Workers:
+    """Where forking is not to be had: processes that do job after job, and are replaced when one
+    dies or has to be ended. Unlike a fork, a worker keeps its caches from run to run."""
+
+    grace = 0.0
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.processors = self.most = min(4, settings.processors)
+        self._starting: dict[str, tuple[subprocess.Popen[bytes], mmap.mmap]] = {}
+        self._idle: list[Child] = []
+        self._busy: list[Child] = []
+        self._start_one()
+
+    def ready(self) -> bool:
+        """Whether a worker is free; if not, one more is started where there is room.
+
+        Raises ChildProcessError where a worker ended before it was ready.
+        """
+        for name, (process, _) in list(self._starting.items()):
+            if process.poll() is not None:
+                del self._starting[name]
+                raise ChildProcessError(f"a worker ended with {process.returncode} as it started")
+        if not self._idle and not self._starting and len(self._busy) < self.processors:
+            self._start_one()
+        return bool(self._idle)
+
+    def joined(self, name: str, channel: Channel) -> None:
+        """The worker `name` has called back and waits for its first errand."""
+        process, line = self._starting.pop(name)
+        self._rest(Child(process, channel, line))
+
+    def take(self, errand: Errand) -> Child:
+        child = self._idle.pop()
+        self._busy.append(child)
+        question = {"job": errand.name, "timeout": errand.timeout}
+        child.channel.send(wire.pack(wire.HELLO, wire.dump(question)))
+        child.channel.send(wire.pack(wire.REQUEST, errand.body))
+        return child
+
+    def done(self, child: Child, answered: bool) -> int:
+        self._busy.remove(child)
+        if not answered:
+            return child.end()
+        self._rest(child)
+        return 0
+
+    def lower(self, child: Child) -> None:
+        """A worker cannot be asked to hurry again, so its priority stays."""
+
+    def end(self) -> None:
+        for process in [c.process for c in self._idle + self._busy]:
+            process.kill()
+        for process, _ in self._starting.values():
+            process.kill()
+
+    def _rest(self, child: Child) -> None:
+        def lost() -> None:
+            self._idle.remove(child)
+            child.end()
+
+        child.channel.on_end = lost
+        child.channel.on_frame = lambda kind, body: None
+        self._idle.append(child)
+
+    def _start_one(self) -> None:
+        name = secrets.token_hex(8)
+        path = self._settings.line(name)
+        path.write_bytes(bytes(mmap.PAGESIZE))
+        with path.open("r+b") as file:
+            line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self._starting[name] = (start(replace(self._settings, worker=name)), line)

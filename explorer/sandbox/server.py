@@ -1,0 +1,203 @@
+"""The server: one thread that takes requests, lets readers take turns, and minds the children.
+
+A child that has run for `QUICK` seconds no longer counts against the processors: it goes on at
+the lowest priority, so that however many slow programs run, a short one is answered soon.
+"""
+
+from __future__ import annotations
+
+import hmac
+import selectors
+import socket
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from explorer.language import ProgramError
+from explorer.sandbox import deaths, wire
+from explorer.sandbox.channel import Channel
+from explorer.sandbox.children import Child, Errand, Forks, Workers
+from explorer.sandbox.queue import FairQueue
+from explorer.sandbox.work import read_line
+from explorer.trace import to_plain
+
+#: Seconds after which a child makes room for others.
+QUICK = 0.5
+#: Jobs that may wait before further ones are turned away.
+MOST_WAITING = 100
+#: Bytes a reader may leave untaken before the child has to wait.
+MOST_BACKLOG = 2**20
+
+
+@dataclass(eq=False)
+class Job:
+    """What one reader asked for, and the way back to that reader."""
+
+    channel: Channel
+    reader: str
+    errand: Errand
+    told: int = 0  # the position in the line last told
+
+    def refuse(self, error: ProgramError) -> None:
+        self.channel.send(wire.pack(wire.ERROR, wire.dump(to_plain(error))))
+        self.channel.finish()
+
+
+@dataclass(eq=False)
+class Run:
+    """A job that a child is doing."""
+
+    job: Job
+    child: Child
+    started: float
+    slow: bool = False
+
+
+class Server:
+    """Serves until `lifeline`, a file or socket, can be read to its end."""
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        listener: socket.socket,
+        lifeline: Any,
+        token: str,
+        house: Forks | Workers,
+    ) -> None:
+        self._selector, self._listener, self._token = selector, listener, token
+        self._house, self._serving = house, True
+        self._queue: FairQueue[Job] = FairQueue()
+        self._running: list[Run] = []
+        listener.setblocking(False)
+        selector.register(listener, selectors.EVENT_READ, lambda events: self._accept())
+        selector.register(lifeline, selectors.EVENT_READ, lambda events: self._stop())
+
+    def serve(self) -> None:
+        while self._serving:
+            for key, events in self._selector.select(self._until_next_clock()):
+                key.data(events)
+            self._watch_clocks()
+            self._start_jobs()
+            self._tell_positions()
+        for run in self._running:
+            run.child.process.kill()
+
+    def _stop(self) -> None:
+        self._serving = False
+
+    # --- conversations: hello, request, then nothing more but their end ---
+
+    def _accept(self) -> None:
+        try:
+            channel = Channel(self._selector, self._listener.accept()[0])
+        except OSError:
+            return
+        channel.on_frame = partial(self._greeted, channel)
+
+    def _greeted(self, channel: Channel, kind: int, body: bytes) -> None:
+        try:
+            hello = wire.load(body)
+            known = hmac.compare_digest(hello["token"].encode(), self._token.encode())
+        except (ValueError, TypeError, KeyError, AttributeError):
+            known = False
+        if kind != wire.HELLO or not known:
+            channel.close()
+        elif "worker" in hello and isinstance(self._house, Workers):
+            self._house.joined(hello["worker"], channel)
+        else:
+            channel.on_frame = partial(self._asked, channel, hello)
+
+    def _asked(self, channel: Channel, hello: dict[str, Any], kind: int, body: bytes) -> None:
+        errand = Errand(hello["job"], body, float(hello["timeout"]))
+        job = Job(channel, hello["reader"], errand)
+        if len(self._queue) >= MOST_WAITING:
+            job.refuse(deaths.crowded())
+            return
+        channel.on_frame = lambda kind, body: None
+        channel.on_end = partial(self._left, job)
+        self._queue.add(job)
+
+    def _left(self, job: Job) -> None:
+        """The reader has gone: what was asked is no longer wanted."""
+        run = next((run for run in self._running if run.job is job), None)
+        if run is not None:
+            self._end(run, answered=False)
+        elif job in self._queue:
+            self._queue.remove(job)
+
+    # --- children ---
+
+    def _start_jobs(self) -> None:
+        try:
+            while len(self._queue) and self._has_room() and self._house.ready():
+                job = self._queue.take(self._may_start)
+                if job is None:
+                    return
+                self._start(job)
+        except OSError:  # no worker, or no fork, to be had
+            job = self._queue.take(lambda job: True)
+            if job is not None:
+                job.refuse(deaths.no_server())
+
+    def _has_room(self) -> bool:
+        quick = sum(not run.slow for run in self._running)
+        return quick < self._house.processors and len(self._running) < self._house.most
+
+    def _may_start(self, job: Job) -> bool:
+        same = sum(run.job.reader == job.reader for run in self._running)
+        return same < self._house.processors
+
+    def _start(self, job: Job) -> None:
+        run = Run(job, self._house.take(job.errand), time.monotonic())
+        run.child.channel.on_frame = partial(self._answered, run)
+        run.child.channel.on_end = partial(self._died, run)
+        self._running.append(run)
+        job.channel.send(wire.pack(wire.STARTED))
+
+    def _answered(self, run: Run, kind: int, body: bytes) -> None:
+        if kind not in (wire.PROGRESS, wire.ANSWER, wire.ERROR):
+            self._died(run)
+            return
+        if kind != wire.PROGRESS:
+            self._end(run, answered=True)
+        run.job.channel.send(wire.pack(kind, body))
+        if kind != wire.PROGRESS:
+            run.job.channel.finish()
+
+    def _died(self, run: Run) -> None:
+        line = read_line(run.child.line)
+        status = self._end(run, answered=False)
+        run.job.refuse(deaths.of_status(status, run.job.errand.timeout, line))
+
+    def _end(self, run: Run, answered: bool) -> int:
+        self._running.remove(run)
+        return self._house.done(run.child, answered)
+
+    # --- clocks ---
+
+    def _until_next_clock(self) -> float:
+        now = time.monotonic()
+        rings = [self._limit(run) if run.slow else run.started + QUICK for run in self._running]
+        return max(0.0, min([*rings, now + 1.0]) - now)
+
+    def _limit(self, run: Run) -> float:
+        return run.started + run.job.errand.timeout + self._house.grace
+
+    def _watch_clocks(self) -> None:
+        now = time.monotonic()
+        for run in list(self._running):
+            run.child.channel.pause(run.job.channel.backlog > MOST_BACKLOG)
+            if not run.slow and now >= run.started + QUICK:
+                run.slow = True
+                self._house.lower(run.child)
+            if now >= self._limit(run):
+                line = read_line(run.child.line)
+                self._end(run, answered=False)
+                run.job.refuse(deaths.out_of_time(run.job.errand.timeout, line))
+
+    def _tell_positions(self) -> None:
+        for position, job in enumerate(list(self._queue), start=1):
+            if job.told != position:
+                job.told = position
+                job.channel.send(wire.pack(wire.WAIT, wire.dump(position)))

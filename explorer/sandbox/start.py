@@ -1,0 +1,74 @@
+"""Starting `python -m explorer.sandbox`: as the server, or as one of its workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+#: All that the new process sees of this one's environment; the rest may hold secrets.
+_ENVIRONMENT = (
+    "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP",
+    "LANG", "LC_ALL",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a new process is told, as one line of JSON on its standard input.
+
+    `directory` is private to the app and holds the server's address; `jobs` names the module
+    with the table `JOBS`. `worker` is empty for the server, and a worker's name otherwise.
+    """
+
+    directory: str
+    token: str
+    jobs: str = "explorer.sandbox.jobs"
+    fork: bool = sys.platform == "linux"
+    processors: int = os.cpu_count() or 1
+    worker: str = ""
+
+    @property
+    def nowhere(self) -> str:
+        """An empty directory to run in."""
+        return str(Path(self.directory, "empty"))
+
+    @property
+    def address(self) -> Path:
+        """Where the server writes what it listens on: a path, or a port of 127.0.0.1."""
+        return Path(self.directory, "address")
+
+    def line(self, worker: str) -> Path:
+        """The file through which a worker tells its line."""
+        return Path(self.directory, f"line-{worker}")
+
+
+def start(settings: Settings) -> subprocess.Popen[bytes]:
+    """Start a process that ends when the pipe to its standard input closes."""
+    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    root = Path(__file__).resolve().parents[2]
+    environment |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "explorer.sandbox"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd=settings.nowhere,
+        env=environment,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    try:
+        process.stdin.write(json.dumps(asdict(settings)).encode() + b"\n")
+        process.stdin.flush()
+    except OSError:
+        pass  # it has ended already, which its caller finds out by polling
+    return process
+
+
+def told(standard_input: IO[bytes]) -> Settings:
+    """In the new process: what `start` was given."""
+    return Settings(**json.loads(standard_input.readline()))

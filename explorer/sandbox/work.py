@@ -1,0 +1,67 @@
+"""One job done inside a child: request in, progress and one answer or error out."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from mmap import mmap
+from typing import Any
+
+import torch
+
+from explorer.language import ProgramError, ProgramRefused
+from explorer.sandbox import deaths, wire
+from explorer.sandbox.context import Context, Job
+from explorer.trace import to_plain
+
+#: The share of the time limit after which a job should stop by itself.
+SOFT = 0.85
+
+_ALLOCATOR = "DefaultCPUAllocator"  # torch's words when the system gives it no memory
+
+_line = struct.Struct("=I")
+
+
+def perform(
+    channel: socket.socket,
+    jobs: Mapping[str, Job],
+    name: str,
+    request: bytes,
+    timeout: float,
+    line: mmap,
+) -> None:
+    """Do the job and send what came of it; never raises for what the job did."""
+    _line.pack_into(line, 0, 0)
+    torch.manual_seed(0)  # the state at a fork is the parent's, the same for every reader
+    random.seed(0)
+    context = Context(
+        progress=lambda message: _send(channel, wire.PROGRESS, message),
+        on_line=lambda number: _line.pack_into(line, 0, number),
+        deadline=time.monotonic() + SOFT * timeout,
+    )
+    try:
+        _send(channel, wire.ANSWER, jobs[name](wire.load(request), context))
+    except ProgramRefused as refused:
+        _send(channel, wire.ERROR, to_plain(refused.error))
+    except Exception as error:
+        _send(channel, wire.ERROR, to_plain(_sentence(error, read_line(line))))
+
+
+def read_line(line: mmap) -> int | None:
+    """The line last noted, or None before the first."""
+    return _line.unpack_from(line)[0] or None
+
+
+def _send(channel: socket.socket, kind: int, message: Any) -> None:
+    channel.sendall(wire.pack(kind, wire.dump(message)))
+
+
+def _sentence(error: Exception, line: int | None) -> ProgramError:
+    if isinstance(error, wire.TooLarge):
+        return deaths.answer_too_large(str(error))
+    if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
+        return deaths.out_of_memory(str(error)[:2000], line)
+    return deaths.failed(error, line)
