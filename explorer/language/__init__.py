@@ -1,5 +1,29 @@
-"""Program text to guarded code: allowed syntax, vocabulary, errors."""
+"""Program text to guarded code: allowed syntax, vocabulary, errors.
 
-from explorer.language.errors import ProgramError, ProgramRefused
+`Program` checks and compiles a text, `Environment` runs it and tells a `Watcher` what happens.
+"""
 
-__all__ = ["ProgramError", "ProgramRefused"]
+from explorer.language.errors import (
+    OutsideLanguage,
+    ProgramError,
+    ProgramRefused,
+    ProgramStopped,
+)
+from explorer.language.program import Environment, Program, isolated
+from explorer.language.rewrite import Place
+from explorer.language.syntax import line_of, without_prompts
+from explorer.language.watcher import Watcher
+
+__all__ = [
+    "Environment",
+    "OutsideLanguage",
+    "Place",
+    "Program",
+    "ProgramError",
+    "ProgramRefused",
+    "ProgramStopped",
+    "Watcher",
+    "isolated",
+    "line_of",
+    "without_prompts",
+]

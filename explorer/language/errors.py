@@ -29,3 +29,19 @@ class ProgramRefused(Exception):
     def __init__(self, error: ProgramError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+class OutsideLanguage(AttributeError):
+    """A name, attribute or operation that is not part of the language, met while running."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class ProgramStopped(BaseException):
+    """A limit was reached. Not an Exception, so that no `except` of the program catches it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint

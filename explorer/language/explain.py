@@ -1,0 +1,200 @@
+"""From an exception to what the reader is told: what was wrong, where, what to do."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from types import TracebackType
+
+from explorer.language.builtins import why_missing
+from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
+from explorer.language.syntax import line_of
+
+FILE = "<program>"
+
+#: (what torch or Python says, our sentence, what to do). The first match counts; groups of the
+#: pattern fill the sentence.
+KNOWN: tuple[tuple[str, str, str], ...] = (
+    (
+        r"grad can be implicitly created only for scalar outputs",
+        "backward() needs a single number to start from, and this tensor has several.",
+        "Reduce it first, with .sum() or .mean(), or pass a gradient of the same shape: "
+        "y.backward(torch.ones_like(y)).",
+    ),
+    (
+        r"Trying to backward through the graph a second time",
+        "backward() ran twice through the same graph; the first run freed what it had saved.",
+        "Compute the loss again before the second backward, or call the first one with "
+        "retain_graph=True.",
+    ),
+    (
+        r"a leaf Variable that requires grad is being used in an in-place operation",
+        "A leaf that requires grad cannot be changed in place: autograd needs its old value.",
+        "Make the change inside `with torch.no_grad():`, or write x = x + … for a new tensor.",
+    ),
+    (
+        r"a view of a leaf Variable that requires grad is being used in an in-place",
+        "This changes part of a leaf that requires grad, in place.",
+        "Make the change inside `with torch.no_grad():`, or work on x.clone().",
+    ),
+    (
+        r"[Oo]nly Tensors of floating point and complex dtype can require gradients"
+        r"|only require_grad.* for Tensors of floating point",
+        "Only tensors of floating-point numbers can require a gradient; this one holds integers.",
+        "Write the numbers with a point (1. instead of 1), or pass dtype=torch.float32.",
+    ),
+    (
+        r"element (\d+) of tensors does not require grad",
+        "This tensor has no history: nothing it was computed from requires a gradient.",
+        "Create an input with requires_grad=True, and check that no line in between cuts the "
+        "history: .detach(), .item(), .data, torch.no_grad() or torch.tensor(…).",
+    ),
+    (
+        r"One of the differentiated Tensors (does not require grad|appears to not have been used)",
+        "One of the tensors asked for has no part in this result.",
+        "Check that it has requires_grad=True and is used, or pass allow_unused=True.",
+    ),
+    (
+        r"modified by an inplace operation",
+        "A value that backward needs was changed in place after it had been saved.",
+        "Use the operation that makes a new tensor (x = x + 1 instead of x += 1) between the "
+        "forward pass and backward.",
+    ),
+    (
+        r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
+        "The shapes do not fit: ({0}, {1}) @ ({2}, {3}) needs {1} and {2} to be equal.",
+        "Transpose one of them with .T, or check the sizes of the layers.",
+    ),
+    (
+        r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)"
+        r" at non-singleton dimension (\d+)",
+        "The shapes do not fit: sizes {0} and {1} meet in dimension {2}, and neither is 1.",
+        "Print both shapes; reshape one, or add an axis of size 1 with .unsqueeze().",
+    ),
+    (
+        r"size mismatch|inconsistent tensor size|shapes? .*(cannot|must|mismatch)",
+        "The shapes of these tensors do not fit together.",
+        "Print the shape of each tensor on this line.",
+    ),
+    (
+        r"expected m1 and m2 to have the same dtype|expected scalar type|must have the same dtype",
+        "The tensors on this line have different types of number.",
+        "Convert one, for example with .float().",
+    ),
+    (
+        r"Boolean value of Tensor with more than one value is ambiguous",
+        "`if` needs one truth value, and this tensor has several.",
+        "Use .any() or .all(), or torch.where to choose element by element.",
+    ),
+    (
+        r"Can't call numpy\(\) on Tensor that requires grad",
+        "numpy knows no gradients, so a tensor that requires grad is not converted.",
+        "Write x.detach().numpy() if the history may end here.",
+    ),
+    (
+        r"only one element tensors can be converted|Tensor with (\d+) elements cannot be converted",
+        "Only a tensor with one element can become a Python number.",
+        "Reduce it first, with .sum() or .mean(), or use .tolist().",
+    ),
+    (
+        r"cannot register a hook on a tensor that doesn't require gradient",
+        "This tensor requires no gradient, so a hook on it would never be called.",
+        "Set requires_grad=True on an input it is computed from.",
+    ),
+    (
+        r"can't retain_grad on Tensor that has requires_grad=False",
+        "This tensor requires no gradient, so there is none to retain.",
+        "Set requires_grad=True on an input it is computed from.",
+    ),
+    (
+        r"you can only change requires_grad flags of leaf variables",
+        "Only a leaf can stop requiring a gradient; this tensor was computed.",
+        "Use y.detach() to continue without its history.",
+    ),
+    (
+        r"assigned grad has data of a different (size|type)",
+        "A gradient must have the shape and type of its tensor.",
+        "Assign None, or a tensor made with torch.zeros_like.",
+    ),
+    (
+        r"can't allocate memory|not enough memory|DefaultCPUAllocator",
+        "The program asked for more memory than one run may use.",
+        "Use smaller tensors.",
+    ),
+    (
+        r"'NoneType' object is not subscriptable|NoneType.* has no attribute"
+        r"|unsupported operand type\(s\) for .*NoneType",
+        "Something on this line is None; often a .grad that no backward has filled.",
+        "A .grad is None before backward, for non-leaf tensors, and after zero_grad(), which "
+        "sets None. zero_grad(set_to_none=False) keeps zeros.",
+    ),
+    (
+        r"Given groups=.*, weight of size (\[.*?\]), expected input(\[.*?\]) to have (\d+) channels",
+        "The convolution expects {2} channels, and its input has the shape {1}.",
+        "Check in_channels, and that the input is (batch, channels, height, width).",
+    ),
+    (
+        r"maximum recursion depth exceeded",
+        "A function calls itself without an end.",
+        "Check the condition that should stop it.",
+    ),
+)
+
+
+def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
+    """Describe an exception raised by a program whose text is `source`.
+
+    `known` are the names defined when it happened, for suggestions.
+    """
+    if isinstance(error, ProgramRefused):
+        return error.error
+    line, column = place_of(error.__traceback__)
+    message, hint, detail = _words(error, known)
+    return ProgramError(message, line, column, line_of(source, line), hint, detail)
+
+
+def place_of(trace: TracebackType | None) -> tuple[int | None, int | None]:
+    """Line and column of the innermost frame that belongs to the program."""
+    frames = [f for f in traceback.extract_tb(trace) if f.filename == FILE]
+    return (frames[-1].lineno, frames[-1].colno) if frames else (None, None)
+
+
+def _words(error: BaseException, known: set[str]) -> tuple[str, str, str]:
+    if isinstance(error, OutsideLanguage | ProgramStopped):
+        return error.message, error.hint, ""
+    detail = f"{type(error).__name__}: {shortened(error)}"
+    if isinstance(error, NameError) and error.name:
+        return (*why_missing(error.name, known), detail)
+    for pattern, sentence, hint in KNOWN:
+        found = re.search(pattern, detail)
+        if found:
+            return sentence.format(*found.groups()) if found.groups() else sentence, hint, detail
+    if isinstance(error, MemoryError):
+        return (
+            "The program asked for more memory than one run may use.",
+            "Use smaller tensors and lists.",
+            detail,
+        )
+    sentences = {
+        AssertionError: ("The assertion on this line does not hold.", ""),
+        ZeroDivisionError: ("This line divides by zero.", "Check the divisor."),
+        IndexError: ("This index is outside the tensor or list.", "Print its shape or length."),
+        KeyError: ("This key is not in the dictionary.", "Print its keys."),
+        TypeError: (
+            "This operation does not take values of these types.",
+            "Check the arguments against torch's own words below.",
+        ),
+    }
+    for kind, (sentence, hint) in sentences.items():
+        if isinstance(error, kind):
+            return sentence, hint, detail
+    return "This line failed.", "Torch's own words below say why.", detail
+
+
+def shortened(error: BaseException) -> str:
+    """The exception's own text, without C++ stack and at most 1,000 characters."""
+    try:
+        text = str(error)
+    except Exception:
+        return ""
+    return text.split("\nException raised from")[0][:1000].strip()

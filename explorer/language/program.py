@@ -1,0 +1,106 @@
+"""A program as guarded code, and the environment it runs in."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from explorer.language import builtins
+from explorer.language.errors import ProgramError, ProgramRefused
+from explorer.language.explain import FILE, explain
+from explorer.language.guard import Guard
+from explorer.language.rewrite import rewrite
+from explorer.language.syntax import parse, without_prompts
+from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
+from explorer.language.watcher import Watcher
+
+_LOCK = threading.RLock()
+
+
+class Program:
+    """A checked and compiled program. Raises ProgramRefused for text outside the language."""
+
+    def __init__(self, source: str) -> None:
+        self.source = without_prompts(source)
+        tree, self.places = rewrite(parse(source), self.source)
+        try:
+            self.code = compile(tree, FILE, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError) as error:
+            line = getattr(error, "lineno", None)
+            raise ProgramRefused(
+                ProgramError(
+                    "This statement cannot stand here.",
+                    line,
+                    hint="return belongs into a function, break and continue into a loop.",
+                    detail=str(getattr(error, "msg", error)),
+                )
+            ) from None
+
+
+class Environment:
+    """The names of one run. Several programs may run in it, one after the other.
+
+    It starts with no names but the built-ins; `variables` are those the programs made.
+    """
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
+        self.guard = Guard(watcher)
+        self.names: dict[str, Any] = {
+            "__builtins__": builtins.names(self.guard, watcher),
+            "__name__": "__main__",
+            **watcher.helpers(),
+            **self.guard.helpers(),
+        }
+        self._given = set(self.names)
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        return {name: value for name, value in self.names.items() if name not in self._given}
+
+    def run(self, program: Program) -> None:
+        """Run a program. Raises ProgramRefused, with line and hint, when it fails."""
+        self.watcher.places = program.places
+        try:
+            exec(program.code, self.names)
+        except (Exception, MemoryError) as error:
+            raise ProgramRefused(self.explain(error, program)) from None
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+                raise
+            raise ProgramRefused(self.explain(error, program)) from None
+
+    def explain(self, error: BaseException, program: Program) -> ProgramError:
+        return explain(error, program.source, set(self.variables))
+
+
+@contextmanager
+def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
+    """Run a program's code with seeded random numbers, and put everything process-wide back.
+
+    torch's random state, gradient mode and print options belong to the whole process, so one
+    program runs at a time. Yields the list in which warnings are collected.
+    """
+    options = torch._tensor_str.PRINT_OPTS
+    with (
+        _LOCK,
+        torch.random.fork_rng(devices=[]),
+        torch.enable_grad(),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        kept = dict(vars(options))
+        warnings.simplefilter("default")
+        torch.manual_seed(seed)
+        RANDOM.seed(seed)
+        NUMPY_RANDOM.seed(seed % 2**32)
+        try:
+            yield caught
+        finally:
+            vars(options).update(kept)
+
+

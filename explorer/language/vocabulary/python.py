@@ -1,0 +1,101 @@
+"""The table for what is not torch: numpy, math, and the other modules tutorials import."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import functools
+import itertools
+import math
+import random
+import time
+import types
+import typing
+
+import numpy as np
+import torch
+
+from explorer.language.vocabulary.tables import Group
+
+#: Private generators, seeded anew for every run.
+RANDOM = random.Random(0)
+NUMPY_RANDOM = np.random.RandomState(0)
+
+GROUPS = (
+    Group(
+        "numpy",
+        "numpy",
+        np,
+        """array asarray zeros ones full eye arange linspace zeros_like ones_like full_like
+        histogram minimum maximum argmax argmin max min sum mean std var prod cumsum abs absolute
+        sqrt exp log log2 log10 sin cos tan tanh arctan sign floor ceil round clip where dot matmul
+        outer inner transpose reshape concatenate stack vstack hstack split squeeze expand_dims
+        sort argsort unique any all isnan isinf isfinite isclose allclose array_equal meshgrid
+        power square add subtract multiply divide median percentile diff diag trace tile repeat
+        float32 float64 int32 int64 bool_ ndarray pi e inf nan newaxis""",
+    ),
+    Group(
+        "numpy",
+        "numpy.random",
+        NUMPY_RANDOM,
+        "seed rand randn randint uniform normal choice permutation shuffle random",
+    ),
+    Group("numpy", "numpy.linalg", np.linalg, "norm inv det solve"),
+    Group(
+        "Python",
+        "math",
+        math,
+        """sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh pi e
+        inf nan tau floor ceil fabs isnan isinf isfinite isclose hypot erf copysign degrees radians
+        pow trunc fsum""",
+    ),
+    Group(
+        "Python",
+        "random",
+        RANDOM,
+        "random uniform randint gauss normalvariate choice shuffle sample seed randrange",
+    ),
+    Group("Python", "collections", collections, "OrderedDict defaultdict Counter deque"),
+    Group("Python", "copy", copy, "deepcopy copy"),
+    Group("Python", "functools", functools, "partial reduce"),
+    Group("Python", "itertools", itertools, "product chain combinations permutations accumulate"),
+    Group("Python", "time", time, "time perf_counter"),
+    Group(
+        "Python",
+        "typing",
+        typing,
+        "Any Callable Dict Iterable Iterator List Optional Sequence Set Tuple Union",
+    ),
+)
+
+#: What may be read of Python's and numpy's own objects.
+MEMBERS: dict[type, str] = {
+    str: """capitalize center count endswith find format index isalpha isdigit islower isspace
+        isupper join ljust lower lstrip replace rfind rjust rstrip split splitlines startswith strip
+        title upper zfill""",
+    list: "append clear copy count extend index insert pop remove reverse sort",
+    tuple: "count index",
+    dict: "clear copy get items keys pop popitem setdefault update",
+    collections.OrderedDict: "move_to_end",
+    collections.Counter: "most_common",
+    collections.deque: """append appendleft clear copy count extend extendleft index pop popleft
+        remove reverse rotate""",
+    set: """add clear copy difference discard intersection isdisjoint issubset issuperset pop remove
+        symmetric_difference union update""",
+    frozenset: "difference intersection issubset issuperset union",
+    int: "bit_length real imag",
+    float: "is_integer real imag",
+    complex: "real imag conjugate",
+    slice: "start stop step",
+    range: "start stop step",
+    property: "setter getter",
+    BaseException: "args",
+    np.ndarray: """T shape ndim size dtype itemsize nbytes real imag sum mean std var max min argmax
+        argmin prod cumsum all any reshape flatten ravel squeeze transpose swapaxes astype copy
+        tolist item dot sort argsort clip round repeat take diagonal trace nonzero fill""",
+    np.generic: """shape ndim size dtype item tolist real imag sum mean max min astype round
+        reshape""",
+    np.dtype: "name kind itemsize",
+    types.GeneratorType: "",
+    torch.utils.data.Dataset: "",
+}
