@@ -1,0 +1,177 @@
+"""What a prediction depends on: saliency, Grad-CAM, and switching channels off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from explorer.vision.borrow import borrowed
+from explorer.vision.feature_maps import require
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One class with its score (logit) and probability (softmax)."""
+
+    index: int
+    label: str
+    score: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Saliency:
+    """The gradient of a class score with respect to the input (3 × height × width).
+
+    `map` (height × width) is its largest absolute value over the channels (Simonyan, Vedaldi and
+    Zisserman, "Deep Inside Convolutional Networks", 2013).
+    """
+
+    target: int
+    gradient: np.ndarray
+
+    @property
+    def map(self) -> np.ndarray:
+        return abs(self.gradient).max(axis=0)
+
+
+@dataclass(frozen=True)
+class GradCam:
+    """Where in a layer the evidence for a class lies (Selvaraju et al., "Grad-CAM", 2017).
+
+    `weights` (one per channel) is the mean of the class score's gradient over each channel's map;
+    `map`, of the layer's height × width, is the weighted sum of the maps, negative values cut to
+    0; `over_input` is the same, bilinearly enlarged to the input's height × width.
+    """
+
+    layer: str
+    target: int
+    weights: np.ndarray
+    map: np.ndarray
+    over_input: np.ndarray
+
+
+@dataclass(frozen=True)
+class SwitchedOff:
+    """The prediction with and without some channels of a layer.
+
+    `scores_*` and `probabilities_*` hold one value per class.
+    """
+
+    layer: str
+    channels: tuple[int, ...]
+    scores_before: np.ndarray
+    scores_after: np.ndarray
+    probabilities_before: np.ndarray
+    probabilities_after: np.ndarray
+
+
+def predict(model: nn.Module, image: Tensor, labels: Sequence[str], k: int = 5) -> list[Prediction]:
+    """The `k` classes with the highest scores, best first. `image` is 1 × 3 × height × width."""
+    with borrowed(model):
+        scores = model(image)[0]
+    return top(scores.numpy(), labels, k)
+
+
+def top(scores: np.ndarray, labels: Sequence[str], k: int = 5) -> list[Prediction]:
+    """The `k` highest of one vector of class scores, best first."""
+    probabilities = softmax(scores)
+    best = np.argsort(-scores, kind="stable")[:k]
+    return [Prediction(int(i), labels[i], float(scores[i]), float(probabilities[i])) for i in best]
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Probabilities of one vector of scores, in float64."""
+    powers = np.exp(scores.astype(np.float64) - scores.max())
+    return powers / powers.sum()
+
+
+def saliency(model: nn.Module, image: Tensor, target: int | None = None) -> Saliency:
+    """The gradient of one class score (by default the highest) with respect to the input."""
+    with borrowed(model, grad=True):
+        leaf = image.detach().clone().requires_grad_()
+        score, target = _score(model(leaf), target)
+        (gradient,) = torch.autograd.grad(score, leaf)
+    return Saliency(target, gradient[0].numpy())
+
+
+def grad_cam(
+    model: nn.Module, image: Tensor, layer: str, target: int | None = None, *, call: int = 0
+) -> GradCam:
+    """Grad-CAM of a layer whose output is a set of maps, for one class (by default the highest).
+
+    Raises ValueError where the layer's output is no set of maps, is not reached, or does not lead
+    to the scores.
+    """
+    module = require(model, layer)
+    kept: list[Tensor] = []
+
+    def keep(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        kept.append(output)
+        return output.clone()  # a later in-place ReLU changes the clone, not what is kept
+
+    with borrowed(model, grad=True) as hooks:
+        hooks.keep([module.register_forward_hook(keep)])
+        # Parameters are frozen, so the graph has to start at the image.
+        score, target = _score(model(image.detach().clone().requires_grad_()), target)
+        maps = _call(kept, layer, call)
+        if maps.dim() != 4:
+            raise ValueError(f"The output of {layer!r} is not a set of maps: Grad-CAM needs one.")
+        (gradient,) = torch.autograd.grad(score, maps, allow_unused=True)
+    if gradient is None:
+        raise ValueError(f"The scores do not depend on {layer!r}.")
+    weights = gradient[0].mean(dim=(1, 2))
+    cam = F.relu((weights[:, None, None] * maps[0].detach()).sum(0))
+    large = F.interpolate(cam[None, None], image.shape[2:], mode="bilinear", align_corners=False)
+    return GradCam(layer, target, weights.numpy(), cam.numpy(), large[0, 0].numpy())
+
+
+def switch_off(
+    model: nn.Module, image: Tensor, layer: str, channels: Sequence[int], *, call: int | None = None
+) -> SwitchedOff:
+    """The class scores with `channels` of a layer's output set to 0, and as they were.
+
+    `call` chooses one call of a layer that runs several times; None means all of them. Raises
+    ValueError for a channel that does not exist.
+    """
+    module = require(model, layer)
+    chosen = list(channels)
+    seen: list[Tensor] = []
+
+    def zero(module: nn.Module, args: Any, output: Tensor) -> Tensor | None:
+        seen.append(output)
+        if call not in (None, len(seen) - 1):
+            return None
+        if not all(0 <= channel < output.shape[1] for channel in chosen):
+            raise ValueError(f"The layer {layer!r} has the channels 0 to {output.shape[1] - 1}.")
+        output = output.clone()
+        output[:, chosen] = 0
+        return output
+
+    with borrowed(model) as hooks:
+        before = model(image)[0].numpy()
+        hooks.keep([module.register_forward_hook(zero)])
+        after = model(image)[0].numpy()
+        _call(seen, layer, call or 0)
+    return SwitchedOff(layer, tuple(chosen), before, after, softmax(before), softmax(after))
+
+
+def _score(scores: Tensor, target: int | None) -> tuple[Tensor, int]:
+    classes = scores.shape[1]
+    if target is None:
+        target = int(scores[0].argmax())
+    if not 0 <= target < classes:
+        raise ValueError(f"There are {classes} classes, 0 to {classes - 1}; {target} is none.")
+    return scores[0, target], target
+
+
+def _call(seen: list[Tensor], layer: str, call: int) -> Tensor:
+    if not 0 <= call < len(seen):
+        raise ValueError(f"The layer {layer!r} ran {len(seen)} time(s); there is no call {call}.")
+    return seen[call]

@@ -1,0 +1,195 @@
+"""What each layer saw: its inputs and outputs, copied before anything changes them in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from explorer.vision.borrow import borrowed
+
+Of = Literal["output", "input"]
+Inputs = Tensor | Sequence[Tensor]
+
+
+@dataclass(frozen=True)
+class ChannelStatistics:
+    """Per channel, over the batch and all positions; each array is as long as there are channels.
+
+    `std` is the population's. `zeros` and `positive` are shares of the values.
+    """
+
+    min: np.ndarray
+    max: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+    zeros: np.ndarray
+    positive: np.ndarray
+
+    @property
+    def dead(self) -> np.ndarray:
+        """Channels (bool) with no value above zero: a ReLU lets nothing of them through."""
+        return self.positive == 0
+
+
+@dataclass(frozen=True)
+class FeatureMaps:
+    """What went into or came out of one call of a layer.
+
+    `activations` has the layer's own shape: batch × channels × height × width after a
+    convolution, batch × features after a linear layer. `calls` is how often the layer ran.
+    """
+
+    layer: str
+    call: int
+    of: Of
+    type: str
+    calls: int
+    activations: np.ndarray
+    statistics: ChannelStatistics
+
+
+def feature_maps(
+    model: nn.Module, inputs: Inputs, layer: str, *, of: Of = "output", call: int = 0
+) -> FeatureMaps:
+    """The output (or the input) of the layer named `layer` in its call number `call`, from 0.
+
+    `inputs` is the model's input tensor, or a sequence of them. The model runs in evaluation mode
+    without gradients and is given back as it was. The values are those the layer made, before a
+    later in-place operation. Raises ValueError for a layer that does not exist, did not run, or
+    ran fewer times.
+    """
+    require(model, layer)
+    captured = capture(model, inputs, [layer], of=of)
+    for maps in captured:
+        if maps.call == call:
+            return maps
+    if not captured:
+        raise ValueError(f"The layer {layer!r} did not run, or handles no tensor.")
+    raise ValueError(f"The layer {layer!r} ran {len(captured)} time(s); there is no call {call}.")
+
+
+def capture(
+    model: nn.Module, inputs: Inputs, layers: Iterable[str], *, of: Of = "output"
+) -> list[FeatureMaps]:
+    """Every call of every one of `layers`, in the order they ran, from one forward pass."""
+    names = {require(model, name): name for name in layers}
+    taken: list[tuple[nn.Module, Tensor]] = []
+
+    def take(module: nn.Module, values: Any) -> None:
+        tensor = first_tensor(values)
+        if tensor is not None:
+            taken.append((module, _own(tensor)))
+
+    hook: Callable[..., None]
+    with borrowed(model) as hooks:
+        if of == "input":
+            hook = lambda module, args, kwargs: take(module, (args, kwargs))  # noqa: E731
+            hooks.keep(m.register_forward_pre_hook(hook, with_kwargs=True) for m in names)
+        else:
+            hook = lambda module, args, output: take(module, output)  # noqa: E731
+            hooks.keep(m.register_forward_hook(hook) for m in names)
+        model(*as_arguments(inputs))
+    calls = Counter(module for module, _ in taken)
+    seen: Counter[nn.Module] = Counter()
+    found = []
+    for module, tensor in taken:
+        found.append(
+            FeatureMaps(
+                layer=names[module],
+                call=seen[module],
+                of=of,
+                type=type(module).__name__,
+                calls=calls[module],
+                activations=tensor.numpy(),
+                statistics=channel_statistics(tensor),
+            )
+        )
+        seen[module] += 1
+    return found
+
+
+def filmstrip(
+    model: nn.Module,
+    inputs: Inputs,
+    kind: type[nn.Module] = nn.Conv2d,
+    *,
+    of: Of = "output",
+) -> list[FeatureMaps]:
+    """The maps of every layer of one kind along the whole network, in the order they ran."""
+    return capture(model, inputs, layers_of(model, kind), of=of)
+
+
+def layers_of(model: nn.Module, kind: type[nn.Module] = nn.Conv2d) -> list[str]:
+    """The names of the layers of one kind, in the order the model registers them."""
+    return [name for name, module in model.named_modules() if isinstance(module, kind)]
+
+
+def kernels(model: nn.Module, layer: str) -> np.ndarray:
+    """A copy of a convolution's weights: out channels × in channels per group × height × width.
+
+    Raises ValueError for a layer that is no 2-D convolution.
+    """
+    return convolution(model, layer).weight.detach().cpu().numpy().copy()
+
+
+def convolution(model: nn.Module, layer: str) -> nn.Conv2d:
+    """The layer named `layer`. Raises ValueError if it is no 2-D convolution."""
+    module = require(model, layer)
+    if not isinstance(module, nn.Conv2d):
+        raise ValueError(f"The layer {layer!r} is a {type(module).__name__}, not a Conv2d.")
+    return module
+
+
+def require(model: nn.Module, layer: str) -> nn.Module:
+    """The module named `layer`. Raises ValueError, with the nearest name, if there is none."""
+    try:
+        return model.get_submodule(layer)
+    except AttributeError:
+        near = get_close_matches(layer, [name for name, _ in model.named_modules()], 1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"The model has no layer {layer!r}.{hint}") from None
+
+
+def channel_statistics(values: Tensor) -> ChannelStatistics:
+    """Statistics per index of axis 1 (of axis 0 for a vector; one channel for a scalar)."""
+    if values.dim() < 2:
+        values = values.reshape(1, -1)
+    channels = values.float() if not values.is_floating_point() else values
+    others = [axis for axis in range(channels.dim()) if axis != 1]
+    var, mean = torch.var_mean(channels, dim=others, correction=0)
+    return ChannelStatistics(
+        min=channels.amin(others).numpy(),
+        max=channels.amax(others).numpy(),
+        mean=mean.numpy(),
+        std=var.sqrt().numpy(),
+        zeros=(channels == 0).float().mean(others).numpy(),
+        positive=(channels > 0).float().mean(others).numpy(),
+    )
+
+
+def first_tensor(values: Any) -> Tensor | None:
+    """The first tensor in nested tuples, lists and dicts, or None."""
+    if isinstance(values, Tensor):
+        return values
+    if isinstance(values, dict):
+        values = tuple(values.values())
+    if isinstance(values, tuple | list):
+        return next((t for t in map(first_tensor, values) if t is not None), None)
+    return None
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """A copy on the CPU, of a type numpy knows, that no in-place operation can reach."""
+    copy = tensor.detach().clone().cpu()
+    return copy.float() if copy.dtype == torch.bfloat16 else copy
+
+
+def as_arguments(inputs: Inputs) -> tuple[Tensor, ...]:
+    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
