@@ -9,7 +9,7 @@ from explorer.ui.editor import editor, mark_lines
 from explorer.ui.errors import program_error
 from explorer.ui.graph_view import Marks, graph
 from explorer.ui.program import answer, capture_choice, passes, printed, remarks, upstream_choice
-from explorer.ui.running import again, run
+from explorer.ui.running import run
 from explorer.ui.selection import Picker
 
 frame.page("expression")
@@ -20,12 +20,10 @@ with left:
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Run", type="primary", icon=":material/play_arrow:")
         capture = capture_choice()
-    if pressed:
-        again(source, capture=capture)
-    trace = run(source, capture=capture)
+    trace = run(source, capture=capture, afresh=pressed)
     if trace.needs_upstream:
         upstream = upstream_choice(trace.needs_upstream)
-        trace = run(source, capture=capture, upstream=upstream)
+        trace = run(source, capture=capture, upstream=upstream, afresh=pressed)
     answer(source, EXAMPLES)
     printed(trace)
 

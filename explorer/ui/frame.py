@@ -14,6 +14,7 @@ from pathlib import Path
 import streamlit as st
 
 _STYLE = Path(__file__).with_name("style.css")
+_ICON = str(Path(__file__).with_name("icon.svg"))
 NAME = "Autograd Explorer"
 
 
@@ -65,7 +66,7 @@ def page(key: str) -> Page:
     here = next(p for p in (HOME, *PAGES) if p.key == key)
     st.set_page_config(
         page_title=NAME if here is HOME else f"{here.title} · {NAME}",
-        page_icon=":material/account_tree:",
+        page_icon=_ICON,
         layout="wide",
         initial_sidebar_state=200,
     )

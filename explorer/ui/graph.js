@@ -138,7 +138,7 @@ export default function (component) {
   const choose = (event) => {
     if (box.still) return
     const node = event.target.closest?.("g.node")
-    if (node) setTriggerValue("clicked", node.id)
+    if (node || data.selected) setTriggerValue("clicked", node?.id ?? "") // "": let go
   }
   box.canvas.onclick = (event) => box.moved || choose(event)
   box.canvas.onkeydown = (event) => {

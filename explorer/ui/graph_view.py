@@ -140,7 +140,7 @@ def _clickable(
             "alt": alt,
             "still": on_choose is None,
         },
-        on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked),
+        on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked or None),
     )
 
 
@@ -166,7 +166,7 @@ def _list(
     st.selectbox(
         "Node",
         list(names),
-        format_func=lambda name: names.get(name, ""),
+        format_func=lambda name: names.get(name, name),
         key=key,
         placeholder="Choose a node",
         label_visibility="collapsed",

@@ -1,0 +1,123 @@
+"""Shared by the tests: the real app in a process of its own, and a browser to drive it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"the app did not start:\n{log.read_text()}")
+
+
+@contextmanager
+def running_app(log: Path, **environment: str) -> Iterator[str]:
+    """The app as a reader starts it, on a free port of this machine; gives its address."""
+    port = _free_port()
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
+    command += ["--server.fileWatcherType", "none"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait_until_up(url, process, log)
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app's address."""
+    with running_app(tmp_path_factory.mktemp("app") / "log") as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def app_without_dot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app's address, on a machine where no program is on the PATH."""
+    folder = tmp_path_factory.mktemp("app-without-dot")
+    with running_app(folder / "log", PATH=str(folder)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's Chromium. Without one the test is skipped, or fails if REQUIRE_BROWSER=1."""
+    program = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if program is None:
+        reason = f"no Chromium found (looked for {', '.join(_BROWSERS)})"
+        if os.environ.get("REQUIRE_BROWSER") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Any]:
+    """A browser tab of 1280 × 800. A script error, or a request to another machine, fails."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url.startswith(("http://127.0.0.1", "data:", "blob:", "ws://127.0.0.1"))
+            else faults.append(request.url)
+        ),
+    )
+    yield page
+    context.close()
+    assert faults == []

@@ -1,0 +1,55 @@
+"""Which traces are kept, and for how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.language import ProgramError
+from explorer.trace import Trace
+from explorer.ui import running
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that reached the sandbox; each answers with the error named in its text."""
+    sent: list[str] = []
+    errors = {"busy": ProgramError("Too many."), "wrong": ProgramError("No such name.", line=1)}
+
+    def run(source: str, **_: object) -> Trace:
+        sent.append(source)
+        return Trace(source, error=errors.get(source))
+
+    monkeypatch.setattr(running.sandbox, "run", run)
+    monkeypatch.setattr(running, "_recent", running.Recent(kept=2))
+    return sent
+
+
+def test_a_program_runs_once(asked: list[str]) -> None:
+    assert running.run("fine") is running.run("fine")
+    assert running.run("wrong") is running.run("wrong")
+    assert asked == ["fine", "wrong"]
+
+
+def test_another_setting_is_another_run(asked: list[str]) -> None:
+    running.run("fine")
+    running.run("fine", capture="retain_grad")
+    running.run("fine", upstream=[1.0])
+    assert len(asked) == 3
+
+
+def test_run_again_means_run(asked: list[str]) -> None:
+    running.run("fine")
+    running.run("fine", afresh=True)
+    assert asked == ["fine", "fine"]
+
+
+def test_a_crowd_is_not_remembered(asked: list[str]) -> None:
+    running.run("busy")
+    running.run("busy")
+    assert asked == ["busy", "busy"]
+
+
+def test_the_oldest_is_let_go(asked: list[str]) -> None:
+    for source in ("a", "b", "a", "c", "a", "b"):
+        running.run(source)
+    assert asked == ["a", "b", "c", "b"]
