@@ -9,12 +9,13 @@ from explorer.language.errors import (
     ProgramRefused,
     ProgramStopped,
 )
-from explorer.language.program import Environment, Program, isolated
+from explorer.language.program import PROCESS, Environment, Program, isolated
 from explorer.language.rewrite import Place
 from explorer.language.syntax import line_of, without_prompts
 from explorer.language.watcher import Watcher
 
 __all__ = [
+    "PROCESS",
     "Environment",
     "OutsideLanguage",
     "Place",

@@ -19,7 +19,9 @@ from explorer.language.syntax import parse, without_prompts
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
 from explorer.language.watcher import Watcher
 
-_LOCK = threading.RLock()
+#: Held by whoever draws from torch's generator or changes its gradient mode: both belong to the
+#: whole process.
+PROCESS = threading.RLock()
 
 
 class Program:
@@ -88,7 +90,7 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
     """
     options = torch._tensor_str.PRINT_OPTS
     with (
-        _LOCK,
+        PROCESS,
         torch.random.fork_rng(devices=[]),
         torch.enable_grad(),
         warnings.catch_warnings(record=True) as caught,
@@ -102,5 +104,3 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
             yield caught
         finally:
             vars(options).update(kept)
-
-

@@ -7,7 +7,6 @@ Two kinds exist: `ModuleProblem` here (a network with its data; the networks the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-#: Held by whoever draws from torch's one process-wide generator.
-RANDOM = threading.RLock()
+from explorer.language import PROCESS
 
 
 @contextmanager
@@ -29,7 +27,7 @@ def random_stream(start: int | Tensor) -> Iterator[Callable[[], Tensor]]:
     use this function wait; the process's own random state is the same before and after.
     """
     generator = torch.default_generator
-    with RANDOM:
+    with PROCESS:
         outside = generator.get_state()
         try:
             if isinstance(start, Tensor):
