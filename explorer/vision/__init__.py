@@ -1,0 +1,70 @@
+"""Pictures, the networks that look at them, and what each layer sees.
+
+Importing this package makes `import torchvision` work beside a CPU build of torch.
+"""
+
+from explorer.networks import torchvision_guard as _guard  # noqa: F401  (first: see above)
+from explorer.vision.arithmetic import PixelArithmetic, pixel_arithmetic
+from explorer.vision.attribution import (
+    GradCam,
+    Prediction,
+    Saliency,
+    SwitchedOff,
+    grad_cam,
+    predict,
+    saliency,
+    switch_off,
+    top,
+)
+from explorer.vision.backbones import BACKBONES, Backbone, Prepared, build, load_published
+from explorer.vision.download import DownloadError
+from explorer.vision.feature_maps import (
+    ChannelStatistics,
+    FeatureMaps,
+    capture,
+    feature_maps,
+    filmstrip,
+    kernels,
+    layers_of,
+)
+from explorer.vision.image import ImageError, Picture, decode, open_image
+from explorer.vision.receptive_field import ReceptiveField, receptive_fields
+from explorer.vision.tiles import Tiling, tile
+from explorer.vision.weights import WeightsError, load_weights
+
+__all__ = [
+    "BACKBONES",
+    "Backbone",
+    "ChannelStatistics",
+    "DownloadError",
+    "FeatureMaps",
+    "GradCam",
+    "ImageError",
+    "Picture",
+    "PixelArithmetic",
+    "Prediction",
+    "Prepared",
+    "ReceptiveField",
+    "Saliency",
+    "SwitchedOff",
+    "Tiling",
+    "WeightsError",
+    "build",
+    "capture",
+    "decode",
+    "feature_maps",
+    "filmstrip",
+    "grad_cam",
+    "kernels",
+    "layers_of",
+    "load_published",
+    "load_weights",
+    "open_image",
+    "pixel_arithmetic",
+    "predict",
+    "receptive_fields",
+    "saliency",
+    "switch_off",
+    "tile",
+    "top",
+]

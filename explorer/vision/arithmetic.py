@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from explorer.vision.borrow import borrowed
-from explorer.vision.feature_maps import Inputs, as_arguments, convolution
+from explorer.vision.feature_maps import Inputs, as_arguments, convolution, nth_call
 from explorer.vision.geometry import Window
 
 
@@ -63,19 +63,15 @@ def pixel_arithmetic(
     Raises ValueError for another kind of layer, or a pixel or call that does not exist.
     """
     conv = convolution(model, layer)
-    seen = []
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    def note(conv: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
+        seen.append((args[0][0].clone(), output[0].clone()))
+
     with borrowed(model) as hooks:
-        hooks.keep(
-            [
-                conv.register_forward_hook(
-                    lambda _, args, out: seen.append((args[0][0].clone(), out[0].clone()))
-                )
-            ]
-        )
+        hooks.keep([conv.register_forward_hook(note)])
         model(*as_arguments(inputs))
-    if not 0 <= call < len(seen):
-        raise ValueError(f"The layer {layer!r} ran {len(seen)} time(s); there is no call {call}.")
-    image, output = seen[call]
+    image, output = nth_call(seen, layer, call)
     if not all(0 <= at < n for at, n in zip((channel, row, column), output.shape, strict=True)):
         raise ValueError(
             f"The output of {layer!r} is {' × '.join(map(str, output.shape))}; it has no pixel "

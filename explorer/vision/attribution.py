@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from explorer.vision.borrow import borrowed
-from explorer.vision.feature_maps import require
+from explorer.vision.feature_maps import nth_call, require
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def grad_cam(
         hooks.keep([module.register_forward_hook(keep)])
         # Parameters are frozen, so the graph has to start at the image.
         score, target = _score(model(image.detach().clone().requires_grad_()), target)
-        maps = _call(kept, layer, call)
+        maps = nth_call(kept, layer, call)
         if maps.dim() != 4:
             raise ValueError(f"The output of {layer!r} is not a set of maps: Grad-CAM needs one.")
         (gradient,) = torch.autograd.grad(score, maps, allow_unused=True)
@@ -158,7 +158,7 @@ def switch_off(
         before = model(image)[0].numpy()
         hooks.keep([module.register_forward_hook(zero)])
         after = model(image)[0].numpy()
-        _call(seen, layer, call or 0)
+        nth_call(seen, layer, call or 0)
     return SwitchedOff(layer, tuple(chosen), before, after, softmax(before), softmax(after))
 
 
@@ -169,9 +169,3 @@ def _score(scores: Tensor, target: int | None) -> tuple[Tensor, int]:
     if not 0 <= target < classes:
         raise ValueError(f"There are {classes} classes, 0 to {classes - 1}; {target} is none.")
     return scores[0, target], target
-
-
-def _call(seen: list[Tensor], layer: str, call: int) -> Tensor:
-    if not 0 <= call < len(seen):
-        raise ValueError(f"The layer {layer!r} ran {len(seen)} time(s); there is no call {call}.")
-    return seen[call]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from explorer.vision.borrow import borrowed
 
 Of = Literal["output", "input"]
 Inputs = Tensor | Sequence[Tensor]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,7 @@ def feature_maps(
     later in-place operation. Raises ValueError for a layer that does not exist, did not run, or
     ran fewer times.
     """
-    require(model, layer)
-    captured = capture(model, inputs, [layer], of=of)
-    for maps in captured:
-        if maps.call == call:
-            return maps
-    if not captured:
-        raise ValueError(f"The layer {layer!r} did not run, or handles no tensor.")
-    raise ValueError(f"The layer {layer!r} ran {len(captured)} time(s); there is no call {call}.")
+    return nth_call(capture(model, inputs, [layer], of=of), layer, call)
 
 
 def capture(
@@ -155,6 +149,15 @@ def require(model: nn.Module, layer: str) -> nn.Module:
         near = get_close_matches(layer, [name for name, _ in model.named_modules()], 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"The model has no layer {layer!r}.{hint}") from None
+
+
+def nth_call(calls: Sequence[T], layer: str, call: int) -> T:
+    """What was noted at a layer's call number `call`. Raises ValueError if there was none."""
+    if not calls:
+        raise ValueError(f"The layer {layer!r} did not run, or handles no tensor.")
+    if not 0 <= call < len(calls):
+        raise ValueError(f"The layer {layer!r} ran {len(calls)} time(s); there is no call {call}.")
+    return calls[call]
 
 
 def channel_statistics(values: Tensor) -> ChannelStatistics:

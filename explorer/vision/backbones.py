@@ -1,0 +1,159 @@
+"""The networks the Feature maps page offers, each with its own preparation of the picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from explorer.networks.drawn import CLASSES
+from explorer.networks.filter_bank import FilterBank
+from explorer.networks.shapes_net import SIZE, shapes_net
+from explorer.networks.torchvision_guard import torchvision
+from explorer.training.problem import random_stream
+from explorer.vision.download import DownloadError, Progress, fetch
+from explorer.vision.weights import WeightsError, put
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a network gets to see of a picture.
+
+    `values` is its input (1 × 3 × height × width, float32, normalised), `seen` the same as a
+    picture (height × width × 3, uint8), and `box` the part of the original that was cut out
+    (left, top, right, bottom in its pixels).
+    """
+
+    values: np.ndarray
+    seen: np.ndarray
+    box: Box
+
+    @property
+    def tensor(self) -> Tensor:
+        return torch.from_numpy(self.values)
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network on offer. `make` builds it: with its weights where `ready`, else random ones.
+
+    `labels` names its classes (empty for the filter bank, which predicts nothing); `url` is where
+    its ImageNet weights are published and `megabytes` what they weigh.
+    """
+
+    name: str
+    title: str
+    make: Callable[[], nn.Module]
+    transform: Any
+    labels: tuple[str, ...] = ()
+    ready: bool = False
+    url: str = ""
+    megabytes: float = 0.0
+
+    def prepare(self, picture: np.ndarray) -> Prepared:
+        """Resize the short side, cut out the middle, normalise: the network's own transform.
+
+        `picture` is height × width × 3, uint8.
+        """
+        transform = self.transform
+        values = transform(Image.fromarray(picture))
+        mean, std = (
+            np.array(x, np.float32)[:, None, None] for x in (transform.mean, transform.std)
+        )
+        seen = np.rint(255 * (values.numpy() * std + mean)).clip(0, 255).astype(np.uint8)
+        box = _crop(picture.shape[:2], transform.resize_size[0], transform.crop_size[0])
+        return Prepared(values.numpy()[None], seen.transpose(1, 2, 0), box)
+
+
+def names() -> tuple[str, ...]:
+    return tuple(BACKBONES)
+
+
+def build(name: str) -> nn.Module:
+    """The network in evaluation mode; where no weights ship with the project, with random ones
+    that are the same every time. Takes a second for the largest: keep it."""
+    with random_stream(0):
+        return BACKBONES[name].make().eval()
+
+
+def load_published(
+    model: nn.Module,
+    name: str,
+    *,
+    url: str | None = None,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Put the published ImageNet weights into a model that `build(name)` gave.
+
+    They are downloaded unless `folder` (by default torchvision's cache) has them. `url` replaces
+    the published address. Raises DownloadError or WeightsError; the model is then as it was.
+    """
+    address = url or BACKBONES[name].url
+    if not address:
+        raise DownloadError(f"There are no weights to download for {name}.")
+    path = fetch(address, folder=folder, progress=progress)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise WeightsError(f"The file {path.name} cannot be read; delete it and retry.") from error
+    put(model, {_today(key): value for key, value in state.items()})
+
+
+def _today(key: str) -> str:
+    """densenet's weights were published when its layers were called "norm.1", now "norm1"."""
+    return re.sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)", r"\1\2", key)
+
+
+def _crop(size: tuple[int, ...], resize: int, crop: int) -> Box:
+    """The middle that is kept, in the original's pixels, as torchvision's transforms cut it."""
+    height, width = size
+    short = min(height, width)
+    new_height, new_width = (int(resize * side / short) for side in (height, width))
+    top, left = (round((side - crop) / 2.0) for side in (new_height, new_width))
+    down, right = height / new_height, width / new_width
+    return left * right, top * down, (left + crop) * right, (top + crop) * down
+
+
+def _published(name: str, title: str) -> Backbone:
+    weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
+    return Backbone(
+        name=name,
+        title=title,
+        make=partial(torchvision.models.get_model, name, weights=None),
+        transform=weights.transforms(),
+        labels=tuple(weights.meta["categories"]),
+        url=weights.url,
+        megabytes=weights.meta["_file_size"],
+    )
+
+
+def _plain(size: int) -> Any:
+    """Pixels as they are, 0 to 1, in a square of `size` pixels."""
+    return torchvision.models.ResNet18_Weights.IMAGENET1K_V1.transforms(
+        crop_size=size, resize_size=size, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0)
+    )
+
+
+BACKBONES: dict[str, Backbone] = {
+    backbone.name: backbone
+    for backbone in (
+        Backbone("filter_bank", "Filter bank", FilterBank, _plain(224), ready=True),
+        Backbone("shapes_net", "Shapes network", shapes_net, _plain(SIZE), CLASSES, ready=True),
+        _published("resnet18", "ResNet-18"),
+        _published("alexnet", "AlexNet"),
+        _published("vgg11", "VGG-11"),
+        _published("mobilenet_v3_small", "MobileNet V3 small"),
+        _published("densenet121", "DenseNet-121"),
+    )
+}

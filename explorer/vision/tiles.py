@@ -1,0 +1,180 @@
+"""Many maps as one picture: tiled, coloured, enlarged by a whole factor, numbered.
+
+The picture has a palette, so a level of 0 to 255 per pixel is all that is computed and stored.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+#: Space between tiles, and height of the line above each with its number, in pixels.
+GUTTER, CAPTION = 4, 12
+
+# The first palette entries are no values; the rest run from the lowest colour to the highest.
+_GROUND, _INK, _BLANK, _FIRST = 0, 1, 2, 3
+_GREYS = ((222, 226, 231), (28, 36, 48), (200, 205, 212))
+_LAST, _ZERO = 255, 129  # as many levels below zero as above
+#: Blue – white – red (the ends of ColorBrewer's RdBu); unsigned data use the upper half.
+_ANCHORS = ((5, 48, 97), (67, 147, 195), (255, 255, 255), (214, 96, 77), (103, 0, 31))
+_LETTER = 6  # width of the font's letters, in pixels
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """One page of maps as a picture.
+
+    `levels` (height × width, uint8) are positions in `palette` (256 × 3, uint8). `channels` are
+    those on the page, in order; `ranges` the values at the lowest and highest colour for each
+    (equal for all of them unless the scale is per channel). Zero is white; where any value of the
+    layer is negative the colours are `signed`: blue below zero, red above. `constant` lists
+    the channels whose values are all equal: they are left blank and their caption says the value.
+    `scale` is how many pixels each value is drawn, in both directions.
+    """
+
+    levels: np.ndarray
+    palette: np.ndarray
+    channels: tuple[int, ...]
+    ranges: tuple[tuple[float, float], ...]
+    signed: bool
+    constant: tuple[int, ...]
+    scale: int
+    page: int
+    pages: int
+
+    @property
+    def rgb(self) -> np.ndarray:
+        """The picture, height × width × 3, uint8."""
+        return self.palette[self.levels]
+
+    def png(self) -> bytes:
+        """The picture as a PNG file."""
+        image = Image.fromarray(self.levels, "P")
+        image.putpalette(self.palette.tobytes())
+        file = io.BytesIO()
+        image.save(file, "PNG", compress_level=1)
+        return file.getvalue()
+
+
+def tile(
+    maps: np.ndarray,
+    order: Sequence[int] | None = None,
+    *,
+    per_channel: bool = False,
+    page: int = 0,
+    page_size: int = 64,
+    columns: int = 8,
+    width: int = 720,
+) -> Tiling:
+    """Draw one page of `maps` (channels × height × width).
+
+    `order` chooses and sorts the channels (default: all, by index). Unless `per_channel`, the
+    colours cover the values of the whole layer, whichever page is shown. Maps are enlarged by the
+    largest whole factor that keeps the picture about `width` pixels wide, and never shrunk.
+    Values that are not finite are drawn as blank. Raises ValueError for a page, or a channel,
+    that does not exist.
+    """
+    chosen = np.arange(len(maps)) if order is None else np.asarray(order, int)
+    if not ((chosen >= 0) & (chosen < len(maps))).all():
+        raise ValueError(f"There are {len(maps)} channels, counted from 0.")
+    pages = max(1, -(-len(chosen) // page_size))
+    if not 0 <= page < pages:
+        raise ValueError(f"There are {pages} pages, counted from 0; there is no page {page}.")
+    shown = chosen[page * page_size : (page + 1) * page_size]
+    columns = max(1, min(columns, len(shown)))
+
+    lows, highs = _extremes(maps)
+    signed = bool((lows < 0).any())
+    reach = np.maximum(abs(lows), abs(highs))
+    if not per_channel:
+        reach[:] = reach.max(initial=0)
+    constant = lows == highs
+    levels = _levels(maps[shown], reach[shown], signed)
+    levels[constant[shown]] = _BLANK
+    scale = max(1, (width // columns - GUTTER) // maps.shape[2])
+    levels = levels.repeat(scale, axis=1).repeat(scale, axis=2)
+    captions = [
+        f"{channel} = {lows[channel]:.3g}" if constant[channel] else str(channel)
+        for channel in shown
+    ]
+    return Tiling(
+        levels=_captioned(levels, columns, captions),
+        palette=_palette(signed),
+        channels=tuple(shown.tolist()),
+        ranges=tuple((-r if signed else 0.0, r) for r in reach[shown].tolist()),
+        signed=signed,
+        constant=tuple(shown[constant[shown]].tolist()),
+        scale=scale,
+        page=page,
+        pages=pages,
+    )
+
+
+def _extremes(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest finite value per channel, in float64; 0 where there is none."""
+    lows, highs = maps.min(axis=(1, 2)), maps.max(axis=(1, 2))
+    if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
+        finite = np.isfinite(maps)
+        lows = np.where(finite, maps, np.inf).min(axis=(1, 2))
+        highs = np.where(finite, maps, -np.inf).max(axis=(1, 2))
+        none = ~finite.any(axis=(1, 2))
+        lows[none] = highs[none] = 0
+    return lows.astype(float), highs.astype(float)
+
+
+def _levels(maps: np.ndarray, reach: np.ndarray, signed: bool) -> np.ndarray:
+    """Values to positions in the palette: `reach` at the last, zero at white."""
+    zero = _ZERO if signed else _FIRST
+    slope = np.divide(_LAST - zero, reach, out=np.zeros_like(reach), where=reach > 0)
+    with np.errstate(invalid="ignore"):
+        levels = np.rint(maps * slope.astype(np.float32)[:, None, None]) + zero
+        finite = np.isfinite(levels)
+        return np.where(finite, levels, _BLANK).astype(np.uint8)
+
+
+def _captioned(tiles: np.ndarray, columns: int, captions: Sequence[str]) -> np.ndarray:
+    """The tiles in rows of `columns`, gutters around them, each with its caption above."""
+    count, height, width = tiles.shape
+    rows = -(-count // columns)
+    cells = np.full((rows * columns, height + CAPTION + GUTTER, width + GUTTER), _GROUND, np.uint8)
+    cells[:count, CAPTION : CAPTION + height, GUTTER:] = tiles
+    cell_height, cell_width = cells.shape[1:]
+    grid = cells.reshape(rows, columns, cell_height, cell_width).swapaxes(1, 2)
+    flat = grid.reshape(rows * cell_height, columns * cell_width)
+    canvas = np.pad(flat, ((0, 0), (0, GUTTER)), constant_values=_GROUND)
+    for i, caption in enumerate(captions):
+        text = _text(caption if len(caption) * _LETTER <= cell_width else caption.split()[0])
+        top, left = i // columns * cell_height, i % columns * cell_width + GUTTER
+        text = text[:, : cell_width - GUTTER]
+        canvas[top : top + len(text), left : left + text.shape[1]][text] = _INK
+    return canvas
+
+
+@cache
+def _font() -> ImageFont.ImageFont:
+    return ImageFont.load_default_imagefont()
+
+
+def _text(words: str) -> np.ndarray:
+    """Where the ink is: CAPTION × width, bool."""
+    image = Image.new("1", (_LETTER * len(words), CAPTION))
+    ImageDraw.Draw(image).text((0, 0), words, fill=1, font=_font())
+    return np.array(image)
+
+
+@cache
+def _palette(signed: bool) -> np.ndarray:
+    anchors = _ANCHORS if signed else _ANCHORS[2:]
+    steps = _LAST - _FIRST + 1
+    at = np.linspace(0, len(anchors) - 1, steps)
+    ramp = np.stack(
+        [np.interp(at, range(len(anchors)), channel) for channel in zip(*anchors, strict=True)], 1
+    )
+    palette = np.rint(np.concatenate([_GREYS, ramp])).astype(np.uint8)
+    palette.setflags(write=False)
+    return palette

@@ -1,0 +1,88 @@
+"""Weights from a file: everything is checked before the model changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from safetensors.torch import load
+from torch import Tensor, nn
+
+from explorer.vision.borrow import borrowed
+
+#: Files of more bytes are refused; the largest network offered has 133 million parameters.
+MAX_BYTES = 600 * 2**20
+
+#: A batch norm layer's count of batches: older files lack it and evaluation does not use it.
+_OPTIONAL = "num_batches_tracked"
+
+
+class WeightsError(ValueError):
+    """The weights do not fit or cannot be trusted; the message is one sentence for the reader."""
+
+
+def load_weights(model: nn.Module, data: bytes) -> None:
+    """Put the weights of a safetensors file into `model`.
+
+    Names, shapes, types, size and finiteness are checked first; on any fault WeightsError is
+    raised, naming the first tensor that differs, and the model is as it was.
+    """
+    if len(data) > MAX_BYTES:
+        raise WeightsError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
+    try:
+        tensors = load(data)
+    except Exception as error:  # SafetensorError, and others for types torch does not have
+        raise WeightsError(_unreadable(data)) from error
+    put(model, tensors)
+
+
+def put(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copy `tensors` into the model after the checks of `load_weights`. Raises WeightsError."""
+    with borrowed(model):
+        own = model.state_dict()
+        _check(own, tensors)
+        for name, value in own.items():
+            if name in tensors:
+                value.copy_(tensors[name])
+
+
+def _check(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    """In the model's own order, so that the first fault named is the first in the network."""
+    for name, value in own.items():
+        if name not in tensors:
+            if not name.endswith(_OPTIONAL):
+                raise WeightsError(f"The file has no tensor {name!r}, which the network needs.")
+            continue
+        given = tensors[name]
+        if given.shape != value.shape:
+            raise WeightsError(
+                f"The tensor {name!r} has shape {_shape(given)} in the file; the network needs "
+                f"{_shape(value)}."
+            )
+        if given.dtype != value.dtype:
+            raise WeightsError(
+                f"The tensor {name!r} is {_dtype(given)} in the file; the network needs "
+                f"{_dtype(value)}."
+            )
+        if not torch.isfinite(given).all():
+            raise WeightsError(f"The tensor {name!r} has values that are infinite or not numbers.")
+    for name in tensors:
+        if name not in own:
+            raise WeightsError(f"The file has a tensor {name[:80]!r}, which the network does not.")
+
+
+def _unreadable(data: bytes) -> str:
+    if data[:2] == b"PK" or data[:1] == b"\x80":
+        return (
+            "This is a pickled checkpoint (.pt, .pth), which can run code when opened; "
+            "save the state dict with safetensors instead."
+        )
+    return "This is no whole safetensors file: it is cut off, damaged or of another kind."
+
+
+def _shape(tensor: Tensor) -> str:
+    return " × ".join(map(str, tensor.shape)) or "()"
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
