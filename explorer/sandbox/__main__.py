@@ -12,8 +12,9 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from explorer.sandbox import limits, warm, wire, work
 from explorer.sandbox.children import Forks, Workers
@@ -34,6 +35,7 @@ def _serve(settings: Settings) -> None:
     selector = selectors.DefaultSelector()
     listener = _listen(settings)
     house: Forks | Workers
+    lifeline: socket.socket | TextIO
     if settings.fork:
         jobs = importlib.import_module(settings.jobs).JOBS
         warm.up()
@@ -77,22 +79,26 @@ def _tell_address(settings: Settings, listener: socket.socket) -> None:
     new.replace(settings.address)
 
 
-def _end_of_input() -> Any:
+def _end_of_input() -> socket.socket:
     """A socket that can be read when standard input ends; not every system can wait for both
     pipes and sockets at once."""
     near, far = socket.socketpair()
+    _at_end_of_input(far.close)
+    return near
 
+
+def _at_end_of_input(do: Callable[[], None]) -> None:
     def wait() -> None:
         sys.stdin.buffer.read()
-        far.close()
+        do()
 
     threading.Thread(target=wait, daemon=True).start()
-    return near
 
 
 def _work(settings: Settings) -> None:
     """Call the server back and do one job after another until it closes the connection."""
     jobs = importlib.import_module(settings.jobs).JOBS
+    _at_end_of_input(lambda: os._exit(0))  # also in the middle of a job
     warm.up()
     with settings.line(settings.worker).open("r+b") as file:
         line = mmap.mmap(file.fileno(), mmap.PAGESIZE)

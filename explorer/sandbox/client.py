@@ -135,7 +135,7 @@ class Sandbox:
             except _Gone:
                 self._replace(server)
                 if reported:
-                    break
+                    raise ProgramRefused(deaths.lost_server()) from None
         raise ProgramRefused(deaths.no_server())
 
     def _ensure(self) -> _Running:

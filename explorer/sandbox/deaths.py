@@ -103,6 +103,12 @@ def no_server() -> ProgramError:
     )
 
 
+def lost_server() -> ProgramError:
+    return ProgramError(
+        "The process that ran this program ended unexpectedly.", hint="Run it again."
+    )
+
+
 def _words(status: int) -> str:
     if status < 0:
         return f"ended by signal {-status} ({signal.strsignal(-status)})"

@@ -159,11 +159,13 @@ class Server:
         if kind not in (wire.PROGRESS, wire.ANSWER, wire.ERROR):
             self._died(run)
             return
-        if kind != wire.PROGRESS:
-            self._end(run, answered=True)
-        run.job.channel.send(wire.pack(kind, body))
-        if kind != wire.PROGRESS:
-            run.job.channel.finish()
+        if kind == wire.PROGRESS:
+            run.job.channel.send(wire.pack(kind, body))
+            return
+        run.job.channel.on_end = lambda: None
+        run.job.channel.send(wire.pack(kind, body))  # first: taking the child down takes a while
+        run.job.channel.finish()
+        self._end(run, answered=True)
 
     def _died(self, run: Run) -> None:
         line = read_line(run.child.line)

@@ -17,6 +17,11 @@ _ENVIRONMENT = (
 )  # fmt: skip
 
 
+def _processors() -> int:
+    """Those this process may use, which a container or a scheduler may have restricted."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a new process is told, as one line of JSON on its standard input.
@@ -29,7 +34,7 @@ class Settings:
     token: str
     jobs: str = "explorer.sandbox.jobs"
     fork: bool = sys.platform == "linux"
-    processors: int = os.cpu_count() or 1
+    processors: int = _processors()
     worker: str = ""
 
     @property
@@ -50,8 +55,9 @@ class Settings:
 def start(settings: Settings) -> subprocess.Popen[bytes]:
     """Start a process that ends when the pipe to its standard input closes."""
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    root = Path(__file__).resolve().parents[2]
-    environment |= {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    root = str(Path(__file__).resolve().parents[2])
+    paths = filter(None, [root, os.environ.get("PYTHONPATH")])
+    environment |= {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "explorer.sandbox"],
         stdin=subprocess.PIPE,

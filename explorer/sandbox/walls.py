@@ -13,7 +13,6 @@ import os
 import platform
 import struct
 import sys
-import sysconfig
 from pathlib import Path
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
@@ -57,10 +56,11 @@ _FILE_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
 
 
 def _code_directories() -> set[str]:
-    """Where modules that are imported late may lie."""
-    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
-    ours = str(Path(__file__).resolve().parents[1])
-    return {ours, "/lib", "/lib64", "/usr/lib"} | {sysconfig.get_path(kind) for kind in kinds}
+    """Where modules that are imported late may lie; not the project itself, which may hold an
+    operator's secrets beside its code."""
+    package = Path(__file__).resolve().parents[1]
+    found = {path for path in sys.path if path and Path(path).resolve() != package.parent}
+    return found | {str(package), "/lib", "/lib64", "/usr/lib"}
 
 
 def _landlock() -> bool:
@@ -89,7 +89,7 @@ def _landlock() -> bool:
 
 # --- seccomp: a filter over system call numbers, for the two processors PyTorch is built for ---
 
-#: machine -> audit code, column of `_REFUSED`, first number of the calls of another convention
+#: machine -> audit code, column of the tables below
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
 #: Refused outright: name, number on x86_64, number on aarch64 (- where it has none).

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import time
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
+from torch import nn
 
 from explorer.language import ProgramError, ProgramRefused
+from explorer.sandbox import walls
 from explorer.sandbox.context import Context, Job
 
 
@@ -95,10 +101,49 @@ def environment(request: Any, context: Context) -> Any:
     return sorted(os.environ)
 
 
+def hold(request: Any, context: Context) -> Any:
+    """Say which process this is, then never end."""
+    context.progress(os.getpid())
+    while True:
+        pass
+
+
+def standing(request: Any, context: Context) -> Any:
+    return list(walls.raise_walls())  # once more changes nothing
+
+
+def garbage(request: Any, context: Context) -> Any:
+    """Write what is no frame where the answer should go."""
+    for number in range(3, 16):
+        with contextlib.suppress(OSError):
+            os.write(number, b"\xff" * 64)
+    time.sleep(60)
+
+
+def zoo(request: Any, context: Context) -> Any:
+    """A walk through torch: everything here must work behind the walls."""
+    x = torch.randn(4, 8, requires_grad=True)
+    F.conv1d(x[None], torch.randn(2, 4, 3)).sum().backward()
+    nn.LSTM(8, 4)(x[None])[0].sum().backward()
+    nn.MultiheadAttention(8, 2)(x, x, x)[0].sum().backward()
+    nn.TransformerEncoderLayer(8, 2, batch_first=True)(x[None]).sum().backward()
+    for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS"):
+        optimizer = getattr(torch.optim, name)([x])
+        optimizer.step(lambda: (x**2).sum())
+    torch.linalg.svd(x.detach()), torch.linalg.eigh(x.detach() @ x.detach().T)
+    torch.fft.fft(x), torch.einsum("ij,kj->ik", x, x), torch.func.vmap(torch.sin)(x)
+    torch.autograd.functional.hessian(lambda v: (v**3).sum(), torch.ones(3))
+    torch.autograd.gradcheck(torch.sin, torch.ones(2, dtype=torch.float64, requires_grad=True))
+    torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).sum().backward()
+    return [str(x)[:6], str(np.histogram(x.detach().numpy())[0].sum())]
+
+
 def attempt(request: Any, context: Context) -> Any:
-    """Try what the walls are there to refuse; the name of the exception, or what succeeded."""
+    """Try what the walls are there to refuse; how the system said no, or what succeeded."""
     try:
-        return repr(eval(request))  # this file's own text, from the tests
+        return repr(eval(request))  # the tests' own text
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
     except Exception as error:
         return type(error).__name__
 
@@ -107,6 +152,7 @@ JOBS: dict[str, Job] = {
     job.__name__: job
     for job in (
         double, segfault, division, endless_operator, endless_loop, until_deadline, memory, large,
-        silent, raises, refuses, progress, sleep, length, random, environment, attempt,
+        silent, raises, refuses, progress, sleep, length, random, environment, attempt, hold,
+        standing, garbage, zoo,
     )
 }  # fmt: skip

@@ -1,0 +1,140 @@
+"""Progress, waiting, cancelling, turns, and what one job can leave for the next."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from explorer.language import ProgramRefused
+from explorer.sandbox import Sandbox
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
+    limit = time.monotonic() + seconds
+    while not holds() and time.monotonic() < limit:
+        time.sleep(0.01)
+    return holds()
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+class Stop(BaseException):
+    """What a page that is rerun raises is no Exception either."""
+
+
+def test_progress_comes_before_the_answer(sandbox: Sandbox) -> None:
+    heard: list[Any] = []
+    request = {"steps": 3, "pause": 0}
+    assert sandbox.call("progress", request, on_progress=heard.append) == "done"
+    assert heard == [{"step": 0}, {"step": 1}, {"step": 2}]
+
+
+def test_a_flood_of_progress_waits_for_its_reader(forking: Sandbox) -> None:
+    heard: list[Any] = []
+    request = {"steps": 20_000, "pause": 0}
+    assert forking.call("progress", request, on_progress=heard.append, timeout=30) == "done"
+    assert len(heard) == 20_000
+
+
+def test_leaving_ends_the_child(sandbox: Sandbox) -> None:
+    pids: list[int] = []
+
+    def leave(pid: int) -> None:
+        pids.append(pid)
+        raise Stop
+
+    with pytest.raises(Stop):
+        sandbox.call("hold", None, timeout=60, on_progress=leave)
+    assert eventually(lambda: gone(pids[0]))
+
+
+def test_waiting_is_told_and_leaving_the_line_is_fine(forking: Sandbox) -> None:
+    busy = threading.Semaphore(0)
+
+    def hold() -> None:
+        with pytest.raises(ProgramRefused):
+            forking.call("hold", None, timeout=1, reader="a", on_progress=lambda _: busy.release())
+
+    places: list[int] = []
+
+    def impatient(place: int) -> None:
+        raise Stop
+
+    with ThreadPoolExecutor(2) as pool:
+        holds = [pool.submit(hold) for _ in range(2)]
+        assert busy.acquire(timeout=10)
+        assert busy.acquire(timeout=10)
+        # A reader who fills every processor waits for the own jobs to end.
+        with pytest.raises(Stop):
+            forking.call("double", [1], reader="a", on_wait=impatient)
+        assert forking.call("double", [1], reader="a", on_wait=places.append) == [2]
+        for future in holds:
+            future.result()
+    assert places == [1]
+
+
+def test_one_readers_jobs_do_not_starve_anothers(forking: Sandbox) -> None:
+    order: list[str] = []
+
+    def ask(reader: str) -> None:
+        forking.call("sleep", 0.2, timeout=30, reader=reader)
+        order.append(reader)
+
+    with ThreadPoolExecutor(13) as pool:
+        many = [pool.submit(ask, "a") for _ in range(12)]
+        assert eventually(lambda: len(order) >= 2)
+        pool.submit(ask, "b").result()
+        seen = len(order)
+        for future in many:
+            future.result()
+    assert seen < 12
+
+
+def test_eight_hogs_do_not_hold_up_a_ninth_reader(forking: Sandbox) -> None:
+    ended: list[int] = []
+
+    def hog(number: int) -> None:
+        with pytest.raises(ProgramRefused, match="more than 2 s"):
+            forking.call("endless_loop", None, timeout=2, reader=f"hog {number}")
+        ended.append(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        hogs = [pool.submit(hog, number) for number in range(8)]
+        time.sleep(0.2)  # all eight are in the line
+        assert forking.call("double", [4], reader="ninth") == [8]
+        seen = len(ended)
+        for future in hogs:
+            future.result()
+    # One after the other on two processors, all eight would have had to end first.
+    assert seen <= 4
+
+
+def test_nothing_is_left_from_run_to_run(forking: Sandbox) -> None:
+    first = forking.call("random", None)
+    assert forking.call("random", None) == first
+    assert forking.call("sleep", 0) != forking.call("sleep", 0)  # two processes
+
+
+def test_the_environment_is_out_of_reach(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "hunter2")
+    assert sandbox.call("environment", None) == []
+
+
+def test_a_job_is_told_when_to_stop_by_itself(sandbox: Sandbox) -> None:
+    assert 0.5 < sandbox.call("until_deadline", None, timeout=1) < 1
+
+
+def test_many_threads_get_their_own_answers(sandbox: Sandbox) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = pool.map(lambda n: sandbox.call("double", [n], timeout=30), range(24))
+    assert [answer[0] for answer in answers] == [2 * n for n in range(24)]

@@ -1,0 +1,131 @@
+"""The server starts when needed, restarts when it dies, ends with the app, and leaks nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from explorer.language import ProgramRefused
+from explorer.sandbox import Sandbox, client
+from tests.sandbox.test_calls import eventually, gone
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def _descriptors(pid: int | str) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def _megabytes(pid: int | str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def _pid(sandbox: Sandbox) -> int:
+    sandbox.call("double", [1])
+    assert sandbox.pid is not None
+    return sandbox.pid
+
+
+def test_two_hundred_jobs_leave_nothing(forking: Sandbox) -> None:
+    def jobs(count: int) -> None:
+        for number in range(count):
+            if number % 10:
+                assert forking.call("double", [number]) == [2 * number]
+            else:
+                with pytest.raises(ProgramRefused):
+                    forking.call("segfault" if number % 20 else "refuses", None)
+
+    pid = _pid(forking)
+    jobs(20)
+    assert eventually(lambda: _children(pid) == [])
+    before = _descriptors("self"), _descriptors(pid), _megabytes("self"), _megabytes(pid)
+    jobs(200)
+    assert forking.pid == pid
+    assert _descriptors("self") == before[0]
+    assert eventually(lambda: _descriptors(pid) == before[1])
+    assert eventually(lambda: _children(pid) == [])
+    assert _megabytes("self") < before[2] + 5
+    assert _megabytes(pid) < before[3] + 5
+
+
+def test_a_dead_server_is_replaced(forking: Sandbox) -> None:
+    pid = _pid(forking)
+    os.kill(pid, signal.SIGKILL)
+    assert forking.call("double", [3]) == [6]
+    assert forking.pid != pid
+
+
+def test_a_server_that_dies_during_a_job_is_asked_once_more(forking: Sandbox) -> None:
+    pid = _pid(forking)
+    killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
+    killer.start()
+    assert forking.call("sleep", 1, timeout=30) > 0
+    killer.join()
+    assert forking.pid != pid
+
+
+def test_what_has_been_reported_is_not_asked_again(forking: Sandbox) -> None:
+    pid = _pid(forking)
+    children: list[int] = []
+
+    def kill(child: int) -> None:
+        children.append(child)
+        os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(ProgramRefused, match="ended unexpectedly"):
+        forking.call("hold", None, timeout=30, on_progress=kill)
+    assert len(children) == 1
+    assert eventually(lambda: gone(children[0]))
+    assert forking.call("double", [3]) == [6]
+
+
+def test_a_stopped_server_is_replaced(forking: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = _pid(forking)
+    monkeypatch.setattr(client, "NOTICING", 1.0)
+    os.kill(pid, signal.SIGSTOP)
+    assert forking.call("double", [3]) == [6]
+    assert eventually(lambda: gone(pid))
+
+
+APP = """
+import sys, time
+from explorer.sandbox import Sandbox
+sandbox = Sandbox(jobs="tests.sandbox.jobs", fork=sys.argv[1] == "forking")
+sandbox.call("double", [1])
+def tell(child):
+    print(sandbox.pid, child, sandbox._server.settings.directory, flush=True)
+sandbox.call("hold", None, timeout=60, on_progress=tell)
+"""
+
+
+@pytest.mark.parametrize("kind", ["forking", "portable"])
+def test_it_ends_with_the_app(kind: str) -> None:
+    app = subprocess.Popen(
+        [sys.executable, "-c", APP, kind],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert app.stdout is not None
+    server, child, directory = app.stdout.readline().split()
+    app.kill()
+    app.wait()
+    app.stdout.close()
+    assert eventually(lambda: gone(int(server)) and gone(int(child)))
+    assert eventually(lambda: not Path(directory).exists())
+
+
+def test_a_table_that_cannot_be_loaded_gives_a_sentence() -> None:
+    sandbox = Sandbox(jobs="tests.sandbox.no_such_module")
+    with pytest.raises(ProgramRefused, match="could not be started"):
+        sandbox.call("double", [1])
+    sandbox.stop()
