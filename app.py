@@ -8,6 +8,8 @@ from explorer.ui.running import run
 from explorer.ui.values import text
 
 PROGRAM = """\
+import torch
+
 x = torch.tensor([3.0, 4.0], requires_grad=True)
 length = (x**2).sum().sqrt()
 length.backward()
@@ -24,7 +26,7 @@ with words:
         "</p></div>"
     )
     for page in frame.PAGES:
-        with st.container(border=True, gap="xsmall"):
+        with st.container(border=True, gap="xxsmall", key=f"door-{page.key}"):
             st.page_link(page.file, label=f"**{page.title}**", icon=page.icon)
             st.html(f'<div class="ax-note"><b>{page.question}</b> {page.about}</div>')
 
@@ -32,7 +34,9 @@ with picture:
     trace = run(PROGRAM)
     st.code(PROGRAM.rstrip())
     if trace.passes:
-        miniature(trace.passes[0].dot, alt="Graph of the length of a vector", height=330)
+        miniature(trace.passes[0].dot, alt="Graph of the length of a vector", height=400)
     leaf = next((t for t in trace.tensors if t.name == "x"), None)
     if leaf is not None:
-        st.html(f'<div class="ax-result">x.grad = {text(leaf.grad)}<span>run just now</span></div>')
+        st.html(
+            f'<div class="ax-result">x.grad = {text(leaf.grad)}<span>the unit vector</span></div>'
+        )

@@ -19,6 +19,7 @@ with left:
     source = editor(EXAMPLES)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Run", type="primary", icon=":material/play_arrow:")
+        st.html('<div class="ax-note">Non-leaf gradients by</div>', width="content")
         capture = capture_choice()
     trace = run(source, capture=capture, afresh=pressed)
     if trace.needs_upstream:

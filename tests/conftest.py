@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_FLAGS = [
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
@@ -52,7 +52,6 @@ def running_app(log: Path, **environment: str) -> Iterator[str]:
     port = _free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
     command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
-    command += ["--server.fileWatcherType", "none"]
     with log.open("wb") as out:
         process = subprocess.Popen(
             command, cwd=ROOT, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
@@ -88,16 +87,16 @@ def app_without_dot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """The system's Chromium. Without one the test is skipped, or fails if REQUIRE_BROWSER=1."""
-    program = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
-        reason = f"no Chromium found (looked for {', '.join(_BROWSERS)})"
+        reason = f"no Chromium found (looked for {', '.join(BROWSERS)})"
         if os.environ.get("REQUIRE_BROWSER") == "1":
             pytest.fail(reason)
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_FLAGS)
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
         browser.close()
 

@@ -20,6 +20,8 @@ _LEGEND = (
     ("function", "operation"),
     ("output", "output"),
     ("saved", "saved for backward"),
+    ("base", "base of a view"),
+    ("block", "folded block"),
     ("frozen", "needs no gradient"),
 )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.trace import TensorRecord
+from explorer.trace.text import shape_text
 from explorer.ui import values
 
 #: A table shows at most this many rows and says how many there are.
@@ -70,7 +71,7 @@ def _tensor_row(record: TensorRecord) -> Row:
     start = (
         record.name,
         str(record.line),
-        values.shape(record.shape),
+        shape_text(record.shape),
         str(record.requires_grad),
         str(record.is_leaf),
         record.grad_fn or "None",

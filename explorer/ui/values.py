@@ -1,4 +1,4 @@
-"""Short exact text for numbers and arrays.
+"""Short exact text for arrays, line by line.
 
 Elements are counted and cut BEFORE anything is formatted: the full text of a large array is a
 bomb of its own.
@@ -6,32 +6,12 @@ bomb of its own.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from explorer.trace import Array, Summary
+from explorer.trace.text import number
 
 ROWS, COLUMNS = 6, 8
-
-
-def number(value: Any, digits: int = 5) -> str:
-    """One number to `digits` significant digits; whole numbers below 10⁷ are written out."""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | np.integer):
-        return str(int(value))
-    if isinstance(value, complex | np.complexfloating):
-        return f"{value:.{digits}g}"
-    real = float(value)
-    if np.isfinite(real) and real == int(real) and abs(real) < 1e7:
-        return "-0" if real == 0 and np.signbit(real) else str(int(real))
-    return f"{real:.{digits}g}"
-
-
-def shape(size: tuple[int, ...] | None) -> str:
-    """A shape as the field writes it: `()`, `(3,)`, `(2, 3)`."""
-    return "" if size is None else str(tuple(size))
 
 
 def text(array: Array | None, *, rows: int = ROWS, columns: int = COLUMNS) -> str:
