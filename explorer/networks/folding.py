@@ -1,0 +1,180 @@
+"""The autograd graph folded by module: small enough to read, unfolded block by block."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from explorer.networks.records import Call, Shapes, Structure
+
+#: Neighbouring blocks of equal structure are shown as one when there are at least this many.
+REPEATS = 4
+
+
+@dataclass(frozen=True)
+class FoldedNode:
+    """One box of a folded graph.
+
+    `kind` is "module", "repeat" (`count` neighbouring modules of equal structure), "operation"
+    (one autograd node) or "parameter". `id` is what `fold` takes to unfold a module or repeat;
+    `unfolds` says whether there is anything inside to show. `inside` are the unfolded modules it
+    lies in, outermost first. `params`, `macs` and `norm` (of all its parameters' gradients
+    together) include everything inside; None means not known.
+    """
+
+    id: str
+    kind: str
+    name: str
+    type: str
+    inside: tuple[str, ...] = ()
+    count: int = 1
+    unfolds: bool = False
+    params: int | None = None
+    macs: int | None = None
+    norm: float | None = None
+    output_shape: Shapes | None = None
+
+
+@dataclass(frozen=True)
+class FoldedGraph:
+    """`edges` are pairs of node ids in the direction of computation. `hidden` counts the autograd
+    nodes that are inside folded boxes."""
+
+    nodes: tuple[FoldedNode, ...]
+    edges: tuple[tuple[str, str], ...]
+    hidden: int
+
+
+@dataclass
+class _Group:
+    """A box that may be folded: one call, or a run of equal ones. `position` is where it began."""
+
+    id: str
+    calls: list[int]
+    parent: _Group | None
+    children: list[_Group] = field(default_factory=list)
+    operations: int = 0
+
+
+def fold(structure: Structure, unfolded: Collection[str] = ()) -> FoldedGraph:
+    """Show the model's parts as boxes, but those whose id is in `unfolded` by their contents.
+
+    The model itself is always unfolded. Ids that do not exist, or lie in a folded box, change
+    nothing. Modules that made no autograd node (dropout in eval mode, frozen layers fed by
+    nothing that needs a gradient) are not part of the graph.
+    """
+    if not structure.operations:
+        return FoldedGraph((), (), 0)
+    groups = _groups(structure)
+    boxes: list[tuple[str, _Group | None]] = []
+    for position, operation in enumerate(structure.operations):
+        chain = _chain(groups[operation.call])
+        folded = next((group for group in chain if group.id not in unfolded), None)
+        boxes.append((folded.id if folded else f"op{position}", folded))
+    edges = dict.fromkeys(
+        (boxes[a][0], boxes[b][0]) for a, b in structure.edges if boxes[a][0] != boxes[b][0]
+    )
+    nodes: dict[str, FoldedNode] = {}
+    for position, (id_, group) in enumerate(boxes):
+        if id_ not in nodes:
+            nodes[id_] = _box(structure, group) if group else _single(structure, position, groups)
+    hidden = sum(group is not None for _, group in boxes)
+    # Operations are stored from the loss backwards; boxes read from the input on.
+    return FoldedGraph(tuple(reversed(nodes.values())), tuple(reversed(edges)), hidden)
+
+
+def _chain(group: _Group) -> list[_Group]:
+    """The boxes around and including `group`, outermost first, without the model itself."""
+    chain = []
+    place: _Group | None = group
+    while place is not None and place.parent is not None:
+        chain.append(place)
+        place = place.parent
+    return chain[::-1]
+
+
+def _groups(structure: Structure) -> list[_Group]:
+    """The box of every call. Equal neighbours get a box of their own around them."""
+    calls = structure.calls
+    children: dict[int | None, list[int]] = defaultdict(list)
+    for position, call in enumerate(calls):
+        children[call.parent].append(position)
+    kinds: dict[int, object] = {}
+    for position in range(len(calls) - 1, -1, -1):  # children come after their parents
+        kinds[position] = (calls[position].type, *(kinds[c] for c in children[position]))
+    repeated = _repeated(calls)
+    made: dict[int, _Group] = {}
+
+    def add(position: int, parent: _Group | None) -> _Group:
+        group = _Group(_id(calls[position], repeated), [position], parent)
+        made[position] = group
+        if parent is not None:
+            parent.children.append(group)
+        return group
+
+    pending = [add(0, None)]
+    while pending:
+        group = pending.pop()
+        for _, run in groupby(children[group.calls[0]], key=kinds.__getitem__):
+            members = list(run)
+            around = group
+            if len(members) >= REPEATS and children[members[0]]:
+                first, last = (_id(calls[members[i]], repeated) for i in (0, -1))
+                around = _Group(f"{first}…{last}", members, group)
+                group.children.append(around)
+            pending += [add(position, around) for position in members]
+    groups = [made[position] for position in range(len(calls))]
+    for operation in structure.operations:
+        groups[operation.call].operations += 1
+    return groups
+
+
+def _repeated(calls: Iterable[Call]) -> set[str]:
+    return {call.name for call in calls if call.call}
+
+
+def _id(call: Call, repeated: set[str]) -> str:
+    name = call.name or "(model)"
+    return f"{name} #{call.call + 1}" if call.name in repeated else name
+
+
+def _box(structure: Structure, group: _Group) -> FoldedNode:
+    calls = [structure.calls[position] for position in group.calls]
+    prefixes = tuple(f"{call.name}." for call in calls)
+    held = [name for name in structure.params if name.startswith(prefixes)]
+    norms = [structure.norms[name] for name in held if name in structure.norms]
+    macs = [call.macs for call in calls if call.macs is not None]
+    run = len(calls) > 1
+    return FoldedNode(
+        id=group.id,
+        kind="repeat" if run else "module",
+        name=group.id,
+        type=f"{len(calls)} × {calls[0].type}" if run else calls[0].type,
+        inside=tuple(outer.id for outer in _chain(group)[:-1]),
+        count=len(calls),
+        unfolds=bool(group.children) or group.operations > 1,
+        params=sum(structure.params[name] for name in held),
+        macs=sum(macs) if macs else None,
+        norm=math.hypot(*norms) if norms else None,
+        output_shape=calls[-1].output_shape,
+    )
+
+
+def _single(structure: Structure, position: int, groups: list[_Group]) -> FoldedNode:
+    operation = structure.operations[position]
+    inside = tuple(group.id for group in _chain(groups[operation.call]))
+    name = operation.parameter
+    if name is None:
+        return FoldedNode(f"op{position}", "operation", operation.name, "", inside)
+    return FoldedNode(
+        id=f"op{position}",
+        kind="parameter",
+        name=name,
+        type="",
+        inside=inside,
+        params=structure.params.get(name),
+        norm=structure.norms.get(name),
+    )
