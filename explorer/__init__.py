@@ -1,1 +1,22 @@
-"""See what PyTorch's autograd does. The library works without Streamlit."""
+"""See what PyTorch's autograd does. The library works without Streamlit.
+
+`run` gives the Trace of a program; `ProgramProblem` and `TrainingSession` step an optimizer;
+`explorer.sandbox`, `explorer.networks` and `explorer.vision` are imported when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+#: Public names by the package they live in. Loaded on first use: vision brings torchvision.
+_HOME = {"run": "trace", "ProgramProblem": "training", "TrainingSession": "training"}
+_PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"explorer.{_HOME[name]}"), name)
+    if name in _PACKAGES:
+        return importlib.import_module(f"explorer.{name}")
+    raise AttributeError(f"module 'explorer' has no attribute {name!r}")

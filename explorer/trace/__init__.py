@@ -1,6 +1,8 @@
 """Running code to a Trace: recording, hooks, torchviz graph, backward steps, checks."""
 
 from explorer.trace.codec import from_plain, to_plain
+from explorer.trace.drawing import dot_text
+from explorer.trace.folding import MAX_NODES, fold
 from explorer.trace.records import (
     Array,
     BackwardPass,
@@ -13,8 +15,10 @@ from explorer.trace.records import (
     TensorRecord,
     Trace,
 )
+from explorer.trace.running import run
 
 __all__ = [
+    "MAX_NODES",
     "Array",
     "BackwardPass",
     "BackwardStep",
@@ -25,6 +29,9 @@ __all__ = [
     "Summary",
     "TensorRecord",
     "Trace",
+    "dot_text",
+    "fold",
     "from_plain",
+    "run",
     "to_plain",
 ]

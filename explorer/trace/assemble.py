@@ -1,0 +1,317 @@
+"""From what the recorder remembers to the plain Trace."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from explorer.language import ProgramError
+from explorer.trace.capture import Kept
+from explorer.trace.drawing import dot_text
+from explorer.trace.folding import MAX_NODES, fold
+from explorer.trace.passes import RawPass, RawStep
+from explorer.trace.reasons import Context, why_none
+from explorer.trace.recorder import Recorder, Seen
+from explorer.trace.records import (
+    Array,
+    BackwardPass,
+    BackwardStep,
+    Edge,
+    Flow,
+    Node,
+    Plain,
+    TensorRecord,
+    Trace,
+)
+
+#: Longest text of a variable that is no tensor, and most variables and items kept.
+MAX_TEXT, MAX_ITEMS = 500, 200
+
+
+def assemble(
+    recorder: Recorder,
+    variables: Mapping[str, Any],
+    *,
+    source: str,
+    seed: int,
+    error: ProgramError | None,
+    needs_upstream: str | None,
+    warned: Sequence[warnings.WarningMessage],
+) -> Trace:
+    """Turn everything into plain data. Call it with torch functions disabled."""
+    finals = _finals(recorder, variables)
+    raw_passes = [*recorder.first_passes, *([recorder.last_pass] if recorder.last_pass else [])]
+    seen = _worth_showing(recorder, raw_passes)
+    ids = {item.number: index for index, item in enumerate(seen)}
+    context = Context.of(recorder)
+    records = [_record(item, ids[item.number], context) for item in seen]
+    passes = [_pass(raw, recorder, ids, records) for raw in raw_passes]
+    if passes:
+        where = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
+        records = [replace(record, node=where.get(record.id)) for record in records]
+    said = [w for w in warned if issubclass(w.category, UserWarning)]
+    notes = dict.fromkeys(str(w.message).split("\n")[0][:300] for w in said)
+    return Trace(
+        source=source,
+        output=recorder.output,
+        variables={
+            name: records[ids[value.number]] if isinstance(value, Seen) else value
+            for name, value in finals.items()
+        },
+        tensors=tuple(records),
+        passes=tuple(passes),
+        pass_count=recorder.pass_count,
+        error=error,
+        needs_upstream=needs_upstream,
+        notes=tuple(notes)[:5],
+        seed=seed,
+        capture=recorder.capture,
+    )
+
+
+# -- variables ------------------------------------------------------------------------------
+
+
+def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, Seen | Plain]:
+    """Every variable as it is at the end; tensors changed since their line get a new record."""
+    finals: dict[str, Seen | Plain] = {}
+    for name, value in list(variables.items())[:MAX_ITEMS]:
+        if isinstance(value, torch.Tensor):
+            finals[name] = _final(recorder, name, value)
+        elif isinstance(value, nn.Module):
+            finals[name] = _text(value)
+            for label, parameter in list(nn.Module.named_parameters(value))[:MAX_ITEMS]:
+                finals[f"{name}.{label}"] = _final(recorder, f"{name}.{label}", parameter)
+        elif not _is_definition(value):
+            finals[name] = plain(value)
+    return finals
+
+
+def _final(recorder: Recorder, name: str, tensor: torch.Tensor) -> Seen:
+    known = [
+        seen
+        for slot in recorder.slots.values()
+        for seen in slot
+        if seen.tensor is tensor and seen.named
+    ]
+    same = [seen for seen in known if seen.name == name]
+    for seen in reversed(same):
+        if seen.is_current():
+            return seen
+    line = (same or known)[-1].line if known else recorder.line
+    seen = recorder.add(("final", name), line, name, tensor)
+    seen.named = True
+    return seen
+
+
+def _is_definition(value: Any) -> bool:
+    return callable(value) or type(value).__name__ == "Namespace"
+
+
+def plain(value: Any, depth: int = 0) -> Plain:
+    """A value that is no tensor, as numbers, text and lists; anything else as its text."""
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() < 64 else _text(value)
+    if isinstance(value, str):
+        return value[:MAX_TEXT]
+    if isinstance(value, list | tuple) and depth < 3:
+        return [plain(item, depth + 1) for item in value[:MAX_ITEMS]]
+    if isinstance(value, dict) and depth < 3:
+        pairs = list(value.items())[:MAX_ITEMS]
+        return {str(key)[:100]: plain(item, depth + 1) for key, item in pairs}
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """The text of an object; its own __repr__ is the program's code and is not run again."""
+    if isinstance(value, torch.Tensor):
+        return f"tensor of shape {tuple(value.shape)}"
+    if isinstance(value, int):
+        return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, nn.Module) or type(value).__module__ != "__main__":
+        return f"{type(value).__name__}"
+    return f"{type(value).__name__} object"
+
+
+# -- tensors --------------------------------------------------------------------------------
+
+
+def _worth_showing(recorder: Recorder, raw_passes: Sequence[RawPass]) -> list[Seen]:
+    """Named tensors, and unnamed ones that are part of a graph."""
+    every = [seen for slot in recorder.slots.values() for seen in slot]
+    used = {frozen.number for seen in every for frozen in seen.frozen}
+    chosen = [s for s in every if s.named or s.grad_fn is not None or s.number in used]
+    return sorted(chosen, key=lambda seen: seen.number)
+
+
+def _record(seen: Seen, index: int, context: Context) -> TensorRecord:
+    tensor = seen.tensor
+    retained = tensor.retains_grad
+    grad: Kept | None
+    if (seen.is_leaf and seen.requires_grad) or retained:
+        grad, origin = (None if tensor.grad is None else Kept(tensor.grad)), ".grad"
+    else:
+        grad, origin = seen.grad, "hook"
+    array = None if grad is None else grad.array()
+    return TensorRecord(
+        id=index,
+        name=seen.name,
+        line=seen.line,
+        shape=tuple(tensor.shape),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        requires_grad=seen.requires_grad,
+        is_leaf=seen.is_leaf,
+        retains_grad=retained,
+        grad_fn=None if seen.grad_fn is None else type(seen.grad_fn).__name__,
+        value=seen.kept.array(),
+        grad=array,
+        grad_from=origin if array is not None else None,
+        version=max(seen.version, 0),
+        named=seen.named,
+        scope=seen.scope,
+        visit=seen.visit,
+        why_none="" if array is not None else why_none(seen, context),
+        nbytes=tensor.numel() * tensor.element_size(),
+    )
+
+
+# -- passes ---------------------------------------------------------------------------------
+
+
+def _pass(
+    raw: RawPass, recorder: Recorder, ids: Mapping[int, int], records: Sequence[TensorRecord]
+) -> BackwardPass:
+    functions = [_seen_of(recorder, node, ids) for node in raw.functions]
+    owners = _owners(raw, recorder, ids)
+    nodes: list[Node] = []
+    for position, drawn in enumerate(raw.drawn):
+        seen = functions[position] if drawn.function is not None else owners.get(position)
+        nodes.append(
+            Node(
+                id=f"n{position}",
+                kind=drawn.kind,
+                name=drawn.name if drawn.function is not None else _what(drawn.kind),
+                label=seen.name if seen is not None else _own_label(drawn.kind, drawn.name),
+                shape=drawn.shape if drawn.function is None else _shape_made(seen),
+                tensor=None if seen is None else ids[seen.number],
+                line=None if seen is None else seen.line,
+            )
+        )
+    edges = [Edge(f"n{a}", f"n{b}") for a, b in raw.edges]
+    _add_frozen(nodes, edges, functions, ids)
+    by_id = dict(enumerate(records))
+    shown = (nodes, edges) if len(nodes) <= MAX_NODES else fold(nodes, edges)
+    return BackwardPass(
+        number=raw.number,
+        line=raw.line,
+        call=raw.call,
+        root=", ".join(_name_of(recorder, root) for root in raw.roots),
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        dot=dot_text(*shown, by_id),
+        steps=tuple(_step(step, raw) for step in raw.steps),
+        ours=raw.ours,
+    )
+
+
+def _seen_of(recorder: Recorder, node: Any, ids: Mapping[int, int]) -> Seen | None:
+    """The record of the tensor a node made: the named one, where it has several."""
+    found = [s for s in recorder.made.get((id(node), 0), []) if s.number in ids]
+    named = [s for s in found if s.named]
+    return (named or found or [None])[-1]  # type: ignore[list-item]
+
+
+def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[int, Seen]:
+    """Which tensor each drawn leaf and output is."""
+    owners: dict[int, Seen] = {}
+    outputs = [p for p, drawn in enumerate(raw.drawn) if drawn.kind == "output"]
+    pairs: list[tuple[int, torch.Tensor]] = list(zip(outputs, raw.roots, strict=False))
+    for source, target in raw.edges:
+        function = raw.drawn[target].function
+        if raw.drawn[source].kind == "leaf" and function is not None:
+            variable = getattr(raw.functions[function], "variable", None)
+            if variable is not None:
+                pairs.append((source, variable))
+    for position, tensor in pairs:
+        seen = recorder.find(tensor)
+        if seen is not None and seen.number in ids:
+            owners[position] = seen
+    return owners
+
+
+def _add_frozen(
+    nodes: list[Node],
+    edges: list[Edge],
+    functions: Sequence[Seen | None],
+    ids: Mapping[int, int],
+) -> None:
+    """Tensors without requires_grad that took part; torchviz leaves them out."""
+    placed: dict[int, str] = {}
+    for position, seen in enumerate(functions):
+        for frozen in seen.frozen if seen is not None else ():
+            if frozen.number not in ids:
+                continue
+            if frozen.number not in placed:
+                placed[frozen.number] = f"n{len(nodes)}"
+                shape = tuple(frozen.kept.shape)
+                index = ids[frozen.number]
+                nodes.append(
+                    Node(
+                        f"n{len(nodes)}",
+                        "frozen",
+                        _what("frozen"),
+                        frozen.name,
+                        shape,
+                        index,
+                        frozen.line,
+                    )
+                )
+            edges.append(Edge(placed[frozen.number], f"n{position}"))
+
+
+def _shape_made(seen: Seen | None) -> tuple[int, ...] | None:
+    return None if seen is None else tuple(seen.kept.shape)
+
+
+def _what(kind: str) -> str:
+    return {"leaf": "leaf", "output": "output", "frozen": "no grad"}.get(kind, kind)
+
+
+def _own_label(kind: str, name: str) -> str:
+    return name if kind in ("saved", "leaf") else ""
+
+
+def _name_of(recorder: Recorder, tensor: torch.Tensor) -> str:
+    seen = recorder.find(tensor)
+    return seen.name if seen is not None else "output"
+
+
+def _step(step: RawStep, raw: RawPass) -> BackwardStep:
+    node = raw.functions[step.function]
+    positions = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
+    flows = tuple(
+        Flow(
+            positions.get(id(target)) if target is not None else None,
+            slot,
+            None if grad is None else grad.array(),
+        )
+        for (target, slot), grad in zip(node.next_functions, step.grads_out, strict=False)
+    )
+    return BackwardStep(
+        node=f"n{step.function}",
+        name=type(node).__name__,
+        grads_in=tuple(None if g is None else g.array() for g in step.grads_in),
+        grads_out=flows,
+        saved={name: _saved(value) for name, value in step.saved.items()},
+    )
+
+
+def _saved(value: Any) -> Array | Plain:
+    return value.array() if isinstance(value, Kept) else value

@@ -1,0 +1,118 @@
+"""One backward pass, watched through hooks on the autograd nodes.
+
+The hooks are put on when `.backward()` is called and taken off when it returns, so the forward
+code is not touched. A node's prehook sees the gradient after all hooks of the reader's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+
+from explorer.trace.capture import Kept
+from explorer.trace.torchviz_graph import Drawn, draw, walk
+
+
+@dataclass
+class RawStep:
+    """What the hooks saw at one node; `function` indexes the pass's nodes."""
+
+    function: int
+    grads_in: list[Kept | None]
+    saved: dict[str, Any]
+    grads_out: list[Kept | None] = field(default_factory=list)
+
+
+@dataclass
+class RawPass:
+    """A pass as it was recorded; live nodes are kept to match them with tensors later."""
+
+    number: int
+    line: int | None
+    call: str
+    roots: list[torch.Tensor]
+    functions: list[Any]
+    drawn: list[Drawn]
+    edges: list[tuple[int, int]]
+    steps: list[RawStep] = field(default_factory=list)
+    ours: bool = False
+
+    def watched(self, run: Callable[[], Any]) -> Any:
+        """Run the backward call with a hook on every node. No hook remains, whatever happens."""
+        handles = []
+        try:
+            for index, node in enumerate(self.functions):
+                handles.append(node.register_prehook(self._before(index, node)))
+                handles.append(node.register_hook(self._after(index)))
+            return run()
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _before(self, index: int, node: Any) -> Callable[[Any], None]:
+        def before(grads: Sequence[torch.Tensor | None]) -> None:
+            self.steps.append(RawStep(index, _keep(grads), saved_values(node)))
+
+        return before
+
+    def _after(self, index: int) -> Callable[[Any, Any], None]:
+        def after(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
+            for step in reversed(self.steps):
+                if step.function == index:
+                    step.grads_out = _keep(grads_out)
+                    return
+
+        return after
+
+
+def begin(
+    number: int,
+    line: int | None,
+    call: str,
+    roots: Sequence[torch.Tensor],
+    names: dict[str, torch.Tensor],
+) -> RawPass:
+    """Look at the graph behind `roots` before the pass frees what it saved."""
+    functions = walk(roots)
+    drawn, edges = draw(roots, names, functions)
+    return RawPass(number, line, call, list(roots), functions, drawn, edges)
+
+
+def _keep(grads: Sequence[torch.Tensor | None]) -> list[Kept | None]:
+    return [None if grad is None else Kept(grad) for grad in grads]
+
+
+def saved_values(node: Any) -> dict[str, Any]:
+    """What a node kept from the forward pass, by autograd's names: tensors as `Kept`.
+
+    A tensor changed in place since cannot be read; it is left out.
+    """
+    found: dict[str, Any] = {}
+    for attribute, name in _saved_names(type(node)):  # type: ignore[arg-type]
+        try:
+            value = getattr(node, attribute)
+        except RuntimeError:
+            continue
+        if isinstance(value, torch.Tensor):
+            found[name] = Kept(value)
+        elif isinstance(value, bool | int | float | str) or value is None:
+            found[name] = value
+        elif isinstance(value, tuple | list) and len(value) <= 8:
+            found[name] = [v for v in value if isinstance(v, int | float | bool)]
+    if not found and hasattr(node, "saved_tensors"):  # a torch.autograd.Function of the reader's
+        try:
+            kept = node.saved_tensors
+        except RuntimeError:
+            return found
+        found = {f"saved_tensors[{i}]": Kept(t) for i, t in enumerate(kept) if t is not None}
+    return found
+
+
+@cache
+def _saved_names(kind: type) -> list[tuple[str, str]]:
+    prefix = "_saved_"
+    return [(name, name[len(prefix) :]) for name in dir(kind) if name.startswith(prefix)]

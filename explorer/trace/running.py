@@ -1,0 +1,119 @@
+"""Run a program and give its Trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from explorer.language import Environment, Program, ProgramError, ProgramRefused, isolated
+from explorer.trace.assemble import assemble
+from explorer.trace.recorder import Recorder, Seen
+from explorer.trace.records import Trace
+
+#: "sum", "mean", or the gradient itself as nested lists of numbers.
+Upstream = str | float | list[Any] | None
+
+
+def run(
+    source: str,
+    *,
+    seed: int = 0,
+    capture: str = "hook",
+    upstream: Upstream = None,
+    deadline: float | None = None,
+    on_line: Callable[[int], None] | None = None,
+) -> Trace:
+    """Run a program of the language and record what autograd did.
+
+    `capture` is "hook" or "retain_grad": how gradients of non-leaf tensors are obtained. If the
+    program never calls backward, one is run from its last scalar; `upstream` is the gradient to
+    start from when its last output is not a scalar: "sum" (all ones), "mean" (all 1/n), or
+    numbers of the output's shape. `deadline` is a time.monotonic() value at which a program
+    between two statements is ended; `on_line` is told each line before it runs.
+
+    Never raises for a bad program: `Trace.error` says what was wrong, and the Trace holds
+    everything up to the failing line.
+    """
+    if capture not in ("hook", "retain_grad"):
+        raise ValueError(f'capture is "hook" or "retain_grad", not {capture!r}')
+    try:
+        program = Program(source)
+    except ProgramRefused as refused:
+        return Trace(source, error=refused.error, seed=seed, capture=capture)
+    if not source.strip():
+        empty = ProgramError("The program is empty.", hint="Type one, or choose an example.")
+        return Trace(source, error=empty, seed=seed, capture=capture)
+    recorder = Recorder(capture, deadline=deadline, on_line=on_line)
+    environment = Environment(recorder)
+    error: ProgramError | None = None
+    needs: str | None = None
+    with isolated(seed) as warned:
+        try:
+            with recorder.watching():
+                environment.run(program)
+                if not recorder.pass_count:
+                    needs = _own_backward(recorder, environment, program, upstream)
+        except ProgramRefused as refused:
+            error = refused.error
+        recorder.deadline = None
+        return assemble(
+            recorder,
+            environment.variables,
+            source=source,
+            seed=seed,
+            error=error,
+            needs_upstream=needs,
+            warned=warned,
+        )
+
+
+def _own_backward(
+    recorder: Recorder, environment: Environment, program: Program, upstream: Upstream
+) -> str | None:
+    """Run backward for a program that did not. Returns the output's name if it could not."""
+    every = [seen for slot in recorder.slots.values() for seen in slot]
+    outputs = sorted(
+        (s for s in every if s.grad_fn is not None and s.is_current()), key=lambda s: s.number
+    )
+    named = [seen for seen in outputs if seen.named and not seen.scope]
+    scalars = [s for s in named if s.tensor.numel() == 1] or [
+        s for s in outputs if s.tensor.numel() == 1
+    ]
+    root = (scalars or named or outputs or [None])[-1]  # type: ignore[list-item]
+    if upstream is not None:
+        root = (named or outputs or [None])[-1]  # type: ignore[list-item]
+    if root is None:
+        return None
+    if upstream is None and root.tensor.numel() != 1:
+        return root.name
+    gradient = None if upstream is None else _gradient(root, upstream)
+    try:
+        recorder.backward(
+            "Tensor.backward", [root.tensor], lambda: root.tensor.backward(gradient), ours=True
+        )
+    except Exception as failure:
+        raise ProgramRefused(environment.explain(failure, program)) from None
+    return None
+
+
+def _gradient(root: Seen, upstream: Upstream) -> torch.Tensor:
+    tensor = root.tensor.detach()
+    if upstream in ("sum", "mean"):
+        ones = torch.ones_like(tensor)
+        return ones if upstream == "sum" else ones / tensor.numel()
+    try:
+        given = torch.tensor(upstream, dtype=tensor.dtype)
+    except (ValueError, TypeError, RuntimeError):
+        given = torch.empty(0)
+    if given.shape != tensor.shape:
+        raise ProgramRefused(
+            ProgramError(
+                f"The gradient to start from must have the shape {tuple(tensor.shape)} "
+                f"of {root.name}.",
+                root.line,
+                hint='Use "sum" or "mean", or write numbers in that shape.',
+            )
+        )
+    return given

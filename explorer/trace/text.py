@@ -1,0 +1,63 @@
+"""Numbers as short, exact text, for labels and formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.trace.records import Array, Summary
+
+#: Rows and columns shown before the rest becomes an ellipsis.
+ROWS, COLUMNS = 4, 5
+
+
+def number(value: object) -> str:
+    """Five significant digits: 37.5, 1.2243e-04 written as torch would, nan, inf, True."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, complex | np.complexfloating):
+        return f"{value:.4g}"
+    if isinstance(value, float | np.floating):
+        return f"{float(value):.5g}"
+    return str(value)
+
+
+def array_lines(array: Array | None) -> list[str]:
+    """A tensor on as many lines as it has rows, shortened; a summary on two."""
+    if array is None:
+        return []
+    if isinstance(array, Summary):
+        return [
+            f"{number(array.min)} … {number(array.max)}",
+            f"mean {number(array.mean)}, norm {number(array.norm)}",
+        ]
+    if array.ndim == 0:
+        return [number(array[()])]
+    if array.size == 0:
+        return ["[]"]
+    if array.ndim == 1:
+        return [_row(array)]
+    if array.ndim == 2:
+        rows = [_row(row) for row in array[:ROWS]]
+        rows += ["…"] if len(array) > ROWS else []
+        if len(rows) == 1:
+            return [f"[{rows[0]}]"]
+        return [f"[{rows[0]},", *[f" {row}," for row in rows[1:-1]], f" {rows[-1]}]"]
+    if array.size <= COLUMNS:
+        return ["[" * (array.ndim - 1) + _row(array.reshape(-1)) + "]" * (array.ndim - 1)]
+    flat = array.reshape(-1)
+    if flat.dtype.kind in "fiu":
+        return [f"{number(flat.min())} … {number(flat.max())}"]
+    return [_row(flat)]
+
+
+def _row(row: np.ndarray) -> str:
+    shown = [number(v) for v in row[:COLUMNS]]
+    return "[" + ", ".join(shown + (["…"] if len(row) > COLUMNS else [])) + "]"
+
+
+def shape_text(shape: tuple[int, ...] | None) -> str:
+    if shape is None:
+        return ""
+    return "()" if not shape else f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

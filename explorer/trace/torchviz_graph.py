@@ -1,0 +1,129 @@
+"""torchviz's graph, parsed once into nodes and edges with ids that are equal from run to run.
+
+torchviz names nodes by memory address and knows only leaves and outputs. Here its DOT is read
+back, renumbered in topological order from the root, and joined with the tensors that no gradient
+reaches and that torchviz therefore leaves out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torchviz
+
+_NODE = re.compile(r"^\t(\d+) \[label=(.*?)(?: fillcolor=(\w+))?\]\n?$", re.DOTALL)
+_EDGE = re.compile(r"^\t(\d+) -> (\d+)")
+_KINDS = {
+    "lightblue": "leaf",
+    "orange": "saved",
+    "darkolivegreen1": "output",
+    "darkolivegreen3": "base",
+}
+#: Where one id is drawn twice, the kind that says more wins (a leaf may also be saved).
+_RANK = ("base", "saved", "output", "leaf", "accumulate", "function")
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One node as torchviz drew it. `function` indexes the walked autograd nodes; `name` is the
+    label's first line, `shape` its second."""
+
+    kind: str
+    name: str
+    shape: tuple[int, ...] | None = None
+    function: int | None = None
+
+
+def walk(roots: Sequence[torch.Tensor]) -> list[Any]:
+    """Every autograd node behind `roots`, each once, roots first and no node after its inputs.
+
+    Iterative and memoised: 5,000 chained operations and 60 doublings are both fine.
+    """
+    starts = [torch.autograd.graph.get_gradient_edge(root).node for root in roots]
+    waiting: dict[Any, int] = {}
+    stack = list(dict.fromkeys(starts))
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        for source, _ in node.next_functions:
+            if source is not None:
+                waiting[source] = waiting.get(source, 0) + 1
+                if source not in seen:
+                    seen.add(source)
+                    stack.append(source)
+    ready = [node for node in dict.fromkeys(starts) if not waiting.get(node)]
+    order = []
+    while ready:
+        node = ready.pop(0)
+        order.append(node)
+        for source, _ in node.next_functions:
+            if source is not None:
+                waiting[source] -= 1
+                if not waiting[source]:
+                    ready.append(source)
+    return order
+
+
+def draw(
+    roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
+) -> tuple[list[Drawn], list[tuple[int, int]]]:
+    """Let torchviz draw the graph behind `roots`, and read it back.
+
+    `functions` is what `walk(roots)` gave. Returns nodes (functions first, in that order, then
+    the others as torchviz met them) and edges as pairs of indices into them. Saved tensors are
+    included unless one was changed in place, when torch refuses to show them.
+    """
+    with _deep_recursion(len(functions)):
+        try:
+            dot = torchviz.make_dot(tuple(roots), params=names, show_saved=True)
+        except RuntimeError:
+            dot = torchviz.make_dot(tuple(roots), params=names)
+    index = {str(id(node)): i for i, node in enumerate(functions)}
+    found: dict[str, Drawn] = {}
+    edges: list[tuple[str, str]] = []
+    for entry in dot.body:
+        if edge := _EDGE.match(entry):
+            source, target = edge.groups()
+            # torchviz hangs most saved tensors below the function that saved them: turn round.
+            turn = "dir=none" in entry and source in index
+            edges.append((target, source) if turn else (source, target))
+        elif node := _NODE.match(entry):
+            key, label, colour = node.groups()
+            drawn = _drawn(label, colour, index.get(key))
+            old = found.get(key)
+            if old is None or _RANK.index(drawn.kind) > _RANK.index(old.kind):
+                found[key] = drawn
+    keys = [*index, *(key for key in found if key not in index)]
+    position = {key: i for i, key in enumerate(keys)}
+    pairs = dict.fromkeys((position[a], position[b]) for a, b in edges)
+    return [found[key] for key in keys], list(pairs)
+
+
+def _drawn(label: str, colour: str | None, function: int | None) -> Drawn:
+    text = label.strip('"')
+    if function is not None:
+        kind = "accumulate" if text == "AccumulateGrad" else "function"
+        return Drawn(kind, text, function=function)
+    name, _, size = text.partition("\n")
+    numbers = [int(n) for n in re.findall(r"\d+", size)]
+    return Drawn(_KINDS.get(colour or "", "saved"), name.strip(), tuple(numbers))
+
+
+@contextmanager
+def _deep_recursion(count: int) -> Iterator[None]:
+    """torchviz recurses once per node; its frames are pure Python and take no C stack."""
+    with _LOCK:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, 4 * count + 1000))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
