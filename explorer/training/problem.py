@@ -47,7 +47,8 @@ class Live:
     `loss()` runs the forward computation with grad enabled and returns a scalar that has a graph.
     `random` is the state of the random stream after building; the loss draws from there on.
     `state()` holds what else computing the loss may change (batch-norm statistics, a program's
-    counters) as independent copies; `restore(state)` puts it back.
+    counters) as independent copies; `restore(state)` puts it back, in a new instance built with
+    the same seed.
     """
 
     parameters: dict[str, Tensor]

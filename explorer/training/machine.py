@@ -1,0 +1,242 @@
+"""The live part: one instance of a problem, one torch optimizer, and the real calls on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.language import ProgramError, ProgramRefused
+from explorer.training import optimizers
+from explorer.training.problem import Live, Problem, random_stream
+from explorer.training.timeline import Action
+from explorer.training.values import Track, Values, copied
+
+
+class Failed(Exception):
+    """An action that could not be done; carries what to tell the reader."""
+
+    def __init__(self, error: ProgramError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass
+class Before:
+    """What a step found: by parameter name, as independent tensors."""
+
+    parameters: dict[str, Tensor]
+    grads: dict[str, Tensor | None]
+    optimizer: dict[str, dict[str, Any]]
+    hyper: dict[str, Any]
+
+
+class Machine:
+    """Does actions one by one. It remembers nothing but the last step; see `Timeline`."""
+
+    live: Live
+    optimizer: Any
+    seed: int
+    hyper: dict[str, Any]
+    random: Tensor
+    track: Track
+
+    def __init__(self, problem: Problem, optimizer: str) -> None:
+        self.problem, self.optimizer_name = problem, optimizer
+        self.loss: Tensor | None = None
+        self.used = False
+        self.remember = True
+        self.last_step: Before | None = None
+
+    @property
+    def graph(self) -> str:
+        """ "none" before a forward, "live" until backward, "freed" after it."""
+        return "none" if self.loss is None else "freed" if self.used else "live"
+
+    def do(self, action: Action, remember: bool = True) -> None:
+        """Do one action of `CALLS`; `Failed` if it cannot be done.
+
+        `remember` keeps what a step found, for its arithmetic.
+        """
+        name, argument = action
+        self.remember = remember
+        CALLS[name](self, argument)
+
+    def before(self) -> Before:
+        """What a step would find now."""
+        parameters = self.live.parameters
+        return Before(
+            {name: p.detach().clone() for name, p in parameters.items()},
+            {
+                name: None if p.grad is None else p.grad.detach().clone()
+                for name, p in parameters.items()
+            },
+            {
+                name: copied(self.optimizer.state[p])
+                for name, p in parameters.items()
+                if p in self.optimizer.state
+            },
+            dict(self.hyper),
+        )
+
+    def capture(self) -> Values:
+        now = self.before()
+        return Values(
+            seed=self.seed,
+            parameters=now.parameters,
+            grads=now.grads,
+            optimizer=now.optimizer,
+            state=self.live.state(),
+            random=self.random,
+            hyper=now.hyper,
+            track=self.track,
+            mark=self.track.mark(),
+        )
+
+    def restore(self, values: Values) -> None:
+        """Return to these values, without a graph. Their track is shortened and continued."""
+        self._reset((values.seed, values.hyper))  # so `live.restore` need only know differences
+        for name, parameter in self.live.parameters.items():
+            parameter.data.copy_(values.parameters[name])
+            grad = values.grads[name]
+            parameter.grad = None if grad is None else grad.clone()
+        for name, state in values.optimizer.items():
+            self.optimizer.state[self.live.parameters[name]] = copied(state)
+        self.live.restore(values.state)
+        self.random = values.random
+        self.track = values.track
+        self.track.return_to(values.mark)
+
+    def _iteration(self, zero_grad: bool) -> None:
+        if zero_grad:
+            self._zero_grad(True)
+        self._forward()
+        self._backward()
+        self._step()
+
+    def _reset(self, start: tuple[int, dict[str, Any]]) -> None:
+        seed, hyper = start
+        self.live = self.problem.build(seed)
+        self.optimizer = optimizers.make(self.optimizer_name, self.live.parameters.values(), hyper)
+        self.seed, self.hyper, self.random = seed, dict(hyper), self.live.random
+        self.track = Track()
+        self.loss, self.used, self.last_step = None, False, None
+
+    def _set(self, hyper: dict[str, Any]) -> None:
+        self.hyper = {**self.hyper, **hyper}
+        self.optimizer.param_groups[0].update(hyper)
+
+    def _zero_grad(self, set_to_none: bool) -> None:
+        self.optimizer.zero_grad(set_to_none=set_to_none)
+        self.track.passes = 0
+
+    def _forward(self, _: None = None) -> None:
+        try:
+            with random_stream(self.random) as state, torch.enable_grad():
+                loss = self.live.loss()
+                random, value = state(), loss.item()
+        except ProgramRefused as refused:
+            raise Failed(refused.error) from None
+        except Exception as error:
+            raise Failed(
+                ProgramError("The loss could not be computed.", detail=str(error))
+            ) from error
+        if not torch.equal(random, self.random):
+            self.random = random
+        self.loss, self.used = loss, False
+        track = self.track
+        track.losses.append(value)
+        track.loss_steps.append(track.steps)
+        if not math.isfinite(value):
+            self._note_trouble(f"the loss became {value}")
+
+    def _backward(self, _: None = None) -> None:
+        if self.loss is None:
+            raise Failed(
+                ProgramError("There is no graph to walk.", hint="Call forward first: it makes one.")
+            )
+        try:
+            self.loss.backward()
+        except Exception as error:
+            raise Failed(_why_backward(str(error))) from error
+        self.used = True
+        track = self.track
+        track.passes += 1
+        norm = gradient_norm(self.live.parameters)
+        track.norms.append(norm)
+        track.norm_steps.append(track.steps)
+        if not math.isfinite(norm):
+            self._note_trouble("a gradient became infinite or NaN")
+
+    def _step(self, _: None = None) -> None:
+        before = self.before() if self.remember else None
+        try:
+            self.optimizer.step()
+        except Exception as error:
+            raise Failed(
+                ProgramError("The optimizer could not step.", detail=str(error))
+            ) from error
+        self.last_step = before
+        self.track.steps += 1
+
+    def _note_trouble(self, what: str) -> None:
+        track = self.track
+        if not track.trouble:
+            when = f"after step {track.steps}" if track.steps else "before any step"
+            track.trouble = f"{what[0].upper()}{what[1:]} {when}."
+
+
+#: What each action calls, with its argument.
+CALLS: dict[str, Callable[[Machine, Any], None]] = {
+    "reset": Machine._reset,
+    "set": Machine._set,
+    "zero_grad": Machine._zero_grad,
+    "forward": Machine._forward,
+    "backward": Machine._backward,
+    "step": Machine._step,
+    "iteration": Machine._iteration,
+}
+
+
+def gradient_norm(parameters: dict[str, Tensor]) -> float:
+    """The Euclidean norm of all gradients together; those that are None count as 0."""
+    squares = 0.0
+    for parameter in parameters.values():
+        if parameter.grad is not None:
+            grad = parameter.grad.detach()
+            wide = None if grad.is_complex() else torch.float64  # no overflow in the squares
+            norm = torch.linalg.vector_norm(grad, dtype=wide).item()
+            squares += norm * norm
+    return math.sqrt(squares)
+
+
+def _why_backward(detail: str) -> ProgramError:
+    """torch's refusal of a backward in a sentence and what to do."""
+    for words, message, hint in _REFUSALS:
+        if words in detail:
+            return ProgramError(message, hint=hint, detail=detail)
+    return ProgramError("The backward pass failed.", detail=detail)
+
+
+_REFUSALS = (
+    (
+        "backward through the graph a second time",
+        "This graph has been used: backward freed the values it had saved.",
+        "Call forward again: it makes a new graph.",
+    ),
+    (
+        "modified by an inplace operation",
+        "A value that the graph had saved was changed after forward, so its gradient "
+        "would be wrong.",
+        "Call forward again, then backward, and only then step.",
+    ),
+    (
+        "does not require grad",
+        "The loss depends on no parameter, so there is no graph to walk.",
+        "Compute the loss from the parameters.",
+    ),
+)

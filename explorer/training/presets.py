@@ -1,0 +1,65 @@
+"""The small problems to begin with. Each is two texts a reader can take and change."""
+
+from __future__ import annotations
+
+from explorer.training.program import ProgramProblem
+
+PARABOLA = ProgramProblem(
+    name="parabola",
+    title="Parabola",
+    setup="""\
+import torch
+
+x = torch.tensor(10.0, requires_grad=True)
+""",
+    loss="loss = x ** 2",
+    note="One number and the gradient 2x. With lr 0.2 it comes to rest; above 1 it runs away.",
+)
+
+QUADRATIC = ProgramProblem(
+    name="ill-conditioned quadratic",
+    title="Ill-conditioned quadratic",
+    setup="""\
+import torch
+
+a = torch.tensor(-5.0, requires_grad=True)
+b = torch.tensor(-2.0, requires_grad=True)
+""",
+    loss="loss = 0.1 * a ** 2 + 2 * b ** 2",
+    note="A narrow valley: b is 20 times steeper than a. Plain SGD crawls or zigzags; momentum "
+    "helps.",
+)
+
+ROSENBROCK = ProgramProblem(
+    name="rosenbrock",
+    title="Rosenbrock's banana",
+    setup="""\
+import torch
+
+x = torch.tensor(-1.5, requires_grad=True)
+y = torch.tensor(2.0, requires_grad=True)
+""",
+    loss="loss = (1 - x) ** 2 + 100 * (y - x ** 2) ** 2",
+    note="A curved valley that is easy to reach and hard to follow; the minimum is at (1, 1).",
+)
+
+REGRESSION = ProgramProblem(
+    name="linear regression",
+    title="Linear regression",
+    setup="""\
+import torch
+
+X = torch.randn(1000, 2)
+y = X @ torch.tensor([2.0, -3.4]) + 4.2 + 0.01 * torch.randn(1000)
+w = torch.normal(0.0, 0.01, (2, 1), requires_grad=True)
+b = torch.zeros(1, requires_grad=True)
+""",
+    loss="""\
+y_hat = X @ w + b
+loss = ((y_hat - y.view(y_hat.size())) ** 2 / 2).mean()
+""",
+    note="1,000 points made with w = [2, −3.4], b = 4.2 and a little noise; SGD finds them again.",
+)
+
+#: By name, in the order they are offered.
+PRESETS = {problem.name: problem for problem in (PARABOLA, QUADRATIC, ROSENBROCK, REGRESSION)}

@@ -1,0 +1,290 @@
+"""A problem made of two program texts: one that sets up, one that computes the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from explorer.language import (
+    Environment,
+    Program,
+    ProgramError,
+    ProgramRefused,
+    Watcher,
+    without_prompts,
+)
+from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
+from explorer.training.problem import Live, random_stream
+from explorer.training.values import copied
+
+#: Most elements all parameters of a program may have together.
+MOST_ELEMENTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class ProgramProblem:
+    """Parameters and loss from two texts in the explorer's language.
+
+    The parameters are the leaves that `setup` named ("w", "params[1]") and those of its modules
+    ("net.0.weight"), in that order. `loss` runs in the names that setup left, again and again, as
+    a notebook's cell would; the loss is its last scalar that requires grad. Building or stepping
+    raises `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when
+    there are more than `MOST_ELEMENTS` elements; the message says which of the two texts it was.
+    """
+
+    setup: str
+    loss: str
+    name: str = "program"
+    title: str = "Your own program"
+    note: str = ""
+
+    @cached_property
+    def _programs(self) -> tuple[Program, Program]:
+        return _compiled("setup", self.setup), _compiled("loss", self.loss)
+
+    @property
+    def source(self) -> str:
+        return without_prompts(self.setup)
+
+    @cached_property
+    def parameters_source(self) -> str:
+        with random_stream(0):
+            variables = _Instance(self, 0).environment.variables
+        return f"[{', '.join(_expressions(variables))}]"
+
+    @cached_property
+    def loss_source(self) -> str:
+        with random_stream(0):
+            instance = _Instance(self, 0)
+            found = instance.compute()
+        names = [n for n, value in instance.environment.variables.items() if value is found]
+        return _with_result(without_prompts(self.loss), names)
+
+    def build(self, seed: int = 0) -> Live:
+        with random_stream(seed) as state:
+            instance = _Instance(self, seed)
+            random = state()
+        parameters = instance.parameters
+        return Live(parameters, instance.compute, random, None, instance.state, instance.restore)
+
+
+class _Instance:
+    """The names of one run, and what its loss text changes in them."""
+
+    def __init__(self, problem: ProgramProblem, seed: int) -> None:
+        setup, self.loss = problem._programs
+        self.watcher = _LossWatcher()
+        self.environment = Environment(self.watcher)
+        self.draws = "random" in problem.setup + problem.loss
+        RANDOM.seed(seed)
+        NUMPY_RANDOM.seed(seed % 2**32)
+        _run("setup", self.environment, setup)
+        self.others: Any = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
+        self.parameters = _parameters(self.environment.variables)
+        self.first = {n: _print(v) for n, v in self._variables()}
+
+    def compute(self) -> Tensor:
+        """Run the loss text. To be called inside `random_stream`, which holds the lock."""
+        self.watcher.begin()
+        if self.draws:
+            RANDOM.setstate(self.others[0])
+            NUMPY_RANDOM.set_state(self.others[1])
+        _run("loss", self.environment, self.loss)
+        if self.draws:
+            self.others = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
+        return self.watcher.result()
+
+    def state(self) -> dict[str, Any]:
+        """What differs from what the setup left: plain variables, tensors, module buffers."""
+        changed = {n: v for n, v in self._variables() if self.first.get(n) != _print(v)}
+        held: dict[str, Any] = {"variables": copied(changed)}
+        buffers = {n: b.detach().clone() for n, b in self._buffers()}
+        if buffers:
+            held["buffers"] = buffers
+        if self.draws:
+            python, (kind, keys, *rest) = self.others
+            held["random"] = (python, (kind, torch.from_numpy(keys.astype("int64")), *rest))
+        return held
+
+    def restore(self, held: dict[str, Any]) -> None:
+        """Put back what `state` returned; called on a fresh instance."""
+        self.environment.names.update(copied(held["variables"]))
+        with torch.no_grad():
+            for name, buffer in self._buffers():
+                buffer.copy_(held["buffers"][name])
+        if "random" in held:
+            python, (kind, keys, *rest) = held["random"]
+            self.others = (python, (kind, keys.numpy().astype("uint32"), *rest))
+
+    def _variables(self) -> Iterator[tuple[str, Any]]:
+        own = set(map(id, self.parameters.values()))
+        for name, value in self.environment.variables.items():
+            if _carried(value, own):
+                yield name, value
+
+    def _buffers(self) -> Iterator[tuple[str, Tensor]]:
+        for name, value in self.environment.variables.items():
+            if isinstance(value, nn.Module):
+                for path, buffer in value.named_buffers():
+                    yield f"{name}.{path}", buffer
+
+
+class _LossWatcher(Watcher):
+    """Remembers the last scalar that requires grad."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scalar: Tensor | None = None
+        self.other: Tensor | None = None
+
+    def begin(self) -> None:
+        """A new run of the loss text: counts start again."""
+        self.count, self._written, self.scalar, self.other = 0, 0, None, None
+        self._output.clear()
+
+    def note(self, place: int, value: Any) -> Any:
+        if isinstance(value, Tensor) and value.requires_grad and not value.is_leaf:
+            if value.dim() == 0:
+                self.scalar = value
+            else:
+                self.other = value
+        return value
+
+    def bind(self, place: int, name: str, value: Any) -> None:
+        self.note(place, value)
+
+    def result(self) -> Tensor:
+        """The loss. Raises ProgramRefused if there is none."""
+        if self.scalar is not None:
+            return self.scalar
+        if self.other is not None:
+            shape = tuple(self.other.shape)
+            if self.other.numel() == 1:
+                return self.other
+            raise ProgramRefused(
+                ProgramError(
+                    f"The loss is not a scalar: it has the shape {shape}.",
+                    hint="Reduce it with .sum() or .mean().",
+                )
+            )
+        raise ProgramRefused(
+            ProgramError(
+                "The loss text makes no scalar that depends on a parameter.",
+                hint="Compute the loss from a tensor that the setup made with requires_grad=True.",
+            )
+        )
+
+
+def _compiled(part: str, text: str) -> Program:
+    try:
+        return Program(text)
+    except ProgramRefused as refused:
+        raise _in_part(part, refused) from None
+
+
+def _run(part: str, environment: Environment, program: Program) -> None:
+    try:
+        environment.run(program)
+    except ProgramRefused as refused:
+        raise _in_part(part, refused) from None
+
+
+def _in_part(part: str, refused: ProgramRefused) -> ProgramRefused:
+    error = refused.error
+    return ProgramRefused(replace(error, message=f"In the {part}: {error.message}"))
+
+
+def _parameters(variables: dict[str, Any]) -> dict[str, Tensor]:
+    """Leaves by name, each once, under the first name it has."""
+    found: dict[str, Tensor] = {}
+    for name, value in variables.items():
+        for path, leaf in _leaves(name, value):
+            if all(leaf is not known for known in found.values()):
+                found[path] = leaf
+    if not found:
+        raise ProgramRefused(
+            ProgramError(
+                "The setup names no parameter.",
+                hint="Make one with requires_grad=True, or a module such as nn.Linear.",
+            )
+        )
+    total = sum(leaf.numel() for leaf in found.values())
+    if total > MOST_ELEMENTS:
+        raise ProgramRefused(
+            ProgramError(
+                f"The setup makes {total:,} parameters; at most {MOST_ELEMENTS:,} can be stepped.",
+                hint="Use smaller tensors or layers.",
+            )
+        )
+    return found
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, nn.Module):
+        yield from (
+            (f"{name}.{path}", p) for path, p in value.named_parameters() if p.requires_grad
+        )
+    elif isinstance(value, Tensor):
+        if value.is_leaf and value.requires_grad:
+            yield name, value
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from _leaves(f"{name}[{i}]", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(f"{name}[{key!r}]", item)
+
+
+def _expressions(variables: dict[str, Any]) -> list[str]:
+    """What to hand to an optimizer, in the order of `_parameters`."""
+    parts: list[str] = []
+    for path in _parameters(variables):
+        owner = path.split(".")[0]
+        text = f"*{owner}.parameters()" if isinstance(variables.get(owner), nn.Module) else path
+        if text not in parts:
+            parts.append(text)
+    return parts
+
+
+def _with_result(text: str, names: list[str]) -> str:
+    """The loss text with its result in `loss`; `names` are the variables that hold it."""
+    if "loss" in names:
+        return text
+    if names:
+        return f"{text}\nloss = {names[-1]}"
+    lines = text.splitlines()
+    for statement in reversed(ast.parse(text).body):
+        if isinstance(statement, ast.Expr):
+            line, column = statement.lineno - 1, statement.col_offset
+            raw = lines[line].encode()
+            lines[line] = (raw[:column] + b"loss = " + raw[column:]).decode()
+            break
+    return "\n".join(lines)
+
+
+def _carried(value: Any, parameters: set[int]) -> bool:
+    """Whether a variable can be copied: numbers, text, tensors without a graph, collections."""
+    if isinstance(value, Tensor):
+        return value.grad_fn is None and not value.requires_grad and id(value) not in parameters
+    if isinstance(value, list | tuple):
+        return type(value) in (list, tuple) and all(_carried(v, parameters) for v in value)
+    if isinstance(value, dict):
+        return type(value) is dict and all(_carried(v, parameters) for v in value.values())
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _print(value: Any) -> Any:
+    """Equal for what is unchanged: a tensor counts as changed when it is another, or written to."""
+    if isinstance(value, Tensor):
+        return id(value), value._version
+    if isinstance(value, list | tuple):
+        return [_print(item) for item in value]
+    if isinstance(value, dict):
+        return [(key, _print(item)) for key, item in value.items()]
+    return value

@@ -1,0 +1,247 @@
+"""A training run pressed call by call, exactly as PyTorch behaves, that can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from explorer.language import ProgramError, ProgramRefused
+from explorer.training import explain, optimizers
+from explorer.training.arithmetic import Update
+from explorer.training.machine import Failed, Machine
+from explorer.training.numbers import count
+from explorer.training.problem import Problem
+from explorer.training.script import script
+from explorer.training.timeline import FORWARD, Action, Timeline
+from explorer.training.views import (
+    Event,
+    ParameterView,
+    Point,
+    View,
+    parameters_of,
+    point_of,
+    update_of,
+    view_of,
+)
+
+#: Memory for the points a session can return to.
+HISTORY_BYTES = 64 * 2**20
+#: Actions of one session, an iteration counting as one.
+MOST_ACTIONS = 200_000
+
+
+class TrainingSession:
+    """The four real calls in any order, on a problem of its own, with a real torch optimizer.
+
+    Every press returns an `Event` with one sentence; a press that fails changes nothing and its
+    event carries the error. `hyper` are keyword arguments of the optimizer. ValueError, with a
+    sentence, for settings that make no sense; `ProgramRefused` when the problem cannot be built.
+    One session belongs to one reader: it is not to be shared between threads.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        optimizer: str = "SGD",
+        lr: float | None = None,
+        seed: int = 0,
+        *,
+        history_bytes: int = HISTORY_BYTES,
+        **hyper: Any,
+    ) -> None:
+        given = hyper if lr is None else {"lr": lr, **hyper}
+        settings = optimizers.checked(optimizer, given)
+        self.problem = problem
+        self._machine = Machine(problem, optimizer)
+        self._timeline = Timeline(history_bytes)
+        self._undone: list[list[Action]] = []
+        self._do(("reset", (seed, settings)))
+
+    # -- the presses ---------------------------------------------------------------------------
+
+    def zero_grad(self, set_to_none: bool = True) -> Event:
+        """`optimizer.zero_grad(set_to_none=…)`."""
+        return self._press("zero_grad", set_to_none)
+
+    def forward(self) -> Event:
+        """Compute the loss; its graph is kept until the next forward."""
+        return self._press("forward", None)
+
+    def backward(self) -> Event:
+        """`loss.backward()`: adds to `.grad` and frees the graph."""
+        return self._press("backward", None)
+
+    def step(self) -> Event:
+        """`optimizer.step()`."""
+        return self._press("step", None)
+
+    def iterate(
+        self,
+        n: int = 1,
+        *,
+        zero_grad: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> Event:
+        """zero_grad, forward, backward and step, `n` times; one press for `undo`.
+
+        Without `zero_grad` gradients pile up, as in a loop that forgets it. `progress` is told
+        the number done after each. An iteration that fails leaves the state after the one before.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
+        start = len(self._timeline.actions)
+        for done in range(n):
+            try:
+                self._make_room(1)
+                self._do(("iteration", zero_grad), remember=done == n - 1)
+            except Failed as failed:
+                self._return_to(start + done)
+                message = explain.after_iterations(self._machine, n, done)
+                return self._done(start, Event("iterate", message, failed.error))
+            if progress is not None:
+                progress(done + 1)
+        return self._done(start, Event("iterate", explain.after_iterations(self._machine, n, n)))
+
+    def set(self, **hyper: Any) -> Event:
+        """Change hyperparameters from the next step on; everything else stays."""
+        machine = self._machine
+        try:
+            settings = optimizers.checked(machine.optimizer_name, {**machine.hyper, **hyper})
+        except ValueError as wrong:
+            return Event("set", str(wrong), ProgramError(str(wrong)))
+        return self._press("set", {name: settings[name] for name in hyper})
+
+    def reset(self, seed: int | None = None) -> Event:
+        """Start again with the same seed, or a new one; hyperparameters stay as they are."""
+        seed = self._machine.seed if seed is None else seed
+        return self._press("reset", (seed, dict(self._machine.hyper)))
+
+    def undo(self) -> Event:
+        """Take back the last press: parameters, gradients, optimizer state, graph, everything."""
+        if not self._timeline.presses:
+            return _nothing("undo", "There is nothing to undo.")
+        start = self._timeline.presses[-1]
+        undone = self._timeline.actions[start:]
+        self._return_to(start)
+        self._undone.append(undone)
+        return Event("undo", f"Took back {_title(undone)}.")
+
+    def redo(self) -> Event:
+        """Do again what the last undo took back; it gives the same numbers."""
+        if not self._undone:
+            return _nothing("redo", "There is nothing to redo.")
+        actions = self._undone.pop()
+        self._timeline.presses.append(len(self._timeline.actions))
+        for action in actions:
+            self._do(action)
+        return Event("redo", f"Did {_title(actions)} again.")
+
+    # -- what there is to see ------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, ParameterView]:
+        """Every parameter by name, with value, gradient, last update and optimizer state."""
+        return parameters_of(self._machine)
+
+    @property
+    def losses(self) -> list[float]:
+        """One loss per forward since the reset."""
+        return list(self._machine.track.losses)
+
+    @property
+    def trouble(self) -> str:
+        """Where the run became infinite or NaN; empty if it did not."""
+        return self._machine.track.trouble
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What was done since the last reset, that reset first."""
+        return tuple(self._timeline.actions[self._timeline.last_reset() :])
+
+    def view(self) -> View:
+        """All there is to see at once, as a page needs it."""
+        return view_of(self._machine, len(self._timeline.presses), len(self._undone))
+
+    def preview(self, action: str) -> str:
+        """What a press of "zero_grad", "forward", "backward", "step" … would do now."""
+        return explain.before_press(self._machine)[action]
+
+    def last_update(self, name: str) -> Update | None:
+        """The arithmetic of the last step for one parameter; None if it took no part."""
+        machine = self._machine
+        return update_of(machine.optimizer_name, machine.last_step, name)
+
+    def next_update(self, name: str) -> Update | None:
+        """The arithmetic of a step taken now; None without a gradient."""
+        machine = self._machine
+        return update_of(machine.optimizer_name, machine.before(), name)
+
+    def points(self) -> tuple[Point, ...]:
+        """Where the run has been since the reset, the present last.
+
+        Before each forward there is one; of long runs and large problems not all are kept.
+        """
+        kept = self._timeline.kept()
+        present = self._machine.capture()
+        return tuple(point_of(values) for values in (*kept, present))
+
+    def script(self) -> str:
+        """A plain PyTorch program that repeats everything since the reset."""
+        return script(self.problem, self._machine.optimizer_name, self.actions)
+
+    # -- doing and recording -------------------------------------------------------------------
+
+    def _do(self, action: Action, remember: bool = True) -> None:
+        """Do one action and record it; `Failed` leaves the record as it was."""
+        if action[0] in FORWARD:
+            self._timeline.keep(self._machine.capture())
+        self._machine.do(action, remember)
+        self._timeline.actions.append(action)
+
+    def _press(self, name: str, argument: Any) -> Event:
+        start = len(self._timeline.actions)
+        try:
+            self._make_room(1)
+            self._do((name, argument))
+        except Failed as failed:
+            self._return_to(start)
+            return Event(name, failed.error.message, failed.error)
+        except ProgramRefused as refused:  # a reset with another seed may fail to build
+            self._return_to(start)
+            return Event(name, refused.error.message, refused.error)
+        return self._done(start, Event(name, explain.after(self._machine, name, argument)))
+
+    def _done(self, start: int, event: Event) -> Event:
+        """Close the press that began at `start`; one that did nothing is not recorded."""
+        if len(self._timeline.actions) > start:
+            self._timeline.presses.append(start)
+            self._undone.clear()
+        return event
+
+    def _make_room(self, wanted: int) -> None:
+        if len(self._timeline.actions) + wanted > MOST_ACTIONS:
+            raise Failed(
+                ProgramError(
+                    f"A session takes {MOST_ACTIONS:,} actions.", hint="Start a new session."
+                )
+            )
+
+    def _return_to(self, position: int) -> None:
+        """Be again as before `actions[position]`, and forget what came after."""
+        timeline = self._timeline
+        start = timeline.start_for(position)
+        timeline.cut(position)
+        if start in timeline.bases:
+            self._machine.restore(timeline.bases[start])
+        for action in timeline.actions[start:]:
+            self._machine.do(action)
+
+
+def _nothing(action: str, message: str) -> Event:
+    return Event(action, message, ProgramError(message))
+
+
+def _title(actions: list[Action]) -> str:
+    """How a press is called: "step", "3 iterations"."""
+    name = actions[0][0]
+    return count(len(actions), "iteration") if name == "iteration" else name
