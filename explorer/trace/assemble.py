@@ -207,6 +207,7 @@ def _pass(
     edges = [Edge(f"n{a}", f"n{b}") for a, b in raw.edges]
     _add_frozen(nodes, edges, functions, ids)
     by_id = dict(enumerate(records))
+    positions = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
     shown = (nodes, edges) if len(nodes) <= MAX_NODES else fold(nodes, edges)
     return BackwardPass(
         number=raw.number,
@@ -216,7 +217,7 @@ def _pass(
         nodes=tuple(nodes),
         edges=tuple(edges),
         dot=dot_text(*shown, by_id),
-        steps=tuple(_step(step, raw) for step in raw.steps),
+        steps=tuple(_step(step, raw, positions) for step in raw.steps),
         ours=raw.ours,
     )
 
@@ -293,9 +294,8 @@ def _name_of(recorder: Recorder, tensor: torch.Tensor) -> str:
     return seen.name if seen is not None else "output"
 
 
-def _step(step: RawStep, raw: RawPass) -> BackwardStep:
+def _step(step: RawStep, raw: RawPass, positions: Mapping[int, str]) -> BackwardStep:
     node = raw.functions[step.function]
-    positions = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
     flows = tuple(
         Flow(
             positions.get(id(target)) if target is not None else None,
