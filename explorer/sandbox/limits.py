@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
@@ -29,8 +30,10 @@ def cut_off(keep: int, nowhere: str) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(null, standard)
-    os.closerange(3, keep)
-    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != keep:
+            with contextlib.suppress(OSError):  # the listing's own is closed already
+                os.close(int(name))
     os.environ.clear()
     os.chdir(nowhere)
 
@@ -39,7 +42,7 @@ def set_clock(seconds: float) -> None:
     """End this process after so much wall time, inside a running operator too."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    cpu = math.ceil(seconds)
+    cpu = math.ceil(seconds) + 1  # for when the clock fails; it should be the one to ring
     _set("RLIMIT_CPU", cpu, cpu + 1)  # were they equal, the kernel would send SIGKILL at once
 
 

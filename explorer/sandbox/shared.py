@@ -8,7 +8,7 @@ from typing import Any
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import deaths
 from explorer.sandbox.client import OnWait, Sandbox
-from explorer.trace import Trace, from_plain, to_plain
+from explorer.trace import Trace, from_plain
 
 _sandbox = Sandbox()
 call = _sandbox.call
@@ -31,7 +31,9 @@ def run(
     Never raises for the program: if its child died, the Trace holds the source and the error.
     `on_wait` and `reader` are those of `Sandbox.call`.
     """
-    request = {"source": source, "seed": seed, "capture": capture, "upstream": to_plain(upstream)}
+    if hasattr(upstream, "tolist"):  # an array or a tensor
+        upstream = upstream.tolist()
+    request = {"source": source, "seed": seed, "capture": capture, "upstream": upstream}
     try:
         answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
         return from_plain(Trace, answer)

@@ -8,6 +8,9 @@ import tempfile
 
 import torch
 
+from explorer import trace
+from explorer.trace.examples import EXAMPLES
+
 #: Imported late by torch itself, at the first optimizer, vmap or dispatch mode: 0.7 s.
 _LATE = ("torch._dynamo", "torch._decomp")
 
@@ -29,5 +32,7 @@ def up() -> None:
     torch.func.jacrev(torch.sin)(x.detach())
     torch.func.jvp(torch.sin, (x.detach(),), (x.detach(),))
     str(x)
+    for example in EXAMPLES:
+        trace.run(example.source)
     gc.collect()
     gc.freeze()

@@ -138,6 +138,14 @@ def zoo(request: Any, context: Context) -> Any:
     return [str(x)[:6], str(np.histogram(x.detach().numpy())[0].sum())]
 
 
+def open_descriptor(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 def attempt(request: Any, context: Context) -> Any:
     """Try what the walls are there to refuse; how the system said no, or what succeeded."""
     try:

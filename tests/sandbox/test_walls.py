@@ -69,6 +69,11 @@ def test_what_stays_possible(forking: Sandbox, text: str) -> None:
     assert forking.call("attempt", text) in ("None", "'wave'", "True")
 
 
+def test_only_its_own_channel_is_open(forking: Sandbox) -> None:
+    text = "sum(open_descriptor(number) for number in range(64))"
+    assert forking.call("attempt", text) == "4"
+
+
 def test_limits_cannot_be_lifted(forking: Sandbox) -> None:
     text = "__import__('resource').setrlimit(__import__('resource').RLIMIT_AS, (-1, -1))"
     assert forking.call("attempt", text) in ("EPERM", "ValueError")

@@ -1,0 +1,79 @@
+"""`explorer.sandbox.run`: the same Trace as in this process, and a sentence where there is none."""
+
+import pytest
+
+from explorer import sandbox, trace
+from explorer.trace import to_plain
+from explorer.trace.examples import EXAMPLES
+
+MEAN = """\
+import torch
+x = torch.tensor([[1., 2.]], requires_grad=True)
+y = x + 2
+z = 3*y**2
+out = z.mean()
+out.backward()
+"""
+
+
+def test_example_a() -> None:
+    found = sandbox.run(MEAN)
+    assert found.error is None
+    values = found.variables
+    assert values["z"].value.tolist() == [[27, 48]]
+    assert values["out"].value.item() == 37.5
+    assert values["x"].grad.tolist() == [[9, 12]]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+def test_the_same_as_in_this_process(example: object) -> None:
+    source = example.source
+    assert to_plain(sandbox.run(source)) == to_plain(trace.run(source))
+
+
+@pytest.mark.parametrize("settings", [{"capture": "retain_grad"}, {"seed": 3}])
+def test_settings_reach_the_child(settings: dict) -> None:
+    source = MEAN + "noise = torch.rand(2)\n"
+    assert to_plain(sandbox.run(source, **settings)) == to_plain(trace.run(source, **settings))
+
+
+def test_a_gradient_of_the_readers_own() -> None:
+    source = "import torch\nx = torch.ones(2, requires_grad=True)\ny = 2 * x\n"
+    for upstream in ("sum", [1.0, 3.0]):
+        found = sandbox.run(source, upstream=upstream)
+        assert to_plain(found) == to_plain(trace.run(source, upstream=upstream))
+
+
+def test_an_error_names_its_line_and_keeps_what_came_before() -> None:
+    found = sandbox.run("import torch\nx = torch.ones(2)\ny = x @ torch.ones(3, 3)\n")
+    assert found.error is not None
+    assert found.error.line == 3
+    assert "x" in found.variables
+
+
+def test_an_endless_loop_keeps_what_came_before() -> None:
+    found = sandbox.run("import torch\nx = torch.ones(2)\nwhile True:\n    y = x * 2\n", timeout=1)
+    assert found.error is not None
+    assert "x" in found.variables
+
+
+def test_an_endless_operator_names_its_line() -> None:
+    source = "import torch\nimport torch.nn.functional as F\nx = torch.ones(1, 1, 4)\n"
+    source += "y = F.max_pool1d(x, 2**62)\n"
+    found = sandbox.run(source, timeout=1)
+    assert found.source == source
+    assert found.error is not None
+    assert found.error.line == 4
+    assert found.error.text == "y = F.max_pool1d(x, 2**62)"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "\0", "\ud800 = 1", "x = " + "1 + " * 250_000 + "1", "d = {'$': 'array'}", "a" * 2**26,
+     "print('x' * 10**6)\n" * 50, "x = 'a'\nwhile True:\n    x = x + x\n"],
+    ids=["empty", "nul", "surrogate", "1 MB", "array", "64 MB", "output", "string"],
+)  # fmt: skip
+def test_it_never_raises(source: str) -> None:
+    found = sandbox.run(source, timeout=2)
+    assert found.source == source
+    assert sandbox.run(MEAN).error is None
