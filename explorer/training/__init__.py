@@ -1,6 +1,7 @@
 """Problems and the four real calls of training: zero_grad, forward, backward, step."""
 
 from explorer.training.arithmetic import Term, Update
+from explorer.training.compare import with_setting, without_zero_grad
 from explorer.training.presets import PRESETS
 from explorer.training.problem import (
     Live,
@@ -10,7 +11,10 @@ from explorer.training.problem import (
     random_stream,
 )
 from explorer.training.program import ProgramProblem
+from explorer.training.remote import RemoteSession
+from explorer.training.replay import replay
 from explorer.training.session import TrainingSession
+from explorer.training.surface import Plane, Surface, surface, through_elements, through_path
 from explorer.training.views import Event, ParameterView, Point, View
 
 __all__ = [
@@ -20,12 +24,21 @@ __all__ = [
     "ModuleProblem",
     "Network",
     "ParameterView",
+    "Plane",
     "Point",
     "Problem",
     "ProgramProblem",
+    "RemoteSession",
+    "Surface",
     "Term",
     "TrainingSession",
     "Update",
     "View",
     "random_stream",
+    "replay",
+    "surface",
+    "through_elements",
+    "through_path",
+    "with_setting",
+    "without_zero_grad",
 ]

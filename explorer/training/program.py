@@ -24,7 +24,7 @@ from explorer.training.problem import Live, random_stream
 from explorer.training.values import copied
 
 #: Most elements all parameters of a program may have together.
-MOST_ELEMENTS = 1_000_000
+MOST_ELEMENTS = 200_000
 
 
 @dataclass(frozen=True)

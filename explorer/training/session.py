@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.training import explain, optimizers
 from explorer.training.arithmetic import Update
 from explorer.training.machine import Failed, Machine
-from explorer.training.numbers import count
 from explorer.training.problem import Problem
 from explorer.training.script import script
-from explorer.training.timeline import FORWARD, Action, Timeline
+from explorer.training.timeline import FORWARD, Action, Timeline, title
+from explorer.training.values import Track, Values
 from explorer.training.views import (
     Event,
     ParameterView,
     Point,
     View,
+    nothing,
     parameters_of,
     point_of,
     update_of,
@@ -49,13 +50,39 @@ class TrainingSession:
         history_bytes: int = HISTORY_BYTES,
         **hyper: Any,
     ) -> None:
-        given = hyper if lr is None else {"lr": lr, **hyper}
-        settings = optimizers.checked(optimizer, given)
+        settings = optimizers.checked(optimizer, hyper if lr is None else {"lr": lr, **hyper})
+        self._open(problem, optimizer, history_bytes)
+        self._do(("reset", (seed, settings)))
+
+    @classmethod
+    def resumed(
+        cls,
+        problem: Problem,
+        optimizer: str,
+        start: Values | None,
+        actions: Iterable[Action],
+        history_bytes: int = HISTORY_BYTES,
+    ) -> TrainingSession:
+        """Go on from kept values by doing `actions` again.
+
+        `start` are the values before a forward, which is then the first action; None if the first
+        action is a reset. What came before cannot be undone.
+        """
+        session = cls.__new__(cls)
+        session._open(problem, optimizer, history_bytes)
+        if start is not None:
+            session.timeline.actions.append(("reset", (start.seed, start.hyper)))
+            session.timeline.keep(start)
+            session._machine.restore(start)
+        for action in actions:
+            session._do(action)
+        return session
+
+    def _open(self, problem: Problem, optimizer: str, history_bytes: int) -> None:
         self.problem = problem
         self._machine = Machine(problem, optimizer)
-        self._timeline = Timeline(history_bytes)
+        self.timeline = Timeline(history_bytes)
         self._undone: list[list[Action]] = []
-        self._do(("reset", (seed, settings)))
 
     # -- the presses ---------------------------------------------------------------------------
 
@@ -89,7 +116,7 @@ class TrainingSession:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
-        start = len(self._timeline.actions)
+        start = len(self.timeline.actions)
         for done in range(n):
             try:
                 self._make_room(1)
@@ -118,23 +145,27 @@ class TrainingSession:
 
     def undo(self) -> Event:
         """Take back the last press: parameters, gradients, optimizer state, graph, everything."""
-        if not self._timeline.presses:
-            return _nothing("undo", "There is nothing to undo.")
-        start = self._timeline.presses[-1]
-        undone = self._timeline.actions[start:]
+        if not self.timeline.presses:
+            return nothing("undo", "There is nothing to undo.")
+        start = self.timeline.presses[-1]
+        undone = self.timeline.actions[start:]
         self._return_to(start)
         self._undone.append(undone)
-        return Event("undo", f"Took back {_title(undone)}.")
+        return Event("undo", f"Took back {title(undone)}.")
 
     def redo(self) -> Event:
         """Do again what the last undo took back; it gives the same numbers."""
         if not self._undone:
-            return _nothing("redo", "There is nothing to redo.")
+            return nothing("redo", "There is nothing to redo.")
         actions = self._undone.pop()
-        self._timeline.presses.append(len(self._timeline.actions))
+        self.do_again(actions)
+        return Event("redo", f"Did {title(actions)} again.")
+
+    def do_again(self, actions: list[Action]) -> None:
+        """Do recorded actions as one press. Raises what they raise."""
+        self.timeline.presses.append(len(self.timeline.actions))
         for action in actions:
             self._do(action)
-        return Event("redo", f"Did {_title(actions)} again.")
 
     # -- what there is to see ------------------------------------------------------------------
 
@@ -142,6 +173,11 @@ class TrainingSession:
     def parameters(self) -> dict[str, ParameterView]:
         """Every parameter by name, with value, gradient, last update and optimizer state."""
         return parameters_of(self._machine)
+
+    @property
+    def track(self) -> Track:
+        """What the curves show."""
+        return self._machine.track
 
     @property
     def losses(self) -> list[float]:
@@ -154,13 +190,26 @@ class TrainingSession:
         return self._machine.track.trouble
 
     @property
+    def optimizer(self) -> str:
+        return self._machine.optimizer_name
+
+    @property
+    def hyper(self) -> dict[str, Any]:
+        """The hyperparameters the next step uses."""
+        return dict(self._machine.hyper)
+
+    @property
+    def seed(self) -> int:
+        return self._machine.seed
+
+    @property
     def actions(self) -> tuple[Action, ...]:
         """What was done since the last reset, that reset first."""
-        return tuple(self._timeline.actions[self._timeline.last_reset() :])
+        return tuple(self.timeline.actions[self.timeline.last_reset() :])
 
     def view(self) -> View:
         """All there is to see at once, as a page needs it."""
-        return view_of(self._machine, len(self._timeline.presses), len(self._undone))
+        return view_of(self._machine, len(self.timeline.presses), len(self._undone))
 
     def preview(self, action: str) -> str:
         """What a press of "zero_grad", "forward", "backward", "step" … would do now."""
@@ -181,7 +230,7 @@ class TrainingSession:
 
         Before each forward there is one; of long runs and large problems not all are kept.
         """
-        kept = self._timeline.kept()
+        kept = self.timeline.kept()
         present = self._machine.capture()
         return tuple(point_of(values) for values in (*kept, present))
 
@@ -194,12 +243,12 @@ class TrainingSession:
     def _do(self, action: Action, remember: bool = True) -> None:
         """Do one action and record it; `Failed` leaves the record as it was."""
         if action[0] in FORWARD:
-            self._timeline.keep(self._machine.capture())
+            self.timeline.keep(self._machine.capture())
         self._machine.do(action, remember)
-        self._timeline.actions.append(action)
+        self.timeline.actions.append(action)
 
     def _press(self, name: str, argument: Any) -> Event:
-        start = len(self._timeline.actions)
+        start = len(self.timeline.actions)
         try:
             self._make_room(1)
             self._do((name, argument))
@@ -213,13 +262,13 @@ class TrainingSession:
 
     def _done(self, start: int, event: Event) -> Event:
         """Close the press that began at `start`; one that did nothing is not recorded."""
-        if len(self._timeline.actions) > start:
-            self._timeline.presses.append(start)
+        if len(self.timeline.actions) > start:
+            self.timeline.presses.append(start)
             self._undone.clear()
         return event
 
     def _make_room(self, wanted: int) -> None:
-        if len(self._timeline.actions) + wanted > MOST_ACTIONS:
+        if len(self.timeline.actions) + wanted > MOST_ACTIONS:
             raise Failed(
                 ProgramError(
                     f"A session takes {MOST_ACTIONS:,} actions.", hint="Start a new session."
@@ -228,20 +277,10 @@ class TrainingSession:
 
     def _return_to(self, position: int) -> None:
         """Be again as before `actions[position]`, and forget what came after."""
-        timeline = self._timeline
+        timeline = self.timeline
         start = timeline.start_for(position)
         timeline.cut(position)
         if start in timeline.bases:
             self._machine.restore(timeline.bases[start])
         for action in timeline.actions[start:]:
             self._machine.do(action)
-
-
-def _nothing(action: str, message: str) -> Event:
-    return Event(action, message, ProgramError(message))
-
-
-def _title(actions: list[Action]) -> str:
-    """How a press is called: "step", "3 iterations"."""
-    name = actions[0][0]
-    return count(len(actions), "iteration") if name == "iteration" else name

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from explorer.training.numbers import count
 from explorer.training.values import Values
 
 #: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, hyper)).
@@ -38,9 +39,9 @@ class Timeline:
 
     MOST = 2000
 
-    def keep(self, values: Values) -> None:
-        """Make the present, before the next action, a point to return to."""
-        position = len(self.actions)
+    def keep(self, values: Values, position: int | None = None) -> None:
+        """Make a point to return to: the present, before the next action, or an earlier one."""
+        position = len(self.actions) if position is None else position
         if position in self.bases:
             self._drop(position)
         self.bases[position] = values
@@ -86,3 +87,9 @@ class Timeline:
 
     def _drop(self, position: int) -> None:
         self.held -= self.bases.pop(position).nbytes()
+
+
+def title(actions: list[Action]) -> str:
+    """How a press is called: "step", "3 iterations"."""
+    name = actions[0][0]
+    return count(len(actions), "iteration") if name == "iteration" else name

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.trace.codec import from_plain
+
 #: What Python and torch add to the elements of one kept tensor, roughly, in bytes.
 OVERHEAD = 700
 
@@ -108,7 +110,8 @@ def from_data(data: Any) -> Any:
         return data
     if "tensor" in data:
         dtype = getattr(torch, data["tensor"])
-        return torch.from_numpy(np.array(data["array"])).view(dtype).clone()
+        array = from_plain(np.ndarray, data["array"])
+        return torch.from_numpy(array.copy()).view(dtype)
     if "tuple" in data:
         return tuple(from_data(item) for item in data["tuple"])
     return {from_data(k): from_data(v) for k, v in data["dict"]}

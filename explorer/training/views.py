@@ -30,6 +30,11 @@ class Event:
         return self.error is None
 
 
+def nothing(action: str, message: str) -> Event:
+    """The event of a press for which there was nothing to do."""
+    return Event(action, message, ProgramError(message))
+
+
 @dataclass(frozen=True)
 class ParameterView:
     """One parameter now. Arrays have its shape.

@@ -1,0 +1,210 @@
+"""A session on a reader's own problem whose presses are done elsewhere, by `replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from explorer.language import ProgramRefused
+from explorer.trace.codec import from_plain, to_plain
+from explorer.training import optimizers
+from explorer.training.program import ProgramProblem
+from explorer.training.replay import Answer, Request, bases_from, values_to
+from explorer.training.surface import Plane, Surface
+from explorer.training.timeline import Action, Timeline, title
+from explorer.training.values import Track, Values, from_data, to_data
+from explorer.training.views import Event, ParameterView, Point, View, nothing, point_of
+
+#: Asks a child to `replay` a plain request; raises ProgramRefused with what went wrong.
+Ask = Callable[[Any], Any]
+
+HISTORY_BYTES = 32 * 2**20
+
+
+class RemoteSession:
+    """The calls of `TrainingSession`, for a program that must not run in this process.
+
+    Only plain values are kept here: the actions, and points to return to. A press that fails, or
+    whose child dies, changes nothing. ValueError and ProgramRefused as for `TrainingSession`.
+    """
+
+    def __init__(
+        self,
+        problem: ProgramProblem,
+        ask: Ask,
+        optimizer: str = "SGD",
+        lr: float | None = None,
+        seed: int = 0,
+        **hyper: Any,
+    ) -> None:
+        settings = optimizers.checked(optimizer, hyper if lr is None else {"lr": lr, **hyper})
+        self.problem, self.optimizer = problem, optimizer
+        self._ask = ask
+        self._timeline = Timeline(HISTORY_BYTES, actions=[("reset", (seed, settings))])
+        self._undone: list[list[Action]] = []
+        self._view = self._send().view
+
+    def zero_grad(self, set_to_none: bool = True) -> Event:
+        return self._press("zero_grad", {"set_to_none": set_to_none})
+
+    def forward(self) -> Event:
+        return self._press("forward", {})
+
+    def backward(self) -> Event:
+        return self._press("backward", {})
+
+    def step(self) -> Event:
+        return self._press("step", {})
+
+    def iterate(self, n: int = 1, *, zero_grad: bool = True) -> Event:
+        return self._press("iterate", {"n": n, "zero_grad": zero_grad})
+
+    def set(self, **hyper: Any) -> Event:
+        return self._press("set", hyper)
+
+    def reset(self, seed: int | None = None) -> Event:
+        return self._press("reset", {"seed": seed})
+
+    def undo(self) -> Event:
+        """Take back the last press."""
+        if not self._timeline.presses:
+            return nothing("undo", "There is nothing to undo.")
+        start = self._timeline.presses[-1]
+        try:
+            answer = self._send(until=start)
+        except ProgramRefused as refused:
+            return Event("undo", refused.error.message, refused.error)
+        undone = self._timeline.cut(start)
+        self._undone.append(undone)
+        self._view = answer.view
+        return Event("undo", f"Took back {title(undone)}.")
+
+    def redo(self) -> Event:
+        """Do again what the last undo took back."""
+        if not self._undone:
+            return nothing("redo", "There is nothing to redo.")
+        actions = self._undone[-1]
+        event = self._press("redo", actions)
+        if event.ok:
+            self._undone.pop()
+        return event
+
+    @property
+    def seed(self) -> int:
+        return self._view.seed
+
+    @property
+    def hyper(self) -> dict[str, Any]:
+        """The hyperparameters the next step uses."""
+        return dict(self._view.hyper)
+
+    @property
+    def losses(self) -> list[float]:
+        """One loss per forward since the reset."""
+        return list(self._track.losses)
+
+    @property
+    def parameters(self) -> dict[str, ParameterView]:
+        """Every parameter by name."""
+        return self._view.parameters
+
+    def view(self) -> View:
+        """All there is to see, with the whole run's curves."""
+        track = self._track
+        return replace(
+            self._view,
+            losses=tuple(track.losses),
+            loss_steps=tuple(track.loss_steps),
+            norms=tuple(track.norms),
+            norm_steps=tuple(track.norm_steps),
+            undoable=len(self._timeline.presses),
+            redoable=len(self._undone),
+        )
+
+    def points(self) -> tuple[Point, ...]:
+        """Where the run has been since the reset, the present last."""
+        now = {name: p.value for name, p in self._view.parameters.items()}
+        kept = tuple(point_of(values) for values in self._timeline.kept())
+        return (*kept, Point(self._view.steps, now))
+
+    def script(self) -> str:
+        """A plain PyTorch program that repeats everything since the reset."""
+        reset = self._timeline.last_reset()
+        return self._send("script", self._timeline.actions[reset:], until=reset + 1).script
+
+    def surface(self, plane: Plane) -> Surface:
+        """The loss on a plane around the path. Raises ProgramRefused."""
+        found = self._send(plane=plane, path=self.points()).surface
+        assert found is not None
+        return found
+
+    def _press(self, press: str, arguments: Any) -> Event:
+        before = len(self._timeline.actions)
+        try:
+            answer = self._send(press, arguments)
+        except ProgramRefused as refused:
+            return Event(press, refused.error.message, refused.error)
+        self._view = answer.view
+        if len(self._timeline.actions) > before:
+            self._timeline.presses.append(before)
+            if press != "redo":
+                self._undone.clear()
+        return answer.event or Event(press, f"Did {title(self._timeline.actions[before:])} again.")
+
+    def _send(
+        self,
+        press: str = "",
+        arguments: Any = None,
+        *,
+        until: int | None = None,
+        plane: Plane | None = None,
+        path: tuple[Point, ...] = (),
+    ) -> Answer:
+        """Ask, from the last point kept, and record what was done.
+
+        `until` is the action before which to stop.
+        """
+        timeline = self._timeline
+        end = len(timeline.actions) if until is None else until
+        start = timeline.start_for(end)
+        base = timeline.bases.get(start)
+        request = Request(
+            setup=self.problem.setup,
+            loss=self.problem.loss,
+            optimizer=self.optimizer,
+            start=None if base is None else values_to(replace(base, mark=_without_lists(base))),
+            actions=to_data(timeline.actions[start:end]),
+            press=press,
+            arguments=to_data(arguments),
+            plane=plane,
+            path=path,
+        )
+        answer = from_plain(Answer, self._ask(to_plain(request)))
+        if press != "script":
+            self._record(answer, start, None if answer.fresh else base)
+        return answer
+
+    def _record(self, answer: Answer, start: int, base: Values | None) -> None:
+        """Continue the track of `base`, or begin one, and keep the new points."""
+        news = Track(**from_data(answer.track))
+        losses = norms = 0
+        if base is not None:
+            track = base.track
+            track.return_to(base.mark)
+            losses, norms = len(track.losses), len(track.norms)
+            news.losses[:0], news.loss_steps[:0] = track.losses, track.loss_steps
+            news.norms[:0], news.norm_steps[:0] = track.norms, track.norm_steps
+            vars(track).update(vars(news))
+        self._track = news if base is None else base.track
+        for place, values in bases_from(answer.bases, self._track):
+            steps, passes, some, others, trouble = values.mark
+            mark = (steps, passes, some + losses, others + norms, trouble)
+            self._timeline.keep(replace(values, mark=mark), start + place)
+        self._timeline.actions += from_data(answer.actions)
+
+
+def _without_lists(base: Values) -> tuple[int, int, int, int, str]:
+    """The mark of a track whose curves stay here."""
+    steps, passes, _, _, trouble = base.mark
+    return steps, passes, 0, 0, trouble

@@ -1,0 +1,148 @@
+"""The loss over a plane through the space of parameters, and the path of a run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from explorer.training.numbers import element
+from explorer.training.problem import Live, Problem, random_stream
+from explorer.training.views import Point
+
+#: An element of a parameter: its name and index.
+Element = tuple[str, tuple[int, ...]]
+
+
+#: Most numbers the principal directions are computed from; of longer paths every k-th point.
+MOST_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A point and two directions in the space of all parameters, flattened and joined in order.
+
+    `exact` says that the directions are two elements; a path then lies in the plane as far as
+    the other parameters rest. Otherwise they are unit vectors and the path is a projection.
+    """
+
+    origin: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    labels: tuple[str, str]
+    exact: bool
+
+    def place(self, points: Sequence[Point]) -> np.ndarray:
+        """Coordinates of these points in the plane, (n, 2)."""
+        moved = (_joined(point.values) - self.origin for point in points)
+        return np.array([[row @ self.first, row @ self.second] for row in moved])
+
+
+@dataclass(frozen=True)
+class Surface:
+    """`loss[row, column]` is the loss at (`x[column]`, `y[row]`); NaN where it cannot be computed.
+
+    `path` (n, 2) is where the run was, oldest first.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    loss: np.ndarray
+    path: np.ndarray
+    labels: tuple[str, str]
+    exact: bool
+
+
+def through_elements(point: Point, first: Element, second: Element) -> Plane:
+    """The plane of two elements; the others stay as they are at `point`.
+
+    Coordinates are the elements' own values. KeyError or IndexError for what does not exist.
+    """
+    along, across = _unit(point, *first), _unit(point, *second)
+    origin = np.where(along + across != 0, 0.0, _joined(point.values))
+    return Plane(origin, along, across, (element(*first), element(*second)), exact=True)
+
+
+def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
+    """The plane that holds most of the path, through its last point.
+
+    The directions are the first two principal components of the path (Li et al. 2018,
+    "Visualizing the Loss Landscape of Neural Nets"); where the path has fewer, random ones,
+    at right angles to the others.
+    """
+    most = max(3, MOST_NUMBERS // max(1, len(_joined(points[-1].values))))
+    chosen = points[:: -(-len(points) // most)]
+    rows = np.stack([_joined(point.values) for point in (*chosen, points[-1])])
+    origin = rows[-1]
+    finite = rows[np.isfinite(rows).all(1)] - origin
+    generator = np.random.default_rng(seed)
+    _, strengths, components = np.linalg.svd(finite, full_matrices=False)
+    found = list(components[:2][strengths[:2] > 1e-12 * (1 + np.abs(origin).max())])
+    names = ["1st principal direction", "2nd principal direction"][: len(found)]
+    while len(found) < 2:
+        random = generator.standard_normal(len(origin))
+        for other in found:
+            random -= (random @ other) * other
+        length = float(np.linalg.norm(random))
+        found.append(random / length if length > 1e-12 else np.zeros(len(origin)))
+        names.append("random direction")
+    return Plane(origin, found[0], found[1], (names[0], names[1]), exact=False)
+
+
+def surface(
+    problem: Problem,
+    plane: Plane,
+    points: Sequence[Point],
+    *,
+    seed: int = 0,
+    size: int = 41,
+    margin: float = 0.35,
+) -> Surface:
+    """The loss on a size × size grid around the path; the session's own numbers are not touched.
+
+    A loss that draws random numbers draws the same ones at every place. Raises `ProgramRefused`
+    when a program's setup does.
+    """
+    path = plane.place(points)
+    x, y = (_axis(path[:, i], size, margin) for i in (0, 1))
+    live = problem.build(seed)
+    loss = np.empty((size, size))
+    for row, b in enumerate(y):
+        for column, a in enumerate(x):
+            loss[row, column] = _loss_at(live, plane.origin + a * plane.first + b * plane.second)
+    return Surface(x, y, loss, path, plane.labels, plane.exact)
+
+
+def _loss_at(live: Live, joined: np.ndarray) -> float:
+    start = 0
+    for parameter in live.parameters.values():
+        end = start + parameter.numel()
+        values = torch.from_numpy(joined[start:end])
+        parameter.data.copy_(values.view(parameter.shape))
+        start = end
+    try:
+        with random_stream(live.random), torch.enable_grad():
+            return live.loss().item()
+    except Exception:  # a reader's loss may refuse some places
+        return float("nan")
+
+
+def _joined(values: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.concatenate([value.astype(np.float64).ravel() for value in values.values()])
+
+
+def _unit(point: Point, name: str, index: tuple[int, ...]) -> np.ndarray:
+    """1 at this element, 0 elsewhere."""
+    marks = {key: np.zeros(value.shape) for key, value in point.values.items()}
+    marks[name][index] = 1.0
+    return _joined(marks)
+
+
+def _axis(along: np.ndarray, size: int, margin: float) -> np.ndarray:
+    """From below the path's lowest to above its highest coordinate."""
+    finite = along[np.isfinite(along)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+    reach = max(high - low, 0.1 * max(abs(low), abs(high)), 1e-3)
+    return np.linspace(low - margin * reach, high + margin * reach, size)
