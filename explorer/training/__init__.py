@@ -2,6 +2,7 @@
 
 from explorer.training.arithmetic import Term, Update
 from explorer.training.compare import with_setting, without_zero_grad
+from explorer.training.landscape import Plane, Surface, loss_surface, through_elements, through_path
 from explorer.training.presets import PRESETS
 from explorer.training.problem import (
     Live,
@@ -12,9 +13,7 @@ from explorer.training.problem import (
 )
 from explorer.training.program import ProgramProblem
 from explorer.training.remote import RemoteSession
-from explorer.training.replay import replay
 from explorer.training.session import TrainingSession
-from explorer.training.surface import Plane, Surface, surface, through_elements, through_path
 from explorer.training.views import Event, ParameterView, Point, View
 
 __all__ = [
@@ -34,9 +33,8 @@ __all__ = [
     "TrainingSession",
     "Update",
     "View",
+    "loss_surface",
     "random_stream",
-    "replay",
-    "surface",
     "through_elements",
     "through_path",
     "with_setting",

@@ -9,9 +9,9 @@ from typing import Any
 from explorer.language import ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training import optimizers
+from explorer.training.landscape import Plane, Surface
 from explorer.training.program import ProgramProblem
 from explorer.training.replay import Answer, Request, bases_from, values_to
-from explorer.training.surface import Plane, Surface
 from explorer.training.timeline import Action, Timeline, title
 from explorer.training.values import Track, Values, from_data, to_data
 from explorer.training.views import Event, ParameterView, Point, View, nothing, point_of

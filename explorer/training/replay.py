@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from explorer.trace.codec import from_plain, to_plain
+from explorer.training.landscape import Plane, Surface, loss_surface
 from explorer.training.program import ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
-from explorer.training.surface import Plane, Surface, surface
 from explorer.training.timeline import Action
 from explorer.training.values import Track, Values, from_data, to_data
 from explorer.training.views import Event, Point, View
@@ -100,7 +100,7 @@ def replay(request: Any, progress: Callable[[int], None] | None = None) -> Any:
         script=script(problem, asked.optimizer, from_data(asked.arguments))
         if asked.press == "script"
         else "",
-        surface=surface(problem, asked.plane, asked.path, seed=session.seed)
+        surface=loss_surface(problem, asked.plane, asked.path, seed=session.seed)
         if asked.plane is not None
         else None,
     )

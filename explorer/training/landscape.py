@@ -91,7 +91,7 @@ def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
     return Plane(origin, found[0], found[1], (names[0], names[1]), exact=False)
 
 
-def surface(
+def loss_surface(
     problem: Problem,
     plane: Plane,
     points: Sequence[Point],
