@@ -1,0 +1,136 @@
+"""Receptive fields against published numbers and against the gradient of one output pixel."""
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from explorer.networks.shapes_net import shapes_net
+from explorer.networks.torchvision_guard import torchvision
+from explorer.vision import receptive_fields
+from explorer.vision.feature_maps import require
+from tests.vision.models import Reused, network, random_input
+
+
+def all_positive(model: nn.Module) -> nn.Module:
+    """A copy in which no gradient can vanish or cancel: positive weights that add up to 1,
+    average instead of maximum pooling, no ReLU cut."""
+    model = copy.deepcopy(model)
+    for name, module in list(model.named_modules()):
+        if isinstance(module, nn.MaxPool2d):
+            parent, _, last = name.rpartition(".")
+            pool = nn.AvgPool2d(module.kernel_size, module.stride, module.padding)
+            setattr(model.get_submodule(parent), last, pool)
+        elif isinstance(module, nn.Conv2d):
+            nn.init.constant_(module.weight, 1 / module.weight[0].numel())
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.BatchNorm2d):
+            module.reset_parameters()
+    return model
+
+
+def box_of_gradient(model: nn.Module, layer: str, row: int, column: int, x: Tensor) -> tuple:
+    """Left, top, right, bottom of the pixels on which one output pixel depends."""
+    x = x.double().requires_grad_()
+    kept: list[Tensor] = []
+    handle = require(model, layer).register_forward_hook(lambda m, a, o: kept.append(o.clone()))
+    model.double()(x)
+    handle.remove()
+    (gradient,) = torch.autograd.grad(kept[0][0, :, row, column].abs().sum(), x)
+    rows, columns = (gradient[0].abs().sum((0, axis)).nonzero().flatten() for axis in (2, 1))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+@pytest.mark.parametrize(
+    ("layer", "row", "column"),
+    [
+        ("conv1", 10, 20),
+        ("maxpool", 0, 5),
+        ("layer1", 12, 9),
+        ("layer2.0.conv1", 7, 7),
+        ("layer2", 15, 3),
+        ("layer3", 8, 8),
+        ("layer4", 9, 8),
+    ],
+)
+def test_resnet18_sees_exactly_the_box_that_the_gradient_reaches(
+    layer: str, row: int, column: int
+) -> None:
+    size = 544 if layer == "layer4" else 256  # wide enough for 435 pixels
+    x = random_input(size)
+    model = all_positive(network("resnet18"))
+    (field,) = receptive_fields(network("resnet18"), x)[layer]
+    assert field is not None
+    assert field.box(row, column, size, size) == box_of_gradient(model, layer, row, column, x)
+
+
+def test_the_layer4_box_is_whole_inside_a_large_picture() -> None:
+    (field,) = receptive_fields(network("resnet18"), random_input(64))["layer4"]
+    assert field is not None
+    left, top, right, bottom = field.box(16, 16, 1024, 1024)
+    assert (right - left, bottom - top) == (435, 435) == field.size
+
+
+class Odd(nn.Module):
+    """Dilation, uneven kernels and strides, "same" and explicit padding, average pooling."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = nn.Conv2d(3, 2, (1, 5), stride=(1, 2), padding=(0, 1))
+        self.dilated = nn.Conv2d(2, 2, 3, dilation=3, padding="same")
+        self.even = nn.Conv2d(2, 2, 4, padding="same")
+        self.pool = nn.AvgPool2d((3, 2), stride=(2, 1))
+        self.last = nn.Conv2d(4, 4, 3, groups=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = nn.functional.pad(self.wide(x), (2, 0, 1, 0))
+        x = self.dilated(x) + x
+        x = torch.cat([x, self.even(x)], dim=1)
+        return self.last(self.pool(x))
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+@pytest.mark.parametrize("layer", ["wide", "dilated", "even", "pool", "last"])
+@pytest.mark.parametrize(("row", "column"), [(12, 10), (9, 8), (8, 11)])
+def test_other_geometries_see_exactly_the_box_that_the_gradient_reaches(
+    layer: str, row: int, column: int
+) -> None:
+    model, x = all_positive(Odd()), random_input(48)
+    fields = receptive_fields(model.float(), x)
+    field = fields[layer][0]
+    assert field is not None
+    assert field.box(row, column, 48, 48) == box_of_gradient(model, layer, row, column, x)
+
+
+@pytest.mark.parametrize("layer", ["block1.conv2", "block2.pool", "block3.relu2"])
+def test_our_own_networks_boxes_are_confirmed_too(layer: str) -> None:
+    x = random_input(64)
+    (field,) = receptive_fields(shapes_net(), x)[layer]
+    assert field is not None
+    found = box_of_gradient(all_positive(shapes_net()), layer, 3, 5, x)
+    assert field.box(3, 5, 64, 64) == found
+
+
+def test_pooling_over_everything_sees_everything_and_unknown_operations_say_so() -> None:
+    fields = receptive_fields(network("resnet18"), random_input())
+    assert fields["avgpool"][0].box(0, 0, 64, 64) == (0, 0, 64, 64)
+    squeeze = receptive_fields(network("mobilenet_v3_small"), random_input())
+    assert squeeze["features.0"][0].size == (3, 3)
+    # The first squeeze-and-excitation lets every pixel see the whole image.
+    assert squeeze["features.1"][0].box(0, 0, 64, 64) == (0, 0, 64, 64)
+    model = nn.Sequential(nn.Conv2d(3, 3, 3), nn.Upsample(scale_factor=2), nn.Conv2d(3, 3, 3))
+    assert receptive_fields(model, random_input(8))["0"][0].size == (3, 3)
+    assert receptive_fields(model, random_input(8))["2"] == (None,)
+
+
+def test_each_call_of_a_reused_layer_has_its_own_field() -> None:
+    fields = receptive_fields(Reused(), random_input(16))["conv"]
+    assert [field.size for field in fields] == [(3, 3), (5, 5), (7, 7)]
+
+
+def test_torchvision_stays_as_it_was() -> None:
+    model = torchvision.models.get_model("alexnet", weights=None, num_classes=3).train()
+    receptive_fields(model, random_input(64))
+    assert all(module.training and not module._forward_hooks for module in model.modules())
