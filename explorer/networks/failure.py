@@ -42,9 +42,14 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         "Convert the input, for example with x.float().",
     ),
     (
-        r"BackwardHookFunctionBackward is a view and is being modified inplace",
+        r"BackwardHookFunction\w* is a view and is being modified inplace",
         "a full backward hook and an in-place operation after it exclude each other",
         "Use a tensor hook on the layer's output, or inplace=False in the next layer.",
+    ),
+    (
+        r"Cannot use both regular backward hooks and full backward hooks",
+        "a layer can have full or deprecated backward hooks, not both",
+        "Remove one of the two.",
     ),
     (
         r"modified by an inplace operation",
@@ -69,16 +74,24 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def explain(error: BaseException, layer: str | None, kind: str, call: int | None) -> LayerError:
-    """One sentence for `error`, raised in `layer` ("" for the model's own code, None: after it)."""
+def explain(
+    error: Exception, layer: str | None = None, kind: str = "", call: int | None = None
+) -> LayerError:
+    """One sentence for `error`, raised in `layer` ("" for the model's own code, None: after it).
+
+    `kind` is the layer's type.
+    """
     detail = f"{type(error).__name__}: {error}".strip()
-    where = {None: "After the network", "": f"In the model's own code ({kind})"}.get(
-        layer, f"In layer {layer} ({kind})"
-    )
-    for pattern, sentence, hint in _KNOWN:
+    said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    sentence, hint = said, ""
+    for pattern, template, advice in _KNOWN:
         match = re.search(pattern, detail, re.DOTALL)
         if match:
-            message = f"{where}: {sentence.format(*match.groups())}."
-            return LayerError(message, layer, call, hint, detail)
-    first = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    return LayerError(f"{where}: {first}.", layer, call, "", detail)
+            sentence, hint = template.format(*match.groups()), advice
+            break
+    if layer is None:
+        message = f"{sentence[0].upper()}{sentence[1:]}."
+    else:
+        where = f"layer {layer}" if layer else "the model's own code"
+        message = f"In {where} ({kind}): {sentence}."
+    return LayerError(message, layer, call, hint, detail)

@@ -71,7 +71,7 @@ def fold(structure: Structure, unfolded: Collection[str] = ()) -> FoldedGraph:
     groups = _groups(structure)
     boxes: list[tuple[str, _Group | None]] = []
     for position, operation in enumerate(structure.operations):
-        chain = _chain(groups[operation.call])
+        chain = _chain(groups[operation.call or 0])
         folded = next((group for group in chain if group.id not in unfolded), None)
         boxes.append((folded.id if folded else f"op{position}", folded))
     edges = dict.fromkeys(
@@ -123,12 +123,12 @@ def _groups(structure: Structure) -> list[_Group]:
             around = group
             if len(members) >= REPEATS and children[members[0]]:
                 first, last = (_id(calls[members[i]], repeated) for i in (0, -1))
-                around = _Group(f"{first}…{last}", members, group)
+                around = _Group(f"{first}…{last.rpartition('.')[2]}", members, group)
                 group.children.append(around)
             pending += [add(position, around) for position in members]
     groups = [made[position] for position in range(len(calls))]
     for operation in structure.operations:
-        groups[operation.call].operations += 1
+        groups[operation.call or 0].operations += 1
     return groups
 
 
@@ -165,7 +165,7 @@ def _box(structure: Structure, group: _Group) -> FoldedNode:
 
 def _single(structure: Structure, position: int, groups: list[_Group]) -> FoldedNode:
     operation = structure.operations[position]
-    inside = tuple(group.id for group in _chain(groups[operation.call]))
+    inside = tuple(group.id for group in _chain(groups[operation.call or 0]))
     name = operation.parameter
     if name is None:
         return FoldedNode(f"op{position}", "operation", operation.name, "", inside)

@@ -50,7 +50,7 @@ def inspect(
     """
     if any(is_lazy(p) for p in (*model.parameters(), *model.buffers())):
         raise ValueError("the model has lazy layers: pass one input through it first")
-    passed = tuple(_copy(value) for value in inputs)
+    passed = tuple(copied(value) for value in inputs)
     value: float | None = None
     built: tuple[Any, Any] | None = None
     error: LayerError | None = None
@@ -59,7 +59,7 @@ def inspect(
         try:
             with recorder.recording(), torch.enable_grad():
                 output = model(*passed)
-                total = _summed(output) if loss is None else loss(output)
+                total = scalar_loss(output, loss)
                 value = None if total.is_meta else float(total.detach())
                 built = structure.operations(total, recorder.visits, model)
                 total.backward()
@@ -97,17 +97,21 @@ def inspect(
     )
 
 
-def _copy(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A leaf of its own for a tensor, so that the caller's is neither changed nor given a .grad."""
     if isinstance(value, Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad)
     return value
 
 
-def _summed(output: Any) -> Tensor:
-    floating = [t for t in tensors_in(output) if t.is_floating_point()]
-    if not floating:
+def scalar_loss(output: Any, loss: Callable[[Any], Tensor] | None) -> Tensor:
+    """What `loss` makes of the output, or the sum of all its floating-point elements."""
+    if loss is not None:
+        return loss(output)
+    sums = [t.sum() for t in tensors_in(output) if t.is_floating_point()]
+    if not sums:
         raise ValueError("the output holds no floating-point tensor: pass a loss")
-    return torch.stack([t.sum() for t in floating]).sum() if floating[1:] else floating[0].sum()
+    return torch.stack(sums).sum() if sums[1:] else sums[0]
 
 
 def _array(tensor: Tensor) -> np.ndarray:
@@ -117,7 +121,7 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 def _error(raised: Exception, failing: Visit | None) -> LayerError:
     if failing is None:
-        return explain(raised, None, "", None)
+        return explain(raised)
     return explain(raised, failing.name, type(failing.module).__name__, failing.call)
 
 

@@ -24,7 +24,8 @@ def preserved(model: nn.Module, seed: int | None = None) -> Iterator[Watch]:
 
     Nobody else may use the model meanwhile. Other users of the random state wait.
     """
-    modes = [(module, module.training) for module in model.modules()]
+    # torch notes on the module which kind of backward hook it has had, and refuses the other one.
+    modes = [(m, m.training, m._is_full_backward_hook) for m in model.modules()]
     parameters = [(p, p.requires_grad, p.grad) for p in model.parameters()]
     buffers = [
         (module, name, buffer, buffer.clone())
@@ -42,8 +43,9 @@ def preserved(model: nn.Module, seed: int | None = None) -> Iterator[Watch]:
         finally:
             for parameter, requires_grad, grad in parameters:
                 parameter.requires_grad_(requires_grad).grad = grad
-            for module, mode in modes:
-                module.training = mode
+            for module, training, full in modes:
+                module.training = training
+                module._is_full_backward_hook = full
             with torch.no_grad():
                 for module, name, buffer, value in buffers:
                     module._buffers[name] = buffer

@@ -121,11 +121,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Operation:
-    """A node of the autograd graph: the innermost call it belongs to, and for an accumulating
-    node the parameter's name."""
+    """A node of the autograd graph: the innermost call it belongs to (None for the loss computed
+    after the model), and for an accumulating node the parameter's name."""
 
     name: str
-    call: int
+    call: int | None
     parameter: str | None = None
 
 

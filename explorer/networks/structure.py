@@ -37,16 +37,16 @@ def operations(
     nodes, edges = _walk(root.grad_fn)
     names = {id(p): name for name, p in model.named_parameters()}
     starts = [v.start for v in visits]
-    owner: dict[int, int] = {}
+    owner: dict[int, int | None] = {}
     for position, node in enumerate(nodes):
         if not hasattr(node, "variable"):
             owner[position] = _innermost(node._sequence_nr(), starts, visits)
-    for source, target in edges:  # sources made by no call: parameters and inputs
-        if hasattr(nodes[source], "variable"):
+    for source, target in edges:
+        if hasattr(nodes[source], "variable"):  # made by no call: parameters and inputs
             place = owner[target]
             owner[source] = _common(owner.get(source, place), place, visits)
     found = tuple(
-        Operation(node.name(), owner.get(i, 0), _parameter(node, names))
+        Operation(node.name(), owner.get(i), _parameter(node, names))
         for i, node in enumerate(nodes)
     )
     return found, tuple(edges)
@@ -66,21 +66,23 @@ def _walk(root: Any) -> tuple[list[Any], list[tuple[int, int]]]:
     return nodes, edges
 
 
-def _innermost(number: int, starts: list[int], visits: list[Visit]) -> int:
-    """The deepest call whose span holds the sequence number; 0, the model, for what is outside."""
+def _innermost(number: int, starts: list[int], visits: list[Visit]) -> int | None:
+    """The deepest call whose span holds the sequence number; None for the loss after the model."""
     place: int | None = bisect_right(starts, number) - 1
     while place is not None and place >= 0 and number >= visits[place].end:
         place = visits[place].parent
-    return max(place or 0, 0)
+    return None if place == -1 else place
 
 
-def _common(a: int, b: int, visits: list[Visit]) -> int:
-    """The innermost call that contains both calls. A parent comes before its children."""
+def _common(a: int | None, b: int | None, visits: list[Visit]) -> int | None:
+    """The innermost call that contains both. A parent comes before its children."""
     while a != b:
+        if a is None or b is None:
+            return None
         if a > b:
-            a = visits[a].parent or 0
+            a = visits[a].parent
         else:
-            b = visits[b].parent or 0
+            b = visits[b].parent
     return a
 
 

@@ -1,0 +1,92 @@
+"""torchvision's image classifiers, with random weights or those trained on ImageNet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from explorer.networks.samples import SampledProblem, Samples, sampled
+from explorer.networks.source import source_of
+
+#: The classifiers on offer, with the side of the square images they are documented for.
+CLASSIFIERS: dict[str, int] = {
+    "resnet18": 224,
+    "resnet50": 224,
+    "resnet152": 224,
+    "alexnet": 224,
+    "vgg11": 224,
+    "squeezenet1_1": 224,
+    "mobilenet_v3_small": 224,
+    "shufflenet_v2_x1_0": 224,
+    "densenet121": 224,
+    "densenet201": 224,
+    "efficientnet_b0": 224,
+    "regnet_y_400mf": 224,
+    "convnext_tiny": 224,
+    "vit_b_16": 224,
+    "swin_t": 224,
+}
+
+
+def classifier_data(model: nn.Module, size: int) -> tuple[nn.Module, Tensor, Tensor]:
+    """The model in evaluation mode, and images of noise with random classes."""
+    images = torch.randn(8, 3, size, size)
+    labels = torch.randint(0, 1000, (8,))
+    return model.eval(), images, labels
+
+
+def classifier(name: str, weights: str | None = None) -> SampledProblem:
+    """A classifier with random weights, or with `weights="ImageNet"`.
+
+    ImageNet's are taken from torch hub's cache and never downloaded; raises ValueError if they
+    are not there (see `weights_file`), or for an unknown name.
+    """
+    if name not in CLASSIFIERS:
+        raise ValueError(f"there is no classifier named {name!r}")
+    if weights not in (None, "ImageNet"):
+        raise ValueError(f"weights can be 'ImageNet' or None, not {weights!r}")
+    if weights and weights_file(name) is None:
+        raise ValueError(
+            f"the ImageNet weights of {name} are not on this computer: fetch them on the Feature "
+            "maps page, or use random weights"
+        )
+    chosen = '"IMAGENET1K_V1"' if weights else "None"
+    building = f'torchvision.models.get_model("{name}", weights={chosen})'
+
+    def collect() -> Samples:
+        return Samples(*classifier_data(_build(name, bool(weights)), size), F.cross_entropy)
+
+    size = CLASSIFIERS[name]
+    end = f"net, images, labels = classifier_data({building}, {size})"
+    return sampled(
+        f"{name}, ImageNet" if weights else name,
+        f"{name} with ImageNet weights" if weights else f"{name}, untrained: random weights",
+        collect,
+        source="import torchvision\n" + source_of(classifier_data, end=end),
+        loss_source="loss = F.cross_entropy(net(images[:1]), labels[:1])",
+        note="Images of noise, in evaluation mode.",
+    )
+
+
+def weights_file(name: str) -> Path | None:
+    """Where a classifier's ImageNet weights lie in torch hub's cache; None if they do not."""
+    url = _published(name).url
+    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
+    return path if path.is_file() else None
+
+
+def _published(name: str):  # type: ignore[no-untyped-def]
+    from explorer.networks.torchvision_guard import torchvision  # a second of import
+
+    return torchvision.models.get_model_weights(name).IMAGENET1K_V1
+
+
+def _build(name: str, trained: bool) -> nn.Module:
+    from explorer.networks.torchvision_guard import torchvision
+
+    weights = _published(name) if trained else None
+    model: nn.Module = torchvision.models.get_model(name, weights=weights)
+    return model

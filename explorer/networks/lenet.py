@@ -1,0 +1,87 @@
+"""LeNet-5 on drawn shapes, untrained."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from explorer.networks import drawn
+from explorer.networks.samples import SampledProblem, Samples, sampled
+from explorer.networks.shapes_net import SIZE, shapes_net
+from explorer.networks.source import source_of
+
+_SAMPLES = 24
+
+
+class LeNet5(nn.Sequential):
+    """The layers of LeCun et al. (1998), with hyperbolic tangents and average pooling; inputs
+    are n × 3 × 32 × 32."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__(
+            nn.Conv2d(3, 6, 5),
+            nn.Tanh(),
+            nn.AvgPool2d(2),
+            nn.Conv2d(6, 16, 5),
+            nn.Tanh(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(16 * 5 * 5, 120),
+            nn.Tanh(),
+            nn.Linear(120, 84),
+            nn.Tanh(),
+            nn.Linear(84, classes),
+        )
+
+
+def _drawn(size: int) -> tuple[Tensor, Tensor]:
+    images, labels = drawn.draw(_SAMPLES, size, seed=0)
+    return torch.from_numpy(images), torch.from_numpy(labels)
+
+
+_DATA = """\
+images, labels = (torch.from_numpy(part) for part in draw({samples}, {size}, seed=0))
+net = {net}
+"""
+_LOSS = "loss = F.cross_entropy(net(images[:{batch}]), labels[:{batch}])"
+_BATCH = 8
+
+
+def lenet() -> SampledProblem:
+    """LeNet-5, random weights, 24 drawn pictures of 32 × 32 pixels in twelve classes."""
+
+    def collect() -> Samples:
+        images, labels = _drawn(32)
+        return Samples(LeNet5(len(drawn.CLASSES)), images, labels, F.cross_entropy)
+
+    end = _DATA.format(samples=_SAMPLES, size=32, net=f"LeNet5({len(drawn.CLASSES)})")
+    return sampled(
+        "LeNet-5",
+        "LeNet-5 on drawn shapes",
+        collect,
+        source="from explorer.networks.drawn import draw\n" + source_of(LeNet5, end=end),
+        loss_source=_LOSS.format(batch=_BATCH),
+        note="The pictures are drawn by formula; the script needs this project for them.",
+        batch=_BATCH,
+    )
+
+
+def shapes() -> SampledProblem:
+    """The small network that ships with the project, with its trained weights."""
+
+    def collect() -> Samples:
+        images, labels = _drawn(SIZE)
+        return Samples(shapes_net(), images, labels, F.cross_entropy)
+
+    end = _DATA.format(samples=_SAMPLES, size=SIZE, net="shapes_net()")
+    return sampled(
+        "shapes net",
+        "The shipped network, trained on drawn shapes",
+        collect,
+        source="from explorer.networks.drawn import draw\n"
+        "from explorer.networks.shapes_net import shapes_net\n" + source_of(end=end),
+        loss_source=_LOSS.format(batch=_BATCH),
+        note="Trained: its gradients are small where it is already right.",
+        batch=_BATCH,
+    )
