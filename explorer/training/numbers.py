@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
+
+from explorer.trace import capture
 
 
 def in_words(value: float) -> str:
@@ -15,10 +16,8 @@ def in_words(value: float) -> str:
 
 def to_numpy(tensor: Tensor) -> np.ndarray:
     """An independent copy; bfloat16, which numpy lacks, becomes float32 (exactly)."""
-    plain = tensor.detach()
-    if plain.dtype == torch.bfloat16:
-        plain = plain.float()
-    copied: np.ndarray = plain.cpu().numpy().copy()
+    copied = capture.to_numpy(tensor)
+    assert copied is not None, "parameters and their gradients are dense"
     return copied
 
 

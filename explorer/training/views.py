@@ -12,6 +12,7 @@ from explorer.language import ProgramError
 from explorer.trace.records import WHOLE
 from explorer.training import explain
 from explorer.training.arithmetic import Update, update
+from explorer.training.graph import waiting_graph
 from explorer.training.machine import Before, Machine
 from explorer.training.numbers import to_numpy
 from explorer.training.values import Values
@@ -63,7 +64,8 @@ class View:
     """A session at one moment.
 
     `steps` counts the steps since the reset, `passes` the backward passes summed in `.grad`.
-    `graph` is "none", "live" (after forward) or "freed" (after backward). `losses[i]` was computed
+    `graph` is "none", "live" (after forward) or "freed" (after backward); `dot` draws a live one in
+    Graphviz's language and is empty otherwise. `losses[i]` was computed
     after `loss_steps[i]` steps, likewise `norms`, the gradient's Euclidean norm after each
     backward. `trouble` says where the run became infinite or NaN. `previews` says what each
     press would do. `last` is the arithmetic of the last step and `next` that of a step now, for
@@ -77,6 +79,7 @@ class View:
     steps: int
     passes: int
     graph: str
+    dot: str
     parameters: dict[str, ParameterView]
     losses: tuple[float, ...]
     loss_steps: tuple[int, ...]
@@ -100,6 +103,7 @@ def view_of(machine: Machine, undoable: int, redoable: int) -> View:
         steps=track.steps,
         passes=track.passes,
         graph=machine.graph,
+        dot=_dot(machine),
         parameters=parameters_of(machine),
         losses=tuple(track.losses),
         loss_steps=tuple(track.loss_steps),
@@ -157,6 +161,12 @@ def update_of(
 def point_of(values: Values) -> Point:
     """Where the run was at this kept moment."""
     return Point(values.mark[0], {name: to_numpy(p) for name, p in values.parameters.items()})
+
+
+def _dot(machine: Machine) -> str:
+    if machine.graph != "live" or machine.loss is None:
+        return ""
+    return waiting_graph(machine.loss, machine.live.parameters)
 
 
 def _updates(optimizer: str, before: Before | None) -> dict[str, Update]:

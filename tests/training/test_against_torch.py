@@ -1,0 +1,110 @@
+"""Every problem, optimizer and setting gives plain PyTorch's parameters, bit for bit."""
+
+import json
+
+import pytest
+
+from explorer import networks
+from explorer.networks.planar import DATA, planar
+from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
+from explorer.training.replay import replay
+from tests.training.plain import SETTINGS, loop, same
+
+OWN = ProgramProblem(
+    setup="""\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 2))
+scale = torch.ones(2, dtype=torch.float64, requires_grad=True)
+data = torch.randn(24, 3)
+labels = torch.randint(0, 2, (24,))
+start = 0
+""",
+    loss="""\
+batch = slice(start, start + 8)
+start = (start + 8) % 24
+out = net(data[batch] + 0.1 * torch.randn(8, 3)) * scale
+F.cross_entropy(out, labels[batch])
+""",
+)
+SMALL = {**PRESETS, **{name: planar(name) for name in DATA}, "own": OWN}
+
+
+def ask(request):
+    """What a sandbox does, without the process: plain request, plain answer, both through JSON."""
+    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
+
+
+@pytest.mark.parametrize("problem", SMALL.values(), ids=SMALL)
+@pytest.mark.parametrize(("optimizer", "hyper"), SETTINGS)
+def test_fifty_steps(problem, optimizer, hyper):
+    session = TrainingSession(problem, optimizer, seed=2, **hyper)
+    assert session.iterate(50).ok
+    got = [p.value for p in session.parameters.values()]
+    assert same(got, loop(problem, optimizer, 50, seed=2, **hyper))
+    assert len(session.losses) == 50
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "all-0.1",
+        "all-0.1 (old log-softmax)",
+        "all-0.1 (float64)",
+        "two-layer sigmoid",
+        "TestNet",
+        "MLP on moons",
+        "LeNet-5",
+    ],
+)
+@pytest.mark.parametrize(
+    ("optimizer", "hyper"), [("SGD", {"lr": 0.01, "momentum": 0.9}), ("Adam", {"lr": 0.01})]
+)
+def test_networks(name, optimizer, hyper):
+    problem = networks.problem(name)
+    session = TrainingSession(problem, optimizer, **hyper)
+    assert session.iterate(5).ok
+    got = [p.value for p in session.parameters.values()]
+    assert same(got, loop(problem, optimizer, 5, **hyper))
+
+
+@pytest.mark.parametrize(("optimizer", "hyper"), SETTINGS)
+def test_own_program_through_replay(optimizer, hyper):
+    session = RemoteSession(OWN, ask, optimizer, seed=5, **hyper)
+    for count in (1, 20, 29):
+        assert session.iterate(count).ok
+    got = [p.value for p in session.parameters.values()]
+    assert same(got, loop(OWN, optimizer, 50, seed=5, **hyper))
+
+
+def test_single_calls_are_an_iteration():
+    session = TrainingSession(SMALL["spiral"], "Adam", lr=0.02)
+    for _ in range(10):
+        assert session.zero_grad().ok
+        assert session.forward().ok
+        assert session.backward().ok
+        assert session.step().ok
+    got = [p.value for p in session.parameters.values()]
+    assert same(got, loop(SMALL["spiral"], "Adam", 10, lr=0.02))
+
+
+def test_hyperparameters_change_mid_run():
+    """Against a plain loop whose param_groups are changed at the same place."""
+    import torch
+
+    session = TrainingSession(PRESETS["parabola"], lr=0.1, momentum=0.9)
+    session.iterate(3)
+    session.set(lr=0.02, momentum=0.5)
+    session.iterate(3)
+    x = torch.tensor(10.0, requires_grad=True)
+    optimizer = torch.optim.SGD([x], lr=0.1, momentum=0.9)
+    for step in range(6):
+        if step == 3:
+            optimizer.param_groups[0]["lr"] = 0.02
+            optimizer.param_groups[0]["momentum"] = 0.5
+        optimizer.zero_grad()
+        (x**2).backward()
+        optimizer.step()
+    assert session.parameters["x"].value == x.detach().numpy()
