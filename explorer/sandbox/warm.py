@@ -32,6 +32,8 @@ def up() -> None:
     torch.func.jacrev(torch.sin)(x.detach())
     torch.func.jvp(torch.sin, (x.detach(),), (x.detach(),))
     str(x)
+    image = torch.ones(1, 1, 8, 8)  # the libraries beneath look at the processor once, in /proc
+    torch.nn.functional.conv2d(image, image[..., :3, :3]) @ torch.ones(6, 6)
     for example in EXAMPLES:
         trace.run(example.source)
     gc.collect()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox, client
+from explorer.sandbox import Sandbox, client, wire
 from tests.sandbox.test_calls import eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -94,6 +94,17 @@ def test_a_stopped_server_is_replaced(forking: Sandbox, monkeypatch: pytest.Monk
     os.kill(pid, signal.SIGSTOP)
     assert forking.call("double", [3]) == [6]
     assert eventually(lambda: gone(pid))
+
+
+@pytest.mark.parametrize("greeting", [b"\xff" * 64, b"{}", b"[1]", b'{"token": "guess"}'])
+def test_a_stranger_is_shown_the_door(portable: Sandbox, greeting: bytes) -> None:
+    pid = _pid(portable)
+    assert portable._server is not None
+    with portable._server.connect() as connection:
+        connection.sendall(wire.pack(wire.HELLO, greeting))
+        assert wire.receive(connection) is None
+    assert portable.call("double", [3]) == [6]
+    assert portable.pid == pid
 
 
 APP = """
