@@ -79,13 +79,13 @@ def weights_file(name: str) -> Path | None:
 
 
 def _published(name: str):  # type: ignore[no-untyped-def]
-    from explorer.networks.torchvision_guard import torchvision  # a second of import
+    from explorer.torchvision_guard import torchvision  # a second of import
 
     return torchvision.models.get_model_weights(name).IMAGENET1K_V1
 
 
 def _build(name: str, trained: bool) -> nn.Module:
-    from explorer.networks.torchvision_guard import torchvision
+    from explorer.torchvision_guard import torchvision
 
     weights = _published(name) if trained else None
     model: nn.Module = torchvision.models.get_model(name, weights=weights)

@@ -3,7 +3,7 @@
 Importing this package makes `import torchvision` work beside a CPU build of torch.
 """
 
-from explorer.networks import torchvision_guard as _guard  # noqa: F401  (first: see above)
+from explorer import torchvision_guard as _guard  # noqa: F401  (first: see above)
 from explorer.vision.arithmetic import PixelArithmetic, pixel_arithmetic
 from explorer.vision.attribution import (
     GradCam,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from explorer.networks.drawn import CLASSES
 from explorer.networks.filter_bank import FilterBank
 from explorer.networks.shapes_net import SIZE, shapes_net
-from explorer.networks.torchvision_guard import torchvision
+from explorer.torchvision_guard import torchvision
 from explorer.training.problem import random_stream
 from explorer.vision.download import DownloadError, Progress, fetch
 from explorer.vision.weights import WeightsError, put

@@ -2,7 +2,7 @@
 
 import pytest
 
-from explorer.networks.torchvision_guard import torchvision
+from explorer.torchvision_guard import torchvision
 from explorer.vision import BACKBONES, receptive_fields
 from explorer.vision.backbones import build
 from tests.vision.models import network, random_input

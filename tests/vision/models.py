@@ -5,7 +5,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.torchvision_guard import torchvision
+from explorer.torchvision_guard import torchvision
 
 NAMES = ("resnet18", "vgg11", "mobilenet_v3_small", "densenet121")
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.networks.shapes_net import shapes_net
-from explorer.networks.torchvision_guard import torchvision
+from explorer.torchvision_guard import torchvision
 from explorer.vision import receptive_fields
 from explorer.vision.feature_maps import require
 from tests.vision.models import Reused, network, random_input

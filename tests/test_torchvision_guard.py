@@ -5,7 +5,7 @@ import sys
 def test_import_works_in_a_fresh_process():
     """Also afterwards, by torchvision's own name, and a model and a transform really run."""
     program = (
-        "from explorer.networks.torchvision_guard import torchvision as guarded\n"
+        "from explorer.torchvision_guard import torchvision as guarded\n"
         "import torch, torchvision\n"
         "assert guarded is torchvision\n"
         "from torchvision.models import resnet18\n"

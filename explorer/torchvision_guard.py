@@ -1,4 +1,4 @@
-"""The one place that imports torchvision: `from ...torchvision_guard import torchvision`.
+"""The one place that imports torchvision: `from explorer.torchvision_guard import torchvision`.
 
 The CUDA build of torchvision beside a CPU build of torch (what pip gives when torch is already
 the CPU build) fails at import, because its compiled operators were not loaded. Classification
