@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 
+import numpy as np
 import streamlit as st
 
-from explorer.trace import BackwardPass, BackwardStep, Node
+from explorer.trace import Array, BackwardPass, Node, Plain, Summary
 from explorer.ui import values
-from explorer.ui.selection import Selection
 
 
-def detail(selection: Selection, shown: BackwardPass | None) -> None:
-    """Draw the chosen node's part in the backward pass; nothing where none is chosen."""
-    if selection.node is None or shown is None:
-        return
-    step = next((s for s in shown.steps if s.node == selection.node.id), None)
-    st.html(as_html(selection.node, step, {node.id: node for node in shown.nodes}))
+def detail(node: Node | None, shown: BackwardPass) -> None:
+    """Draw the node's part in the backward pass; nothing where none is chosen."""
+    if node is not None:
+        st.html(as_html(node, shown))
 
 
-def as_html(node: Node, step: BackwardStep | None, nodes: dict[str, Node]) -> str:
+def as_html(node: Node, shown: BackwardPass) -> str:
     """The detail as a small table; every text in it is escaped."""
-    rows = []
-    if step:
-        rows += [("gradient in", grad) for grad in step.grads_in]
-        rows += [
-            (f"to {_short(nodes[flow.to])}", flow.grad)
-            for flow in step.grads_out
-            if flow.to in nodes
-        ]
-    body = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(values.text(grad))}</dd>" for name, grad in rows
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _rows(node, shown)
     )
     where = f" · line {node.line}" if node.line else ""
-    head = f"<b>{escape(_short(node))}</b><span>{escape(node.name + where)}</span>"
-    return f'<div class="ax-detail-box"><div>{head}</div><dl>{body}</dl></div>'
+    head = f"<b>{escape(node.label or node.name)}</b><span>{escape(node.name + where)}</span>"
+    return f'<div class="ax-detail-box"><div>{head}</div><dl>{rows}</dl></div>'
 
 
-def _short(node: Node) -> str:
-    return node.label or node.name
+def _rows(node: Node, shown: BackwardPass) -> Iterator[tuple[str, str]]:
+    for step in shown.steps:
+        if step.node == node.id:
+            for grad in step.grads_in:
+                yield "gradient in", values.text(grad)
+            for flow in step.grads_out:
+                if flow.to is not None:
+                    yield f"to {_receiver(flow.to, shown)}", values.text(flow.grad)
+            for name, value in step.saved.items():
+                if value is not None and "_sym_" not in name:
+                    yield f"saved {name}", _text(value)
+
+
+def _receiver(name: str, shown: BackwardPass) -> str:
+    """The tensor a gradient goes to: behind AccumulateGrad that is a leaf's .grad."""
+    nodes = {node.id: node for node in shown.nodes}
+    if name in nodes and nodes[name].kind == "accumulate":
+        leaves = (nodes[edge.source].label for edge in shown.edges if edge.target == name)
+        return f"{next(leaves, 'a leaf')}.grad"
+    return nodes[name].label or nodes[name].name if name in nodes else "elsewhere"
+
+
+def _text(value: Array | Plain) -> str:
+    if isinstance(value, np.ndarray | Summary):
+        return values.text(value)
+    return repr(value)[:200]

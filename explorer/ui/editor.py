@@ -28,7 +28,10 @@ def _gutter() -> str:
     return f'url("data:image/svg+xml,{quote(svg)}")'
 
 
-_GUTTER = f"<style>.st-key-editor {{ --ax-gutter: {_gutter()}; }}</style>"
+_GUTTER = (
+    f"<style>.st-key-editor {{ --ax-gutter: {_gutter()}; }} .st-key-editor textarea "
+    f"{{ background-image: var(--ax-gutter); background-position: 0 {_TOP}px; }}</style>"
+)
 
 
 def editor(examples: Sequence[Example], *, height: int = 250) -> str:

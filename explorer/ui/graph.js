@@ -6,6 +6,8 @@ const views = new Map()
 const boxes = new WeakMap()
 const STEP = 1.25
 const MARGIN = 14
+const READABLE = 1.0 // the labels' 10 units are then 10 pixels
+const LARGEST = 1.4
 
 function mount(parent) {
   const canvas = parent.querySelector(".canvas")
@@ -21,11 +23,36 @@ function mount(parent) {
     if (box.touched) views.set(box.layout, { ...box.view })
   }
 
-  box.fit = () => {
+  box.whole = () => {
     const [w, h] = box.size()
     const { width, height } = box.bounds
-    const k = Math.min((w - 2 * MARGIN) / width, (h - 2 * MARGIN) / height, 1.4)
-    box.view = { k, x: width / 2 - w / k / 2, y: height / 2 - h / k / 2 }
+    return Math.min((w - 2 * MARGIN) / width, (h - 2 * MARGIN) / height, LARGEST)
+  }
+
+  // Centred where it fits at scale k; otherwise from the top.
+  box.place = (k) => {
+    const [w, h] = box.size()
+    const { width, height } = box.bounds
+    box.view = { k, x: (width - w / k) / 2, y: Math.min((height - h / k) / 2, 0) }
+    if (height * k > h) box.view.y = -MARGIN / k
+    box.draw()
+  }
+
+  // The first view: all of it if its words can then be read, else a readable part.
+  box.open = () => box.place(box.still ? box.whole() : Math.max(box.whole(), READABLE))
+
+  // Bring a node into view if its middle is not.
+  box.reveal = (id) => {
+    const node = id && box.svg.getElementById(id)
+    if (!node || box.still) return
+    const r = node.getBoundingClientRect()
+    const c = canvas.getBoundingClientRect()
+    const x = (r.left + r.right) / 2 - c.left
+    const y = (r.top + r.bottom) / 2 - c.top
+    if (x > 0 && x < c.width && y > 0 && y < c.height) return
+    box.view.x += (x - c.width / 2) / box.view.k
+    box.view.y += (y - c.height / 2) / box.view.k
+    box.touched = true
     box.draw()
   }
 
@@ -75,12 +102,11 @@ function mount(parent) {
   parent.querySelector(".in").onclick = () => box.zoom(STEP, ...middle())
   parent.querySelector(".out").onclick = () => box.zoom(1 / STEP, ...middle())
   parent.querySelector(".all").onclick = () => {
-    box.touched = false
-    views.delete(box.layout)
-    box.fit()
+    box.touched = true
+    box.place(box.whole())
   }
 
-  box.observer = new ResizeObserver(() => (box.touched ? box.draw() : box.svg && box.fit()))
+  box.observer = new ResizeObserver(() => (box.touched ? box.draw() : box.svg && box.open()))
   box.observer.observe(canvas)
   return box
 }
@@ -111,7 +137,7 @@ function replace(box, data) {
     box.view = { ...kept }
     box.draw()
   } else {
-    box.fit()
+    box.open()
   }
 }
 
@@ -129,12 +155,15 @@ export default function (component) {
     box = mount(parentElement)
     boxes.set(parentElement, box)
   }
+  box.still = data.still
   parentElement.querySelector(".box").classList.toggle("still", data.still)
   parentElement.querySelector(".box").style.height = `${data.height}px`
   if (box.digest !== data.digest || box.layout !== data.layout) replace(box, data)
   mark(box, data)
+  const wanted = data.current ?? data.selected
+  if (box.wanted !== wanted) box.reveal(wanted)
+  box.wanted = wanted
 
-  box.still = data.still
   const choose = (event) => {
     if (box.still) return
     const node = event.target.closest?.("g.node")

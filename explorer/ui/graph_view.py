@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
-from explorer.trace import Node
+from explorer.trace import MAX_NODES, Node
 from explorer.ui import layout
-
-#: Larger graphs are not drawn: beyond this they cannot be read, and laying them out takes minutes.
-MOST_NODES = 300
 
 _LEGEND = (
     ("leaf", "leaf"),
@@ -65,19 +63,24 @@ def graph(
     nodes: Sequence[Node],
     *,
     key: str,
+    head: Any,
     marks: Marks = _NONE,
-    height: int = 430,
+    height: int = 440,
     alt: str,
     on_choose: Callable[[str | None], None],
 ) -> None:
     """Draw `dot`; `on_choose` is called with a node's id when the reader picks one.
 
-    A node is picked by a click or from the list, which is there in every form.
+    A node is picked by a click or from the list, which is there in every form; the list and the
+    downloads go into the row `head`.
     """
-    if len(nodes) > MOST_NODES:
+    with head:
+        _list(nodes[:MAX_NODES], key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
+        _downloads(dot, key=key)
+    if len(nodes) > MAX_NODES:
         st.info(
-            f"This graph has {len(nodes):,} nodes. Graphs of up to {MOST_NODES} are drawn; "
-            "choose a node from the list, or download the DOT file."
+            f"This graph has {len(nodes):,} nodes; up to {MAX_NODES} are drawn. "
+            "The DOT file holds them all."
         )
     else:
         drawn = _svg(dot) if layout.available() else None
@@ -85,10 +88,6 @@ def graph(
             st.graphviz_chart(_outlined(dot, marks), width="stretch", height=height, alt=alt)
         else:
             _clickable(drawn, key=key, marks=marks, height=height, alt=alt, on_choose=on_choose)
-    with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-foot"):
-        legend({node.kind for node in nodes})
-        _list(nodes, key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
-        _downloads(dot, key=key)
 
 
 def miniature(dot: str, *, alt: str, height: int) -> None:
@@ -173,7 +172,7 @@ def _list(
         placeholder="Choose a node",
         label_visibility="collapsed",
         on_change=lambda: on_choose(st.session_state[key]),
-        width=240,
+        width=210,
     )
 
 

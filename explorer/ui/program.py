@@ -93,40 +93,50 @@ def printed(trace: Trace) -> None:
             st.html(f'<pre class="ax-printed">{escape(cut.rstrip(chr(10)) + more)}</pre>')
 
 
-def passes(trace: Trace) -> BackwardPass | None:
-    """The backward pass to show; a choice where there are several."""
+def torch_said(trace: Trace) -> None:
+    """The warnings torch gave while the program ran."""
+    for note in trace.notes:
+        st.html(f'<div class="ax-note">torch warns: {escape(note)}</div>')
+
+
+def which_pass(trace: Trace) -> BackwardPass | None:
+    """The backward pass to show, named; a choice where there are several."""
     if not trace.passes:
         return None
     if len(trace.passes) == 1:
-        return trace.passes[0]
-    by_number = {p.number: p for p in trace.passes}
-    number = st.segmented_control(
+        shown = trace.passes[0]
+        st.html(f'<div class="ax-label">{escape(_title(shown))}</div>', width="stretch")
+        return shown
+    names = {p.number: f"{p.number} of {trace.pass_count}: {_title(p)}" for p in trace.passes}
+    number = st.selectbox(
         "Backward pass",
-        list(by_number),
-        default=trace.passes[0].number,
-        required=True,
-        format_func=lambda n: f"Backward {n} · line {by_number[n].line}",
-        key=f"pass-{len(by_number)}",
+        list(names),
+        format_func=lambda n: names.get(n, n),
+        key=f"pass-{len(names)}",
         label_visibility="collapsed",
     )
-    return by_number.get(number, trace.passes[0])
+    return next((p for p in trace.passes if p.number == number), trace.passes[0])
+
+
+def _title(shown: BackwardPass) -> str:
+    where = f", line {shown.line}" if shown.line and not shown.ours else ""
+    return f"Backward from {shown.root}{where}"
 
 
 def remarks(trace: Trace, shown: BackwardPass | None) -> None:
-    """What has to be said about the run: whose backward it was, what was left out."""
-    said = list(trace.notes)
+    """What has to be said about the run: whose backward it was, why there is no graph."""
+    said = []
     if shown and shown.ours:
-        said.insert(
-            0,
-            f"The program never calls backward, so it was run from {shown.root}, its last scalar.",
-        )
+        said.append(f"The program never calls backward, so it was run here from {shown.root}.")
     if trace.pass_count > len(trace.passes):
         said.append(
             f"Of {trace.pass_count:,} backward passes the first three and the last are kept."
         )
-    if not shown and not trace.error and not trace.tensors:
-        said.append("The program made no tensor. Assign one to a name to see it here.")
-    elif not shown and not trace.error and not trace.needs_upstream:
-        said.append("No tensor here requires a gradient, so there is no graph to go back through.")
+    if not shown and not trace.error and not trace.needs_upstream:
+        said.append(
+            "No tensor here requires a gradient, so there is no graph to go back through."
+            if trace.tensors
+            else "The program made no tensor. Assign one to a name to see it here."
+        )
     if said:
         st.html(f'<div class="ax-note">{"<br>".join(map(escape, said))}</div>')

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.trace import BackwardPass, Node, TensorRecord, Trace
+from explorer.trace import Node, TensorRecord, Trace
 from explorer.ui.layout import digest
 
 
@@ -29,11 +30,11 @@ class Selection:
 class Picker:
     """Keeps the pick of one trace in the session; another program's pick does not count."""
 
-    def __init__(self, key: str, trace: Trace, shown: BackwardPass | None) -> None:
+    def __init__(self, key: str, trace: Trace, nodes: Sequence[Node]) -> None:
         self._key = f"{key}.pick"
         self._trace = trace
-        self._shown = shown
-        self._name = digest(f"{trace.source}\0{shown.number if shown else ''}")
+        self._nodes = nodes
+        self._name = digest(trace.source)
 
     def node(self, name: str | None) -> None:
         """Pick a node of the graph by its id; None lets go."""
@@ -48,15 +49,20 @@ class Picker:
         trace_name, kind, value = st.session_state.get(self._key, (None, None, None))
         if trace_name != self._name or value is None:
             return Selection()
-        nodes = self._shown.nodes if self._shown else ()
         if kind == "node":
-            node = next((n for n in nodes if n.id == value), None)
-            number = node.tensor if node else None
-        else:
-            number = value
-            node = next((n for n in nodes if n.tensor == value and n.kind != "accumulate"), None)
-        tensor = next((t for t in self._trace.tensors if t.id == number), None)
-        return Selection(node, tensor)
+            node = next((n for n in self._nodes if n.id == value), None)
+            return Selection(node, self._tensor(node.tensor if node else None))
+        tensor = self._tensor(value)
+        return Selection(self._node(tensor) if tensor else None, tensor)
+
+    def _tensor(self, number: int | None) -> TensorRecord | None:
+        return next((t for t in self._trace.tensors if t.id == number), None)
+
+    def _node(self, tensor: TensorRecord) -> Node | None:
+        """The node that made the tensor, or the folded block of its line."""
+        block = f"line{tensor.line}"
+        made = (n for n in self._nodes if n.tensor == tensor.id)
+        return next(made, next((n for n in self._nodes if n.id == block), None))
 
     def _keep(self, kind: str, value: str | int | None) -> None:
         st.session_state[self._key] = (self._name, kind, value)

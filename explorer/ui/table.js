@@ -25,7 +25,9 @@ function line(row, columns) {
   tr.tabIndex = 0
   row.cells.forEach((text, i) => {
     const faint = text === "None" || text === "False" ? " faint" : ""
-    tr.append(element("td", columns[i].style + faint, text))
+    const cell = element("td", columns[i].style + faint, text)
+    if (columns[i].style === "name") cell.title = text // may be cut off
+    tr.append(cell)
   })
   if (row.note || row.cells.length < columns.length) {
     const last = tr.lastElementChild

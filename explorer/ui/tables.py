@@ -59,6 +59,7 @@ TENSOR_COLUMNS = (
     Column("Seen in", "Where the gradient was read: .grad, or by a hook while it passed", "word"),
 )
 
+_ROWS, _COLUMNS = 4, 4  # of a matrix; the chosen node shows more
 _SEEN = {".grad": ".grad", "hook": "a hook"}
 
 
@@ -75,13 +76,16 @@ def _tensor_row(record: TensorRecord) -> Row:
         str(record.requires_grad),
         str(record.is_leaf),
         record.grad_fn or "None",
-        values.text(record.value),
+        values.text(record.value, rows=_ROWS, columns=_COLUMNS),
     )
-    kind = "leaf" if record.is_leaf and record.requires_grad else ""
+    leaf = record.is_leaf and record.requires_grad
+    kind = "leaf" if leaf else "" if record.named else "unnamed"
     if record.grad is None:
         return Row(record.id, (*start, "None"), note=record.why_none, kind=kind)
     seen = _SEEN.get(record.grad_from or "", record.grad_from or "")
-    return Row(record.id, (*start, values.text(record.grad), seen), kind=kind)
+    return Row(
+        record.id, (*start, values.text(record.grad, rows=_ROWS, columns=_COLUMNS), seen), kind=kind
+    )
 
 
 def table(

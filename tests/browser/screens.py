@@ -36,8 +36,8 @@ def addresses() -> Iterator[tuple[str, str]]:
 
 
 def settle(tab: Any) -> None:
-    tab.wait_for_selector("[data-testid=stMain] h1")
-    tab.wait_for_timeout(1500)
+    tab.wait_for_selector("svg g.node, .ax-error")
+    tab.wait_for_timeout(800)
 
 
 def main(folder: Path) -> None:

@@ -118,3 +118,56 @@ def test_odd_programs_are_answered_in_words(source: str) -> None:
     run_program(at, source)
     assert not at.exception
     assert "ax-error" in html_of(at) or "made no tensor" in html_of(at)
+
+
+LOOP = """\
+import torch
+
+x = torch.tensor(1.0, requires_grad=True)
+y = x
+for _ in range(400):
+    y = y * 1.01
+y.backward()
+"""
+
+
+def test_a_large_graph_is_folded_and_unfolds() -> None:
+    at = opened("pages/expression.py")
+    run_program(at, LOOP)
+    assert not at.exception
+    assert "each line of the program is one block" in html_of(at)
+    names = at.selectbox(key="graph-list").options
+    block = next(i for i, name in enumerate(names) if name.startswith("line 6"))
+    at.selectbox(key="graph-list").select_index(block).run()
+    unfold = next(button for button in at.button if button.label == "Unfold line 6")
+    unfold.click().run()
+    assert not at.exception
+    assert any("nodes; up to 300 are drawn" in info.value for info in at.info)
+    next(button for button in at.button if button.label == "Fold all").click().run()
+    assert not at.exception
+    assert "<svg" in component(at, "svg")["svg"]
+
+
+def test_saved_tensors_are_drawn_when_asked_for() -> None:
+    at = opened("pages/expression.py")
+    assert "node saved" not in component(at, "svg")["svg"]
+    at.toggle(key="saved").set_value(True).run()
+    assert not at.exception
+    assert "node saved" in component(at, "svg")["svg"]
+
+
+def test_every_pass_can_be_seen() -> None:
+    at = opened("pages/expression.py")
+    run_program(
+        at,
+        "import torch\nw = torch.tensor(3.0, requires_grad=True)\nfor k in range(6):\n"
+        "    loss = (w - k) ** 2\n    loss.backward()\n",
+    )
+    assert not at.exception
+    assert "Of 6 backward passes" in html_of(at)
+    choice = at.selectbox(key="pass-4")
+    assert [label.split(":")[0] for label in choice.options] == [f"{n} of 6" for n in (1, 2, 3, 6)]
+    before = component(at, "svg")["digest"]
+    choice.select_index(3).run()
+    assert not at.exception
+    assert component(at, "svg")["digest"] != before
