@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from explorer.language import ProgramError
-from explorer.trace.capture import Kept
+from explorer.trace.capture import Kept, keep
 from explorer.trace.drawing import dot_text
 from explorer.trace.folding import MAX_NODES, fold
 from explorer.trace.passes import RawPass, RawStep
@@ -156,7 +156,7 @@ def _record(seen: Seen, index: int, context: Context) -> TensorRecord:
     retained = tensor.retains_grad
     grad: Kept | None
     if (seen.is_leaf and seen.requires_grad) or retained:
-        grad, origin = (None if tensor.grad is None else Kept(tensor.grad)), ".grad"
+        grad, origin = (None if tensor.grad is None else keep(tensor.grad)), ".grad"
     else:
         grad, origin = seen.grad, "hook"
     array = None if grad is None else grad.array()

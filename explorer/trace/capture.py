@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -10,6 +11,8 @@ import torch
 from explorer.trace.records import WHOLE, Array, Summary
 
 BINS = 20
+#: Histograms of larger tensors count every k-th element, about this many in all.
+SAMPLE = 1 << 16
 
 
 class Kept:
@@ -20,7 +23,7 @@ class Kept:
     are those of the later `version`.
     """
 
-    __slots__ = ("_array", "_tensor", "shape")
+    __slots__ = ("__weakref__", "_array", "_tensor", "shape")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.shape = tuple(tensor.shape)
@@ -37,12 +40,35 @@ class Kept:
             self._array, self._tensor = summarise(self._tensor), None
         return self._array
 
+    def is_open(self) -> bool:
+        """Whether this still holds on to the tensor, so that its address is not used again."""
+        return self._tensor is not None
+
     def same_as(self, tensor: torch.Tensor) -> bool:
         """Whether a small tensor still holds these values; large ones are taken to."""
         if not isinstance(self._array, np.ndarray):
             return True
         now = to_numpy(tensor)
         return now is None or np.array_equal(now, self._array, equal_nan=now.dtype.kind in "fc")
+
+
+#: Large tensors referred to at present. A gradient leaves one node as it enters the next, and a
+#: saved tensor is somebody's value: one summary serves all.
+_LARGE: WeakValueDictionary[tuple[object, ...], Kept] = WeakValueDictionary()
+
+
+def keep(tensor: torch.Tensor) -> Kept:
+    """The tensor's values now; for a large one, the same `Kept` as long as nothing changed it."""
+    if tensor.numel() <= WHOLE or tensor.is_inference():
+        return Kept(tensor)
+    try:
+        key = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version)
+    except RuntimeError:  # sparse, or inside vmap
+        return Kept(tensor)
+    known = _LARGE.get(key)
+    if known is None or not known.is_open():
+        known = _LARGE[key] = Kept(tensor)
+    return known
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray | None:
@@ -74,20 +100,29 @@ def summarise(tensor: torch.Tensor) -> Summary | None:
                 return _empty(tensor, count)
             low, high = (float(v) for v in torch.aminmax(flat))
         span = (low, high) if high > low else (low - 0.5, low + 0.5)
-        counts = torch.histc(flat, BINS, *span)
+        counted = flat[:: max(1, flat.numel() // SAMPLE)]
+        counts = torch.histc(counted, BINS, *span)
         return Summary(
             shape=tuple(tensor.shape),
             min=low,
             max=high,
-            mean=float(flat.mean(dtype=torch.float64)),
-            norm=float(torch.linalg.vector_norm(flat, dtype=torch.float64)),
+            mean=float(flat.mean()),
+            norm=_norm(flat),
             nonfinite=count - flat.numel(),
             counts=tuple(int(c) for c in counts),
             edges=tuple(float(e) for e in np.linspace(*span, BINS + 1)),
             corner=_corner(tensor),
+            counted=counted.numel(),
         )
     except (RuntimeError, TypeError, NotImplementedError):
         return None
+
+
+def _norm(flat: torch.Tensor) -> float:
+    square = float(torch.dot(flat, flat))
+    if math.isfinite(square) and square > 1e-30:
+        return math.sqrt(square)
+    return float(torch.linalg.vector_norm(flat, dtype=torch.float64))
 
 
 def _empty(tensor: torch.Tensor, count: int) -> Summary:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import Kept, keep
 from explorer.trace.torchviz_graph import Drawn, draw, walk
 
 
@@ -83,7 +83,7 @@ def begin(
 
 
 def _keep(grads: Sequence[torch.Tensor | None]) -> list[Kept | None]:
-    return [None if grad is None else Kept(grad) for grad in grads]
+    return [None if grad is None else keep(grad) for grad in grads]
 
 
 def saved_values(node: Any) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def saved_values(node: Any) -> dict[str, Any]:
         except RuntimeError:
             continue
         if isinstance(value, torch.Tensor):
-            found[name] = Kept(value)
+            found[name] = keep(value)
         elif isinstance(value, bool | int | float | str) or value is None:
             found[name] = value
         elif isinstance(value, tuple | list) and len(value) <= 8:
@@ -108,7 +108,7 @@ def saved_values(node: Any) -> dict[str, Any]:
             kept = node.saved_tensors
         except RuntimeError:
             return found
-        found = {f"saved_tensors[{i}]": Kept(t) for i, t in enumerate(kept) if t is not None}
+        found = {f"saved_tensors[{i}]": keep(t) for i, t in enumerate(kept) if t is not None}
     return found
 
 

@@ -20,7 +20,8 @@ class Summary:
     """What is kept of a tensor with more than `WHOLE` elements.
 
     The statistics are over the finite elements; `nonfinite` counts the others.
-    `counts` and `edges` are a histogram with 20 bins (`len(edges) == len(counts) + 1`).
+    `counts` and `edges` are a histogram with 20 bins (`len(edges) == len(counts) + 1`) of
+    `counted` elements, evenly spaced, where the tensor has very many.
     `corner` holds the first elements along every axis: at most 3 of each leading axis and
     8 by 8 of the last two.
     """
@@ -34,6 +35,7 @@ class Summary:
     counts: tuple[int, ...]
     edges: tuple[float, ...]
     corner: np.ndarray
+    counted: int = 0
 
 
 #: A small tensor's values, or the summary of a large one.
