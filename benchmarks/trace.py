@@ -1,0 +1,75 @@
+"""What recording costs: `explorer.run` against the same text run by plain PyTorch.
+
+python -m benchmarks.trace
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.measure import medians, report
+from explorer.trace import run
+
+EXAMPLE_A = """
+import torch
+x = torch.tensor([[1., 2.]], requires_grad=True)
+y = x + 2
+z = 3 * y**2
+out = z.mean()
+out.backward()
+"""
+
+TOY = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+class ToyModel(nn.Module):
+    def __init__(self, c1, c2, c3):
+        super().__init__()
+        self.tmp = nn.Conv2d(c1, 6, 3)
+        self.conv1 = nn.Conv2d(c1, 6, 3)
+        self.conv2 = nn.Conv2d(6, c2, 3)
+        self.fc = nn.Linear(c2, c3, bias=False)
+    def forward(self, x):
+        x = F.relu(self.conv1(x))
+        x = F.relu(self.conv2(x))
+        x = F.adaptive_avg_pool2d(x, 1).flatten(1)
+        return self.fc(x)
+model = ToyModel(3, 64, 2)
+images = torch.randn(4, 3, 224, 224)
+labels = torch.randint(0, 2, (4,))
+for i in range(4):
+    loss = F.cross_entropy(model(images[i:i + 1]), labels[i:i + 1])
+    loss.backward()
+"""
+
+LOOP = """
+import torch
+w = torch.tensor([1., 2.], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+for i in range(100):
+    opt.zero_grad()
+    loss = (w**2).sum()
+    loss.backward()
+    opt.step()
+"""
+
+
+def plain(source: str) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "<plain>", "exec"), names)
+
+
+def main() -> None:
+    for name, source, budget, runs in (
+        ("explorer.run, example A", EXAMPLE_A, "10 ms", 30),
+        ("explorer.run, ToyModel on 4 samples", TOY, "ratio 2", 7),
+        ("explorer.run, 100 steps of SGD on two numbers", LOOP, "", 7),
+    ):
+        assert run(source).error is None
+        ours, bare = medians(lambda s=source: run(s), lambda s=source: plain(s), runs=runs)
+        report(name, ours, bare, budget)
+
+
+if __name__ == "__main__":
+    main()
