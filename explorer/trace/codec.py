@@ -65,34 +65,43 @@ def _build(kind: Any, data: Any) -> Any:
     if isinstance(data, dict) and "$" in data:
         if data["$"] == "array":
             return _array(data)
-        match = next((k for k in _alternatives(kind) if k.__name__ == data["$"]), None)
+        match = _alternatives(kind).get(data["$"])
         if match is None:
             raise TypeError(f"{data['$']} where {kind} was expected")
         hints = _hints(match)
         return match(**{k: _build(hints[k], v) for k, v in data.items() if k != "$"})
-    return _container(kind, data)
-
-
-def _container(kind: Any, data: Any) -> Any:
-    options = [kind, *get_args(kind)] if _is_union(kind) else [kind]
-    for option in options:
-        origin, args = get_origin(option), get_args(option)
-        if origin is tuple and isinstance(data, list):
-            inner = args[0] if len(args) == 2 and args[1] is Ellipsis else Any
-            return tuple(_build(inner, item) for item in data)
-        if origin is list and isinstance(data, list):
-            return [_build(args[0], item) for item in data]
-        if origin is dict and isinstance(data, dict):
-            return {key: _build(args[1], item) for key, item in data.items()}
+    if isinstance(data, list | dict):
+        origin, inner = _containers(kind).get(type(data), (None, Any))
+        if isinstance(data, dict):
+            return {key: _build(inner, item) for key, item in data.items()}
+        items = [_build(inner, item) for item in data]
+        return tuple(items) if origin is tuple else items
     return data
 
 
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType)
+@cache
+def _options(kind: Any) -> tuple[Any, ...]:
+    """A type, or the members of a union, nested ones too."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return tuple(found for arg in get_args(kind) for found in _options(arg))
+    return (kind,)
 
 
-def _alternatives(kind: Any) -> list[type]:
-    """The dataclasses that may stand where `kind` is expected."""
-    if _is_union(kind):
-        return [found for arg in get_args(kind) for found in _alternatives(arg)]
-    return [kind] if dataclasses.is_dataclass(kind) and isinstance(kind, type) else []
+@cache
+def _alternatives(kind: Any) -> dict[str, type]:
+    """The dataclasses that may stand where `kind` is expected, by name."""
+    kinds = [option for option in _options(kind) if isinstance(option, type)]
+    return {option.__name__: option for option in kinds if dataclasses.is_dataclass(option)}
+
+
+@cache
+def _containers(kind: Any) -> dict[type, tuple[Any, Any]]:
+    """How a JSON list or object is read where `kind` is expected: (container, type of items)."""
+    found: dict[type, tuple[Any, Any]] = {}
+    for option in _options(kind):
+        origin, args = get_origin(option), get_args(option)
+        if origin in (tuple, list):
+            found[list] = (origin, args[0] if origin is list or args[-1] is Ellipsis else Any)
+        elif origin is dict:
+            found[dict] = (dict, args[1])
+    return found
