@@ -66,7 +66,8 @@ class Problem(Protocol):
     The three texts are plain PyTorch and make the script that repeats a session: `source` needs
     nothing but an installed torch and, after `torch.manual_seed(seed)`, leaves what
     `parameters_source` (an expression to hand to an optimizer: "[w, b]", "net.parameters()") and
-    `loss_source` (statements that leave the scalar in `loss`) speak of.
+    `loss_source` (statements that leave the scalar in `loss`) speak of. For a program the last two
+    are found by running it, and Python 3.11's `isinstance(…, Problem)` reads them all.
     """
 
     @property

@@ -123,9 +123,8 @@ class _Instance:
             self.others = (python, (kind, keys.numpy().astype("uint32"), *rest))
 
     def _variables(self) -> Iterator[tuple[str, Any]]:
-        own = set(map(id, self.parameters.values()))
         for name, value in self.environment.variables.items():
-            if _carried(value, own):
+            if _carried(value):
                 yield name, value
 
     def _buffers(self) -> Iterator[tuple[str, Tensor]]:
@@ -268,14 +267,14 @@ def _with_result(text: str, names: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _carried(value: Any, parameters: set[int]) -> bool:
+def _carried(value: Any) -> bool:
     """Whether a variable can be copied: numbers, text, tensors without a graph, collections."""
     if isinstance(value, Tensor):
-        return value.grad_fn is None and not value.requires_grad and id(value) not in parameters
+        return not value.requires_grad
     if isinstance(value, list | tuple):
-        return type(value) in (list, tuple) and all(_carried(v, parameters) for v in value)
+        return type(value) in (list, tuple) and all(map(_carried, value))
     if isinstance(value, dict):
-        return type(value) is dict and all(_carried(v, parameters) for v in value.values())
+        return type(value) is dict and all(map(_carried, value.values()))
     return value is None or isinstance(value, bool | int | float | str)
 
 

@@ -65,9 +65,9 @@ def test_fifty_steps(problem, optimizer, hyper):
 def test_networks(name, optimizer, hyper):
     problem = networks.problem(name)
     session = TrainingSession(problem, optimizer, **hyper)
-    assert session.iterate(5).ok
+    assert session.iterate(50).ok
     got = [p.value for p in session.parameters.values()]
-    assert same(got, loop(problem, optimizer, 5, **hyper))
+    assert same(got, loop(problem, optimizer, 50, **hyper))
 
 
 @pytest.mark.parametrize(("optimizer", "hyper"), SETTINGS)

@@ -1,0 +1,249 @@
+"""The calls in any order, what they say, and what they refuse."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.training import (
+    PRESETS,
+    ProgramProblem,
+    TrainingSession,
+    with_setting,
+    without_zero_grad,
+)
+
+PARABOLA = PRESETS["parabola"]
+
+
+def value(session, name="x"):
+    return float(session.parameters[name].value)
+
+
+def grad(session, name="x"):
+    found = session.parameters[name].grad
+    return None if found is None else float(found)
+
+
+def test_two_backwards_accumulate_and_say_so():
+    session = TrainingSession(PARABOLA, lr=0.1)
+    for passes in (1, 2):
+        session.forward()
+        event = session.backward()
+        assert grad(session) == 20 * passes
+    assert ".grad is now the sum of 2 backward passes." in event.message
+    assert session.view().passes == 2
+    assert "subtract 0.1 · 40 from x" in session.preview("step")
+    session.step()
+    assert value(session) == 6
+
+
+def test_backward_without_forward():
+    session = TrainingSession(PARABOLA, lr=0.1)
+    assert "no graph" in session.preview("backward")
+    event = session.backward()
+    assert not event.ok
+    assert "no graph" in event.message
+    assert "forward" in event.error.hint
+    assert session.view().undoable == 0
+
+
+def test_backward_twice_quotes_torch():
+    session = TrainingSession(PARABOLA, lr=0.1)
+    session.forward()
+    session.backward()
+    event = session.backward()
+    assert "has been used" in event.message
+    assert "second time" in event.error.detail
+    assert grad(session) == 20
+    assert session.view().graph == "freed"
+
+
+def test_backward_after_step_quotes_torch():
+    session = TrainingSession(PARABOLA, lr=0.1)
+    session.forward()
+    session.backward()
+    session.forward()
+    session.step()
+    event = session.backward()
+    assert "changed after forward" in event.message
+    assert "inplace" in event.error.detail
+    assert grad(session) == 20
+    assert value(session) == 8
+
+
+def test_step_without_gradients_changes_nothing_and_says_why():
+    session = TrainingSession(PARABOLA, lr=0.1)
+    assert "no parameter has a gradient" in session.preview("step")
+    assert "no parameter has a gradient" in session.step().message
+    assert value(session) == 10
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_zero_grad_both_ways(set_to_none):
+    session = TrainingSession(PARABOLA, lr=0.1, momentum=0.9)
+    assert "None already" in session.preview("zero_grad")
+    session.iterate(1)
+    event = session.zero_grad(set_to_none=set_to_none)
+    assert ("None" if set_to_none else "zeros") in event.message
+    assert grad(session) == (None if set_to_none else 0)
+    before = value(session)
+    session.step()  # with zeros the momentum buffer still moves x; with None it does not
+    assert (value(session) == before) == set_to_none
+
+
+def test_the_graph_is_there_between_forward_and_backward_only():
+    session = TrainingSession(PRESETS["linear regression"], lr=0.1)
+    assert session.view().dot == ""
+    session.forward()
+    dot = session.view().dot
+    assert session.view().graph == "live"
+    for name in ("MmBackward0", "AccumulateGrad", "<B>w</B>", "<B>b</B>", "<B>loss</B>"):
+        assert name in dot
+    session.backward()
+    assert session.view().dot == ""
+
+
+def test_x_data_minus_lr_grad():
+    """facts.md B: x.data -= 1e-3 * x.grad is what SGD's step does."""
+    problem = ProgramProblem(
+        setup="import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)",
+        loss="y = x + 2\nz = (y * y).mean()",
+    )
+    session = TrainingSession(problem, lr=1e-3)
+    session.iterate(1)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x + 2
+    (y * y).mean().backward()
+    x.data -= 1e-3 * x.grad
+    assert np.array_equal(session.parameters["x"].value, x.detach().numpy())
+    assert np.array_equal(session.parameters["x"].grad, [3.0, 4.0])
+
+
+def test_reset_keeps_the_seed_and_a_new_seed_does_not():
+    session = TrainingSession(PRESETS["linear regression"], lr=0.1, seed=3)
+    first = session.parameters["w"].value
+    session.iterate(5)
+    session.set(lr=0.2)
+    session.reset()
+    assert np.array_equal(session.parameters["w"].value, first)
+    assert session.hyper["lr"] == 0.2
+    assert session.losses == []
+    session.reset(seed=4)
+    assert session.seed == 4
+    assert not np.array_equal(session.parameters["w"].value, first)
+
+
+def test_forgetting_zero_grad_and_another_setting():
+    session = TrainingSession(PARABOLA, lr=0.1)
+    session.iterate(3)
+    session.forward()
+    twin = without_zero_grad(session)
+    x, total = 10.0, 0.0
+    for _ in range(3):
+        total += 2 * x
+        x -= 0.1 * total
+    assert value(twin) == pytest.approx(x, abs=1e-5)
+    assert twin.view().passes == 3
+    assert len(twin.losses) == len(session.losses) == 4
+    other = with_setting(session, lr=0.4)
+    assert value(other) == pytest.approx(10 * 0.2**3, rel=1e-5)
+    assert value(with_setting(session, "Adam", lr=1.0)) == pytest.approx(7, abs=0.1)
+    assert value(session) == pytest.approx(10 * 0.8**3, rel=1e-5)
+
+
+def test_divergence_is_named_and_history_kept():
+    session = TrainingSession(PARABOLA, lr=1e6)
+    session.iterate(30)
+    steps, x = 0, np.float32(10)
+    with np.errstate(over="ignore", invalid="ignore"):
+        while math.isfinite(x * x):
+            x, steps = x - np.float32(1e6) * (2 * x), steps + 1
+    assert session.trouble == f"The loss became inf after step {steps}."
+    assert session.losses[0] == 100
+    assert len(session.losses) == 30
+    assert all(math.isfinite(loss) for loss in session.losses[:steps])
+    while not session.undo().error:
+        pass
+    assert value(session) == 10
+    assert session.trouble == ""
+
+
+@pytest.mark.parametrize(
+    ("hyper", "words"),
+    [
+        ({"lr": -0.1}, "-0.1"),
+        ({"lr": float("nan")}, "finite"),
+        ({"lr": float("inf")}, "finite"),
+        ({"lr": "fast"}, "number"),
+        ({"momentum": -1}, "momentum"),
+        ({"nesterov": True}, "Nesterov"),
+        ({"nesterov": 1}, "True or False"),
+        ({"betas": (0.9, 0.99)}, "has no betas"),
+    ],
+)
+def test_settings_that_make_no_sense(hyper, words):
+    with pytest.raises(ValueError, match=words):
+        TrainingSession(PARABOLA, **hyper)
+    session = TrainingSession(PARABOLA, lr=0.1)
+    session.iterate(2)
+    before = session.view()
+    event = session.set(**hyper)
+    assert not event.ok
+    assert words in event.message
+    assert session.hyper == before.hyper
+    assert session.view().undoable == before.undoable
+    assert session.iterate(1).ok
+
+
+def test_unknown_optimizer_and_counts():
+    with pytest.raises(ValueError, match="SGD, Adam, AdamW, RMSprop, Adagrad"):
+        TrainingSession(PARABOLA, "Lion")
+    session = TrainingSession(PARABOLA, lr=0.1)
+    for count in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match="1 or more"):
+            session.iterate(count)
+
+
+def test_lr_zero_says_that_nothing_moves():
+    session = TrainingSession(PARABOLA, lr=0)
+    session.forward()
+    session.backward()
+    assert "Nothing moved: lr is 0" in session.step().message
+    assert value(session) == 10
+
+
+def test_session_leaves_the_process_as_it_was():
+    torch.manual_seed(7)
+    state = torch.random.get_rng_state()
+    session = TrainingSession(PRESETS["linear regression"], "Adam", lr=0.1)
+    session.iterate(3)
+    session.undo()
+    session.view()
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert torch.is_grad_enabled()
+
+
+def test_views_share_nothing_with_the_run():
+    session = TrainingSession(PRESETS["linear regression"], lr=0.1, momentum=0.9)
+    session.iterate(1)
+    view = session.view()
+    kept = view.parameters["w"].value.copy()
+    view.parameters["b"].value[:] = 99
+    view.parameters["w"].buffers["momentum_buffer"][:] = 99
+    session.iterate(1)
+    assert np.array_equal(view.parameters["w"].value, kept)
+    assert session.parameters["b"].value[0] < 10
+
+
+def test_large_parameters_are_written_out_in_part():
+    problem = ProgramProblem(
+        setup="import torch\nw = torch.ones(100, 100, requires_grad=True)", loss="(w * w).sum()"
+    )
+    session = TrainingSession(problem, lr=0.1)
+    session.iterate(1)
+    view = session.view()
+    assert view.last["w"].after.shape == (4096,)
+    assert view.parameters["w"].value.shape == (100, 100)
+    assert np.array_equal(session.last_update("w").after, view.parameters["w"].value)

@@ -1,0 +1,129 @@
+"""Undo restores everything exactly, redo repeats it, here and through replay (property test)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.training import ProgramProblem, RemoteSession, TrainingSession, View
+from explorer.training.replay import replay
+
+PROBLEM = ProgramProblem(
+    setup="""\
+import torch
+import torch.nn as nn
+
+net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+w = torch.tensor([0.5, -1.0], requires_grad=True)
+unused = torch.zeros(2, requires_grad=True)
+count = 0
+seen = []
+total = torch.zeros(2)
+""",
+    loss="""\
+count += 1
+x = torch.randn(6, 2) * w
+total += x.detach().sum(0)
+seen.append(count)
+loss = (net(x) ** 2).mean() + 0.01 * total.sum() * w.sum() + len(seen) * 0.1 * w[0] ** 2
+""",
+)
+PRESSES = st.one_of(
+    st.sampled_from([("zero_grad", {}), ("forward", {}), ("backward", {}), ("step", {})]),
+    st.sampled_from([("zero_grad", {"set_to_none": False}), ("reset", {}), ("reset", {"seed": 9})]),
+    st.sampled_from([("iterate", {"n": 1}), ("iterate", {"n": 3}), ("set", {"lr": 0.02})]),
+    st.sampled_from([("iterate", {"n": 2, "zero_grad": False}), ("undo", {}), ("redo", {})]),
+)
+OPTIMIZERS = st.sampled_from(
+    [("SGD", {"lr": 0.05, "momentum": 0.9}), ("Adam", {"lr": 0.05}), ("RMSprop", {"lr": 0.01})]
+)
+
+
+def ask(request):
+    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
+
+
+def plain(view: View) -> str:
+    """All of a view as text, so that two can be compared to the last bit."""
+    with np.printoptions(floatmode="unique", threshold=10_000):
+        return repr(replace(view, undoable=0, redoable=0, hyper=json.dumps(view.hyper)))
+
+
+@given(
+    presses=st.lists(PRESSES, max_size=12), optimizer=OPTIMIZERS, limit=st.sampled_from([1, 2**20])
+)
+@settings(max_examples=30, deadline=None)
+def test_undo_and_redo_are_exact(presses, optimizer, limit):
+    """A stack of views is the oracle; a small limit makes almost every undo a long replay."""
+    name, hyper = optimizer
+    session = TrainingSession(PROBLEM, name, history_bytes=limit, **hyper)
+    stack, undone = [plain(session.view())], []
+    for press, arguments in presses:
+        event = getattr(session, press)(**arguments)
+        if press == "undo":
+            assert event.ok == (len(stack) > 1)
+            if event.ok:
+                undone.append(stack.pop())
+        elif press == "redo":
+            assert event.ok == bool(undone)
+            if event.ok:
+                stack.append(undone.pop())
+        elif event.ok:
+            stack.append(plain(session.view()))
+            undone.clear()
+        assert plain(session.view()) == stack[-1]
+    while len(stack) > 1:
+        assert session.undo().ok
+        undone.append(stack.pop())
+        assert plain(session.view()) == stack[-1]
+    while undone:
+        assert session.redo().ok
+        assert plain(session.view()) == undone.pop()
+
+
+@given(presses=st.lists(PRESSES, max_size=10), optimizer=OPTIMIZERS)
+@settings(max_examples=25, deadline=None)
+def test_replay_is_the_same_session(presses, optimizer):
+    name, hyper = optimizer
+    here = TrainingSession(PROBLEM, name, **hyper)
+    there = RemoteSession(PROBLEM, ask, name, **hyper)
+    for press, arguments in presses:
+        assert getattr(here, press)(**arguments) == getattr(there, press)(**arguments)
+        assert plain(here.view()) == plain(there.view())
+        assert here.view().undoable == there.view().undoable
+        assert here.view().redoable == there.view().redoable
+    assert here.script() == there.script()
+
+
+@pytest.mark.parametrize("limit", [1, 2**26])
+def test_two_hundred_actions_and_more(limit):
+    session = TrainingSession(PROBLEM, lr=0.01, history_bytes=limit)
+    first = plain(session.view())
+    for _ in range(50):
+        for press in (session.zero_grad, session.forward, session.backward, session.step):
+            assert press().ok
+    timeline = session.timeline
+    largest = max(values.nbytes() for values in timeline.bases.values())
+    assert timeline.held == sum(values.nbytes() for values in timeline.bases.values())
+    assert timeline.held <= max(limit, largest)
+    undone = 0
+    while session.undo().ok:
+        undone += 1
+    assert undone == 200
+    assert plain(session.view()) == first
+
+
+def test_points_are_the_path():
+    session = TrainingSession(PROBLEM, lr=0.01)
+    values = [session.parameters["w"].value]
+    for _ in range(5):
+        session.iterate(1)
+        values.append(session.parameters["w"].value)
+    points = session.points()
+    assert [point.steps for point in points] == [0, 1, 2, 3, 4, 5]
+    assert all(np.array_equal(p.values["w"], v) for p, v in zip(points, values, strict=True))
