@@ -62,11 +62,6 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
         "Set requires_grad=True on a parameter or the input.",
     ),
     (
-        r"elements cannot be converted to Scalar|created only for scalar outputs",
-        "the loss is not a single number",
-        "Reduce it with .mean() or .sum().",
-    ),
-    (
         r"out of memory|can't allocate memory",
         "there is not enough memory",
         "Use a smaller batch or image.",

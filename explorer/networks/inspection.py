@@ -107,7 +107,10 @@ def copied(value: Any) -> Any:
 def scalar_loss(output: Any, loss: Callable[[Any], Tensor] | None) -> Tensor:
     """What `loss` makes of the output, or the sum of all its floating-point elements."""
     if loss is not None:
-        return loss(output)
+        total = loss(output)
+        if not isinstance(total, Tensor) or total.numel() != 1:
+            raise ValueError("the loss is not a single number; reduce it with .mean() or .sum()")
+        return total
     sums = [t.sum() for t in tensors_in(output) if t.is_floating_point()]
     if not sums:
         raise ValueError("the output holds no floating-point tensor: pass a loss")
