@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL import AvifImagePlugin, Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.ExifTags import Base
+
+# Children of the sandbox are forked with every decoder loaded, and may start no threads.
+Image.init()
+AvifImagePlugin.DEFAULT_MAX_THREADS = 1
 
 #: Files of more bytes are refused.
 MAX_BYTES = 20 * 2**20

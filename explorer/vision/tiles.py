@@ -169,12 +169,14 @@ def _text(words: str) -> np.ndarray:
 
 @cache
 def _palette(signed: bool) -> np.ndarray:
-    anchors = _ANCHORS if signed else _ANCHORS[2:]
-    steps = _LAST - _FIRST + 1
-    at = np.linspace(0, len(anchors) - 1, steps)
-    ramp = np.stack(
-        [np.interp(at, range(len(anchors)), channel) for channel in zip(*anchors, strict=True)], 1
-    )
-    palette = np.rint(np.concatenate([_GREYS, ramp])).astype(np.uint8)
+    palette = np.concatenate([np.array(_GREYS, np.uint8), ramp(signed)])
     palette.setflags(write=False)
     return palette
+
+
+def ramp(signed: bool) -> np.ndarray:
+    """The colours from the lowest value to the highest (n × 3, uint8)."""
+    anchors = _ANCHORS if signed else _ANCHORS[2:]
+    at = np.linspace(0, len(anchors) - 1, _LAST - _FIRST + 1)
+    channels = [np.interp(at, range(len(anchors)), c) for c in zip(*anchors, strict=True)]
+    return np.rint(np.stack(channels, axis=1)).astype(np.uint8)

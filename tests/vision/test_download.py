@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.networks.torchvision_guard import torchvision
+from explorer.torchvision_guard import torchvision
 from explorer.vision import DownloadError, WeightsError, build, load_published
 from explorer.vision.download import cached, fetch
 
@@ -147,7 +147,7 @@ def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     before = model.conv1.weight.clone()
     with (
         serving(content) as address,
-        pytest.raises(WeightsError, match=r"'conv1\.weight' has shape"),
+        pytest.raises(WeightsError, match="has shape"),
     ):
         load_published(model, "resnet18", url=f"{address}/{named(content)}", folder=tmp_path)
     assert torch.equal(model.conv1.weight, before)

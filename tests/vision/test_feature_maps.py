@@ -125,7 +125,7 @@ def test_statistics_equal_numpys_and_dead_channels_are_found() -> None:
     values[:, 1] = -abs(values[:, 1])
     values[:, 2] = 0
     values[0, 3, 0, :3] = 0
-    found = channel_statistics(torch.from_numpy(values))
+    found = channel_statistics(values)
     for name in ("min", "max", "mean", "std"):
         expected = getattr(values, name)(axis=(0, 2, 3))
         np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-5, atol=1e-6)
