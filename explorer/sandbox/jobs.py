@@ -12,4 +12,5 @@ from explorer.sandbox.context import Job
 
 JOBS: dict[str, Job] = {
     "run": programs.answer,
+    "replay": programs.replayed,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,17 +14,14 @@ from torch import Tensor, nn
 from explorer.language import (
     Environment,
     Program,
-    ProgramError,
     ProgramRefused,
-    Watcher,
     without_prompts,
 )
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
+from explorer.training.leaves import expressions_of, parameters_of
+from explorer.training.loss_watcher import Limits, LossWatcher
 from explorer.training.problem import Live, random_stream
 from explorer.training.values import copied
-
-#: Most elements all parameters of a program may have together.
-MOST_ELEMENTS = 200_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class ProgramProblem:
     ("net.0.weight"), in that order. `loss` runs in the names that setup left, again and again, as
     a notebook's cell would; the loss is its last scalar that requires grad. Building or stepping
     raises `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when
-    there are more than `MOST_ELEMENTS` elements; the message says which of the two texts it was.
+    there are more than `leaves.MOST_ELEMENTS` elements; the message names the text at fault.
     """
 
     setup: str
@@ -43,6 +40,7 @@ class ProgramProblem:
     name: str = "program"
     title: str = "Your own program"
     note: str = ""
+    limits: Limits = field(default_factory=Limits, compare=False, repr=False)
 
     @cached_property
     def _programs(self) -> tuple[Program, Program]:
@@ -56,7 +54,7 @@ class ProgramProblem:
     def parameters_source(self) -> str:
         with random_stream(0):
             variables = _Instance(self, 0).environment.variables
-        return f"[{', '.join(_expressions(variables))}]"
+        return f"[{', '.join(expressions_of(variables))}]"
 
     @cached_property
     def loss_source(self) -> str:
@@ -79,14 +77,14 @@ class _Instance:
 
     def __init__(self, problem: ProgramProblem, seed: int) -> None:
         setup, self.loss = problem._programs
-        self.watcher = _LossWatcher()
+        self.watcher = LossWatcher(problem.limits)
         self.environment = Environment(self.watcher)
         self.draws = "random" in problem.setup + problem.loss
         RANDOM.seed(seed)
         NUMPY_RANDOM.seed(seed % 2**32)
         _run("setup", self.environment, setup)
         self.others: Any = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
-        self.parameters = _parameters(self.environment.variables)
+        self.parameters = parameters_of(self.environment.variables)
         self.first = {n: _print(v) for n, v in self._variables()}
 
     def compute(self) -> Tensor:
@@ -134,52 +132,6 @@ class _Instance:
                     yield f"{name}.{path}", buffer
 
 
-class _LossWatcher(Watcher):
-    """Remembers the last scalar that requires grad."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scalar: Tensor | None = None
-        self.other: Tensor | None = None
-
-    def begin(self) -> None:
-        """A new run of the loss text: counts start again."""
-        self.count, self._written, self.scalar, self.other = 0, 0, None, None
-        self._output.clear()
-
-    def note(self, place: int, value: Any) -> Any:
-        if isinstance(value, Tensor) and value.requires_grad and not value.is_leaf:
-            if value.dim() == 0:
-                self.scalar = value
-            else:
-                self.other = value
-        return value
-
-    def bind(self, place: int, name: str, value: Any) -> None:
-        self.note(place, value)
-
-    def result(self) -> Tensor:
-        """The loss. Raises ProgramRefused if there is none."""
-        if self.scalar is not None:
-            return self.scalar
-        if self.other is not None:
-            shape = tuple(self.other.shape)
-            if self.other.numel() == 1:
-                return self.other
-            raise ProgramRefused(
-                ProgramError(
-                    f"The loss is not a scalar: it has the shape {shape}.",
-                    hint="Reduce it with .sum() or .mean().",
-                )
-            )
-        raise ProgramRefused(
-            ProgramError(
-                "The loss text makes no scalar that depends on a parameter.",
-                hint="Compute the loss from a tensor that the setup made with requires_grad=True.",
-            )
-        )
-
-
 def _compiled(part: str, text: str) -> Program:
     try:
         return Program(text)
@@ -197,58 +149,6 @@ def _run(part: str, environment: Environment, program: Program) -> None:
 def _in_part(part: str, refused: ProgramRefused) -> ProgramRefused:
     error = refused.error
     return ProgramRefused(replace(error, message=f"In the {part}: {error.message}"))
-
-
-def _parameters(variables: dict[str, Any]) -> dict[str, Tensor]:
-    """Leaves by name, each once, under the first name it has."""
-    found: dict[str, Tensor] = {}
-    for name, value in variables.items():
-        for path, leaf in _leaves(name, value):
-            if all(leaf is not known for known in found.values()):
-                found[path] = leaf
-    if not found:
-        raise ProgramRefused(
-            ProgramError(
-                "The setup names no parameter.",
-                hint="Make one with requires_grad=True, or a module such as nn.Linear.",
-            )
-        )
-    total = sum(leaf.numel() for leaf in found.values())
-    if total > MOST_ELEMENTS:
-        raise ProgramRefused(
-            ProgramError(
-                f"The setup makes {total:,} parameters; at most {MOST_ELEMENTS:,} can be stepped.",
-                hint="Use smaller tensors or layers.",
-            )
-        )
-    return found
-
-
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, nn.Module):
-        yield from (
-            (f"{name}.{path}", p) for path, p in value.named_parameters() if p.requires_grad
-        )
-    elif isinstance(value, Tensor):
-        if value.is_leaf and value.requires_grad:
-            yield name, value
-    elif isinstance(value, list | tuple):
-        for i, item in enumerate(value):
-            yield from _leaves(f"{name}[{i}]", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(f"{name}[{key!r}]", item)
-
-
-def _expressions(variables: dict[str, Any]) -> list[str]:
-    """What to hand to an optimizer, in the order of `_parameters`."""
-    parts: list[str] = []
-    for path in _parameters(variables):
-        owner = path.split(".")[0]
-        text = f"*{owner}.parameters()" if isinstance(variables.get(owner), nn.Module) else path
-        if text not in parts:
-            parts.append(text)
-    return parts
 
 
 def _with_result(text: str, names: list[str]) -> str:

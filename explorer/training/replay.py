@@ -13,8 +13,11 @@ from typing import Any
 
 import torch
 
+from explorer.language import ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.landscape import Plane, Surface, loss_surface
+from explorer.training.loss_watcher import Limits
+from explorer.training.machine import Failed
 from explorer.training.program import ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
@@ -69,14 +72,29 @@ class Answer:
 PRESSES = ("zero_grad", "forward", "backward", "step", "iterate", "set", "reset")
 
 
-def replay(request: Any, progress: Callable[[int], None] | None = None) -> Any:
+def replay(
+    request: Any,
+    progress: Callable[[int], None] | None = None,
+    *,
+    deadline: float | None = None,
+    on_line: Callable[[int], None] | None = None,
+) -> Any:
     """Answer a plain `Request` with a plain `Answer`.
 
-    `progress` is told the iterations done by an "iterate". Raises `ProgramRefused` when the
-    problem cannot be built; a press that fails is told in the answer's event.
+    `progress` is told the iterations done by an "iterate"; an "iterate" that meets `deadline` (of
+    `time.monotonic`) ends early and keeps what it did. `on_line` is told each line before it
+    runs. Raises `ProgramRefused` when the problem cannot be built or brought back to where it
+    was; a press that fails is told in the answer's event.
     """
     asked = from_plain(Request, request)
-    problem = ProgramProblem(asked.setup, asked.loss)
+    try:
+        return to_plain(_answer(asked, progress, Limits(deadline, on_line)))
+    except Failed as failed:
+        raise ProgramRefused(failed.error) from None
+
+
+def _answer(asked: Request, progress: Callable[[int], None] | None, limits: Limits) -> Answer:
+    problem = ProgramProblem(asked.setup, asked.loss, limits=limits)
     start = None if asked.start is None else values_from(asked.start, Track())
     actions: list[Action] = from_data(asked.actions)
     session = TrainingSession.resumed(problem, asked.optimizer, start, actions, ANSWER_BYTES)
@@ -90,7 +108,7 @@ def replay(request: Any, progress: Callable[[int], None] | None = None) -> Any:
         event = getattr(session, asked.press)(**from_data(asked.arguments), **more)
     timeline = session.timeline
     bases = {place - head: values for place, values in timeline.bases.items() if place >= before}
-    answer = Answer(
+    return Answer(
         view=session.view(),
         actions=to_data(timeline.actions[before:]),
         bases=bases_to(bases),
@@ -104,7 +122,6 @@ def replay(request: Any, progress: Callable[[int], None] | None = None) -> Any:
         if asked.plane is not None
         else None,
     )
-    return to_plain(answer)
 
 
 def values_to(values: Values) -> Any:

@@ -112,7 +112,8 @@ class TrainingSession:
         """zero_grad, forward, backward and step, `n` times; one press for `undo`.
 
         Without `zero_grad` gradients pile up, as in a loop that forgets it. `progress` is told
-        the number done after each. An iteration that fails leaves the state after the one before.
+        the number done, about fifty times. An iteration that fails leaves the state after the one
+        before.
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
@@ -125,7 +126,7 @@ class TrainingSession:
                 self._return_to(start + done)
                 message = explain.after_iterations(self._machine, n, done)
                 return self._done(start, Event("iterate", message, failed.error))
-            if progress is not None:
+            if progress is not None and (done + 1) % -(-n // 50) == 0:
                 progress(done + 1)
         return self._done(start, Event("iterate", explain.after_iterations(self._machine, n, n)))
 

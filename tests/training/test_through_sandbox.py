@@ -1,0 +1,83 @@
+"""A reader's own problem, stepped in real children of the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+
+from explorer.language import ProgramRefused
+from explorer.sandbox import Sandbox
+from explorer.training import ProgramProblem, RemoteSession, through_elements
+from tests.training.plain import loop, same
+from tests.training.test_against_torch import OWN
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    found = Sandbox(processors=2)
+    yield found
+    found.stop()
+
+
+def test_fifty_steps_are_plain_pytorch(sandbox):
+    reports: list[int] = []
+    ask = partial(sandbox.call, "replay", on_progress=reports.append)
+    session = RemoteSession(OWN, ask, "Adam", lr=0.02, seed=4)
+    for press in ("zero_grad", "forward", "backward", "step"):
+        assert getattr(session, press)().ok
+    assert session.iterate(49).ok
+    got = [p.value for p in session.parameters.values()]
+    assert same(got, loop(OWN, "Adam", 50, seed=4, lr=0.02))
+    assert reports == list(range(1, 50))
+    assert session.undo().ok
+    assert session.view().steps == 1
+    assert session.redo().ok
+    assert same([p.value for p in session.parameters.values()], got)
+    plane = through_elements(session.points()[-1], ("scale", (0,)), ("scale", (1,)))
+    assert np.isfinite(session.surface(plane).loss).all()
+
+
+ROSE = "import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\nn = 0"
+
+
+def test_a_child_that_is_stopped_keeps_what_was_done(sandbox):
+    """From the fourth iteration on the loss never ends."""
+    problem = ProgramProblem(
+        setup=ROSE,
+        loss="n += 1\nwhile n > 3 and n > 0:\n    y = x * 2\nloss = (x ** 2).sum()",
+    )
+    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=1.5), lr=0.1)
+    event = session.iterate(10)
+    assert "Iteration 4 of 10 failed; the state after iteration 3 is kept" in event.message
+    assert np.allclose(session.parameters["x"].value, [0.512, 1.024])
+    assert session.view().steps == 3
+    assert session.undo().ok
+    assert np.array_equal(session.parameters["x"].value, [1, 2])
+
+
+def test_a_child_that_dies_changes_nothing(sandbox):
+    """An operator that never returns, from the third iteration on."""
+    problem = ProgramProblem(
+        setup=ROSE + "\nimport torch.nn.functional as F",
+        loss="n += 1\nif n > 2:\n    F.max_pool1d(torch.ones(1, 1, 4), 2**62)\n(x ** 2).sum()",
+    )
+    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=1.0), lr=0.1)
+    assert session.iterate(2).ok
+    before = session.view()
+    event = session.forward()
+    assert not event.ok
+    assert event.message
+    assert repr(session.view()) == repr(before)
+    assert session.undo().ok
+    assert session.view().steps == 0
+
+
+def test_setups_that_are_refused(sandbox):
+    ask = partial(sandbox.call, "replay")
+    large = "import torch\nx = torch.zeros(10**7, requires_grad=True)"
+    for setup, words in ((large, "10,000,000 parameters"), ("x = 1", "names no parameter")):
+        with pytest.raises(ProgramRefused, match=words):
+            RemoteSession(ProgramProblem(setup=setup, loss="x.sum()"), ask)
