@@ -11,12 +11,14 @@ import torch
 from torch import nn
 
 from explorer.language import ProgramError
+from explorer.trace.answers import explain
 from explorer.trace.capture import Kept, keep
 from explorer.trace.drawing import dot_text
 from explorer.trace.folding import MAX_NODES, fold
+from explorer.trace.memory import Seen
 from explorer.trace.passes import RawPass, RawStep
-from explorer.trace.reasons import Context, why_none
-from explorer.trace.recorder import Recorder, Seen
+from explorer.trace.reasons import why_none
+from explorer.trace.recorder import Recorder
 from explorer.trace.records import (
     Array,
     BackwardPass,
@@ -28,6 +30,7 @@ from explorer.trace.records import (
     TensorRecord,
     Trace,
 )
+from explorer.trace.story import Story
 
 #: Longest text of a variable that is no tensor, and most variables and items kept.
 MAX_TEXT, MAX_ITEMS = 500, 200
@@ -45,11 +48,11 @@ def assemble(
 ) -> Trace:
     """Turn everything into plain data. Call it with torch functions disabled."""
     finals = _finals(recorder, variables)
-    raw_passes = [*recorder.first_passes, *([recorder.last_pass] if recorder.last_pass else [])]
+    raw_passes = recorder.kept_passes
     seen = _worth_showing(recorder, raw_passes)
     ids = {item.number: index for index, item in enumerate(seen)}
-    context = Context.of(recorder)
-    records = [_record(item, ids[item.number], context) for item in seen]
+    story = Story(recorder, source, error, finals)
+    records = [_record(item, ids[item.number], story) for item in seen]
     passes = [_pass(raw, recorder, ids, records) for raw in raw_passes]
     if passes:
         where = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
@@ -71,6 +74,9 @@ def assemble(
         notes=tuple(notes)[:5],
         seed=seed,
         capture=recorder.capture,
+        answers=explain(story),
+        events=recorder.events.all(),
+        event_count=recorder.events.count,
     )
 
 
@@ -145,13 +151,12 @@ def _text(value: Any) -> str:
 
 def _worth_showing(recorder: Recorder, raw_passes: Sequence[RawPass]) -> list[Seen]:
     """Named tensors, and unnamed ones that are part of a graph."""
-    every = [seen for slot in recorder.slots.values() for seen in slot]
+    every = recorder.every()
     used = {frozen.number for seen in every for frozen in seen.frozen}
-    chosen = [s for s in every if s.named or s.grad_fn is not None or s.number in used]
-    return sorted(chosen, key=lambda seen: seen.number)
+    return [s for s in every if s.named or s.grad_fn is not None or s.number in used]
 
 
-def _record(seen: Seen, index: int, context: Context) -> TensorRecord:
+def _record(seen: Seen, index: int, story: Story) -> TensorRecord:
     tensor = seen.tensor
     retained = tensor.retains_grad
     grad: Kept | None
@@ -177,8 +182,10 @@ def _record(seen: Seen, index: int, context: Context) -> TensorRecord:
         named=seen.named,
         scope=seen.scope,
         visit=seen.visit,
-        why_none="" if array is not None else why_none(seen, context),
+        why_none="" if origin == ".grad" and array is not None else why_none(seen, story),
         nbytes=tensor.numel() * tensor.element_size(),
+        visits=max(seen.visit, story.recorder.runs[seen.statement]),
+        module=story.recorder.module_name(seen.module),
     )
 
 
@@ -202,8 +209,10 @@ def _pass(
                 shape=drawn.shape if drawn.function is None else _shape_made(seen),
                 tensor=None if seen is None else ids[seen.number],
                 line=None if seen is None else seen.line,
+                module=recorder.module_name(seen.module) if seen is not None else "",
             )
         )
+    _add_modules(nodes, raw.edges)
     edges = [Edge(f"n{a}", f"n{b}") for a, b in raw.edges]
     _add_frozen(nodes, edges, functions, ids)
     by_id = dict(enumerate(records))
@@ -275,6 +284,18 @@ def _add_frozen(
                     )
                 )
             edges.append(Edge(placed[frozen.number], f"n{position}"))
+
+
+def _add_modules(nodes: list[Node], edges: Sequence[tuple[int, int]]) -> None:
+    """A node inside one operation, and a parameter used in one module, belong to that module."""
+    users: dict[int, list[int]] = {}
+    for source, target in edges:
+        users.setdefault(source, []).append(target)
+    for position, node in enumerate(nodes):  # users stand before what they use
+        paths = {nodes[user].module for user in users.get(position, ())}
+        inside = node.tensor is None or node.kind in ("leaf", "accumulate", "saved")
+        if inside and not node.module and len(paths) == 1:
+            nodes[position] = replace(node, module=paths.pop())
 
 
 def _shape_made(seen: Seen | None) -> tuple[int, ...] | None:

@@ -25,6 +25,10 @@ class RawStep:
     grads_in: list[Kept | None]
     saved: dict[str, Any]
     grads_out: list[Kept | None] = field(default_factory=list)
+    #: By the name it was saved under, the id of each saved tensor; and those torch refused to
+    #: show, because they were changed in place or freed.
+    sources: dict[str, int] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -55,7 +59,10 @@ class RawPass:
 
     def _before(self, index: int, node: Any) -> Callable[[Any], None]:
         def before(grads: Sequence[torch.Tensor | None]) -> None:
-            self.steps.append(RawStep(index, _keep(grads), saved_values(node)))
+            with torch._C.DisableTorchFunction():
+                step = RawStep(index, _keep(grads), {})
+                step.saved = saved_values(node, step)
+                self.steps.append(step)
 
         return before
 
@@ -86,30 +93,44 @@ def _keep(grads: Sequence[torch.Tensor | None]) -> list[Kept | None]:
     return [None if grad is None else keep(grad) for grad in grads]
 
 
-def saved_values(node: Any) -> dict[str, Any]:
+def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
     """What a node kept from the forward pass, by autograd's names: tensors as `Kept`.
 
-    A tensor changed in place since cannot be read; it is left out.
+    A tensor changed in place since, or freed, cannot be read: it is left out, and `step` told.
     """
     found: dict[str, Any] = {}
     for attribute, name in _saved_names(type(node)):  # type: ignore[arg-type]
         try:
             value = getattr(node, attribute)
         except RuntimeError:
+            step.refused.append(name)
             continue
         if isinstance(value, torch.Tensor):
             found[name] = keep(value)
+            step.sources[name] = id(value)
         elif isinstance(value, bool | int | float | str) or value is None:
-            found[name] = value
+            found[name] = _signed(value)
         elif isinstance(value, tuple | list) and len(value) <= 8:
-            found[name] = [v for v in value if isinstance(v, int | float | bool)]
+            if name == "indices":  # one tensor for each axis, None where the whole axis is meant
+                found |= {
+                    f"{name}[{i}]": None if t is None else keep(t) for i, t in enumerate(value)
+                }
+            else:
+                found[name] = [_signed(v) for v in value if isinstance(v, int | float | bool)]
     if not found and hasattr(node, "saved_tensors"):  # a torch.autograd.Function of the reader's
         try:
             kept = node.saved_tensors
         except RuntimeError:
+            step.refused.append("saved_tensors")
             return found
         found = {f"saved_tensors[{i}]": keep(t) for i, t in enumerate(kept) if t is not None}
     return found
+
+
+def _signed(value: Any) -> Any:
+    """torch shows a negative axis as a number of 64 bits without a sign."""
+    wrapped = isinstance(value, int) and value >= 2**63
+    return value - 2**64 if wrapped else value
 
 
 @cache

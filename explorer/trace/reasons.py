@@ -1,43 +1,203 @@
-"""Why a tensor has no gradient to show, in one sentence."""
+"""Why a tensor's `.grad` is None: every reason that holds, with its line and what to do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from explorer.trace.recorder import Recorder, Seen
+from explorer.trace.history import CAUSES, Cut
+from explorer.trace.memory import Seen
+from explorer.trace.story import Story
 
 
 @dataclass(frozen=True)
-class Context:
-    """What is known at the end of the run."""
+class Reason:
+    """One reason, in a sentence; `key` is that of its glossary entry."""
 
-    recorder: Recorder
-    reached: frozenset[int]
-    stored: bool
-
-    @classmethod
-    def of(cls, recorder: Recorder) -> Context:
-        passes = [*recorder.first_passes, *([recorder.last_pass] if recorder.last_pass else [])]
-        reached = frozenset(id(node) for raw in passes for node in raw.functions)
-        stored = any(raw.call != "torch.autograd.grad" for raw in passes)
-        return cls(recorder, reached, stored)
+    key: str
+    text: str
+    cure: str = ""
+    line: int | None = None
 
 
-def why_none(seen: Seen, context: Context) -> str:
-    """The reason, for a tensor whose gradient is None."""
-    recorder = context.recorder
+def why_none(seen: Seen, story: Story) -> str:
+    """All reasons why `.grad` is None, in a few sentences."""
+    return " ".join(reason.text for reason in reasons(seen, story))
+
+
+def reasons(seen: Seen, story: Story) -> list[Reason]:
+    """The reasons, the first one first to be mended."""
+    if not seen.tensor.is_floating_point() and not seen.tensor.is_complex():
+        return [_integers()]
     if not seen.requires_grad:
-        if not (seen.tensor.is_floating_point() or seen.tensor.is_complex()):
-            return "It holds integers or truth values; only floating-point numbers have gradients."
-        return "requires_grad is False, so autograd does not follow it."
+        return list(_not_required(seen, story))
+    if seen.grad_fn is not None:
+        return list(_non_leaf(seen, story))
+    return list(_leaf(seen, story))
+
+
+def _integers() -> Reason:
+    return Reason(
+        "integer",
+        "It holds integers or truth values; only floating-point numbers have gradients.",
+        "Write its numbers with a point (1. instead of 1).",
+    )
+
+
+def _not_required(seen: Seen, story: Story) -> Iterator[Reason]:
+    cuts = story.recorder.history.of(seen.tensor)
+    for cut in cuts[:1]:
+        yield Reason("cut", f"Its history ended {where(cut)}.", cure_of(cut), cut.line)
+    yield Reason("requires_grad", "requires_grad is False, so autograd does not follow it.")
+
+
+def _non_leaf(seen: Seen, story: Story) -> Iterator[Reason]:
+    name, node = seen.name, type(seen.grad_fn).__name__
+    leaf = was_leaf(seen, story)
+    if leaf is not None:
+        yield Reason(
+            "rebound",
+            f"{name} no longer is the leaf of line {leaf.line}: line {seen.line} computed a new "
+            f"tensor ({node}) and gave it the name {name}.",
+            _keep_name(seen, story),
+            seen.line,
+        )
+    else:
+        yield Reason(
+            "non-leaf",
+            f"{name} is not a leaf: line {seen.line} computed it ({node}), and backward keeps "
+            ".grad for leaves only.",
+            f"Call {name}.retain_grad() before backward, or read its gradient in a hook."
+            if name.isidentifier()
+            else "Give it a name and call retain_grad() on it before backward.",
+            seen.line,
+        )
+    if not story.recorder.pass_count:
+        yield Reason("backward", "No backward has run.")
+    elif id(seen.grad_fn) not in story.reached:
+        yield from _not_reached(seen, story)
+
+
+def _leaf(seen: Seen, story: Story) -> Iterator[Reason]:
+    recorder = story.recorder
     if not recorder.pass_count:
-        return "No backward has run."
-    if id(seen.tensor) in recorder.cleared:
-        return f"zero_grad on line {recorder.cleared[id(seen.tensor)]} set it to None."
-    if not context.stored:
-        return "torch.autograd.grad returns gradients; it stores none in .grad."
-    if seen.grad_fn is None:
-        return "It has no part in what backward started from."
-    if id(seen.grad_fn) in context.reached:
-        return "The gradient did not flow through it."
-    return "It is not on a path from the leaves to what backward started from."
+        cuts = [cut for cut in story.cuts if story.cuts_off(cut, seen.tensor)]
+        for cut in cuts[:2]:
+            yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
+        if not cuts or recorder.refused is None:
+            yield Reason("backward", "No backward has run.", "Call .backward() on the result.")
+        return
+    if id(seen.tensor) in story.reached:
+        if id(seen.tensor) in recorder.cleared:
+            line = recorder.cleared[id(seen.tensor)]
+            yield Reason(
+                "zero_grad",
+                f"It had a gradient; line {line} set it to None.",
+                "Read .grad before it is cleared, or pass set_to_none=False.",
+                line,
+            )
+        elif not story.stored:
+            yield Reason(
+                "autograd.grad",
+                "torch.autograd.grad returns gradients; it stores none in .grad.",
+                "Use what it returns, or call .backward().",
+            )
+        else:
+            yield Reason("flow", "It was reached, but None arrived: no gradient was handed to it.")
+        return
+    yield from _not_reached(seen, story)
+
+
+def _not_reached(seen: Seen, story: Story) -> Iterator[Reason]:
+    """A backward ran, and not through this tensor."""
+    tensor = seen.tensor
+    records = [s for s in story.every if s.tensor is tensor]
+    late = next(
+        (
+            user
+            for user in story.every
+            for frozen in user.frozen
+            if frozen.tensor is tensor and not frozen.requires_grad
+        ),
+        None,
+    )
+    unasked = next((s for s in records if not s.requires_grad and s.used), None)
+    line_used = late.line if late is not None else unasked.used if unasked is not None else 0
+    found = False
+    if line_used and seen.is_leaf:
+        found = True
+        since = next((s.line for s in records if s.requires_grad), seen.line)
+        yield Reason(
+            "late",
+            f"requires_grad was set too late: line {line_used} had used {seen.name} before "
+            f"line {since} set it.",
+            f"Set requires_grad before line {line_used}.",
+            since,
+        )
+    for cut in [cut for cut in story.cuts if story.cuts_off(cut, tensor)][:2]:
+        found = True
+        yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
+    if found:
+        return
+    used = next((s.used for s in records if s.used), 0)
+    roots = {story.name(root) for raw in story.passes for root in raw.roots[:1]}
+    root = " and ".join(sorted(roots)) or "what backward started from"
+    if not used:
+        yield Reason(
+            "unused",
+            "It is never used in the computation.",
+            f"Use it on the way to {root}, or leave it out.",
+            seen.line,
+        )
+    else:
+        yield Reason(
+            "unused",
+            f"It is used on line {used}, but {root} does not depend on what comes of it.",
+            f"Check which tensor the computation of {root} uses.",
+            used,
+        )
+
+
+def was_leaf(seen: Seen, story: Story) -> Seen | None:
+    """The leaf that had this tensor's name before."""
+    for earlier in reversed(story.history_of(seen.name)):
+        if earlier.number < seen.number and earlier.is_leaf and earlier.requires_grad:
+            return earlier
+    return None
+
+
+def _keep_name(seen: Seen, story: Story) -> str:
+    name, text = seen.name, story.text(seen.line)
+    if f"{name}.grad" in text or seen.operation in ("sub", "__isub__", "rsub"):
+        return f"Change the leaf itself: with torch.no_grad(): {name} -= …"
+    if ".to(" in text or ".cuda(" in text or ".float(" in text or ".double(" in text:
+        return f"Convert first, then set requires_grad: {name} = {name}.to(…).requires_grad_()."
+    return f"Give the result another name than {name}."
+
+
+def where(cut: Cut) -> str:
+    """ "on line 4, at y: detach() gives …" """
+    at = f", at {cut.name}" if cut.name else ""
+    reason = CAUSES[cut.how]
+    if cut.how in ("bool", "integer", "other"):
+        reason = f"{reason} ({cut.function})"
+    return f"on line {cut.line}{at}: {reason}"
+
+
+def cure_of(cut: Cut) -> str:
+    """What to write instead."""
+    name = cut.name or "the tensor"
+    cures = {
+        "detach": f"Use {name} itself, without detach(), where the gradient must pass.",
+        "detach_": "Leave detach_() out.",
+        "data": f"Use {name} itself, without .data.",
+        "no_grad": "Compute it outside the torch.no_grad() block.",
+        "tensor": f"Use {name} itself, or torch.stack([…]) to join several tensors.",
+        "as_tensor": f"Use {name} itself, or torch.stack([…]) to join several tensors.",
+        "argmax": "Use softmax and a weighted sum instead of the position.",
+        "argmin": "Use softmax and a weighted sum instead of the position.",
+        "bool": "Use a smooth function such as sigmoid instead of the comparison.",
+        "integer": "Keep floating-point numbers where the gradient must pass.",
+        "other": "Use a function that has a derivative.",
+    }
+    return cures.get(cut.how, f"Keep {name} as a tensor: compute with torch functions only.")

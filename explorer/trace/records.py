@@ -53,6 +53,11 @@ class TensorRecord:
     expression that was given no name (`named` is then False). `grad` is `.grad` at the end for
     leaves and retained tensors, otherwise the last gradient a hook saw; `grad_from` says which.
     `nbytes` is the memory the tensor's elements take.
+
+    `visit` counts how often the statement had run by then and `visits` how often it ran in all:
+    in a loop, the tensors of iteration k are those with `visits == 1` or `visit == k` (the first
+    three iterations and the last are kept). `module` is the path of the innermost module whose
+    call made it ("net.fc"). `why_none` says why `.grad` is None, for all whose `.grad` is.
     """
 
     id: int
@@ -74,6 +79,8 @@ class TensorRecord:
     why_none: str = ""
     node: str | None = None
     nbytes: int = 0
+    visits: int = 1
+    module: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ class Node:
     """A node of the drawn graph.
 
     `kind` is "function", "accumulate", "leaf", "output", "saved" or "frozen" (a tensor that needs
-    no gradient, which torchviz leaves out). `tensor` is the id of the TensorRecord it made.
+    no gradient, which torchviz leaves out). `tensor` is the id of the TensorRecord it made,
+    `module` the path of the module it was made in ("net.fc").
     """
 
     id: str
@@ -91,6 +99,7 @@ class Node:
     shape: tuple[int, ...] | None = None
     tensor: int | None = None
     line: int | None = None
+    module: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,10 +157,54 @@ class BackwardPass:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A value before and after; None where there was none, or it was too large to keep."""
+
+    name: str
+    before: Array | None
+    after: Array | None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened besides operations, in the order it ran.
+
+    `kind` is "hook", "step", "zero_grad", "backward" or "write" (a change in place that autograd
+    does not see). `name` is the tensor or module concerned. A hook's one change goes from the
+    gradient it was given to what it returned.
+    """
+
+    number: int
+    kind: str
+    line: int | None
+    what: str
+    name: str = ""
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What happened, explained where it happened.
+
+    `title` is the question a reader would ask, `text` the answer with names, lines and numbers,
+    `cure` what to do, `names` the tensors concerned, `glossary` the key of the term behind it.
+    All of it may hold text a stranger typed: escape it before showing it.
+    """
+
+    key: str
+    title: str
+    text: str
+    cure: str = ""
+    line: int | None = None
+    names: tuple[str, ...] = ()
+    glossary: str = ""
+
+
+@dataclass(frozen=True)
 class Trace:
     """What one program did. `pass_count` may exceed `len(passes)`: the first three and the last
-    are kept. `needs_upstream` names the output that is not a scalar, when no backward could be
-    run for want of a gradient to start from."""
+    are kept; of many events the first 200 and the last 100. `needs_upstream` names the output
+    that is not a scalar, when no backward could be run for want of a gradient to start from."""
 
     source: str
     output: str = ""
@@ -164,3 +217,6 @@ class Trace:
     notes: tuple[str, ...] = ()
     seed: int = 0
     capture: str = "hook"
+    answers: tuple[Answer, ...] = ()
+    events: tuple[Event, ...] = ()
+    event_count: int = 0

@@ -9,7 +9,8 @@ import torch
 
 from explorer.language import Environment, Program, ProgramError, ProgramRefused, isolated
 from explorer.trace.assemble import assemble
-from explorer.trace.recorder import Recorder, Seen
+from explorer.trace.memory import Seen
+from explorer.trace.recorder import Recorder
 from explorer.trace.records import Trace
 
 #: "sum", "mean", or the gradient itself as nested lists of numbers.

@@ -104,7 +104,9 @@ def draw(
     keys = [*index, *(key for key in found if key not in index)]
     position = {key: i for i, key in enumerate(keys)}
     pairs = dict.fromkeys((position[a], position[b]) for a, b in edges)
-    return [found[key] for key in keys], list(pairs)
+    # A leaf that is itself the root is drawn without its AccumulateGrad.
+    lone = {key: Drawn("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
+    return [found.get(key) or lone[key] for key in keys], list(pairs)
 
 
 def _drawn(label: str, colour: str | None, function: int | None) -> Drawn:

@@ -1,0 +1,27 @@
+"""Explanations of what confuses readers, with line, cause and cure.
+
+Each module looks for one family of surprises in the `Story` of a run; `FAMILIES` lists them in
+the order in which their answers are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from explorer.trace.answers import none
+from explorer.trace.records import Answer
+from explorer.trace.story import Story
+
+#: Most answers one run gives.
+MOST_ANSWERS = 12
+
+FAMILIES: tuple[Callable[[Story], Iterator[Answer]], ...] = (none.answers,)
+
+
+def explain(story: Story) -> tuple[Answer, ...]:
+    """All answers a run calls for, each question once."""
+    found: dict[tuple[str, str], Answer] = {}
+    for family in FAMILIES:
+        for answer in family(story):
+            found.setdefault((answer.key, answer.title), answer)
+    return tuple(found.values())[:MOST_ANSWERS]
