@@ -10,7 +10,8 @@ from PIL import Image
 
 from explorer.vision import image
 from explorer.vision.image import ImageError, decode, open_image
-from tests.vision.make_images import Case, all_cases, saved
+from tests.vision.image_case import Case, saved
+from tests.vision.make_images import all_cases
 
 # Pillow warns of what these files do; the sentence to the reader is what counts.
 pytestmark = pytest.mark.filterwarnings("ignore")
