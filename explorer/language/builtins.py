@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.guard import MAX_LENGTH, Guard
+from explorer.language.guard import Guard, formatting, operators
 from explorer.language.vocabulary import suggest
-from explorer.language.vocabulary.special import Kind
-from explorer.language.watcher import Watcher
+from explorer.language.vocabulary.kind import Kind, real
 
 #: Built-ins that are safe as they are.
 PLAIN = """
@@ -20,6 +19,11 @@ PLAIN = """
     Exception ArithmeticError AssertionError AttributeError FloatingPointError ImportError
     IndexError KeyError LookupError NameError NotImplementedError OverflowError RecursionError
     RuntimeError StopIteration TypeError UserWarning ValueError Warning ZeroDivisionError
+"""
+#: Those of ours, in `names`.
+GUARDED = """
+    print repr format getattr hasattr setattr delattr id isinstance issubclass type pow sorted hash
+    str list tuple set
 """
 
 #: Built-ins people try that are left out, and what to do instead.
@@ -38,70 +42,60 @@ REASONS = {
     "quit": "The program ends by itself.",
     "breakpoint": "The backward playback steps through the pass instead.",
 }
+#: Names that usually come from an import people forget to paste.
+IMPORTS = {
+    "torch": "import torch",
+    "nn": "import torch.nn as nn",
+    "F": "import torch.nn.functional as F",
+    "optim": "import torch.optim as optim",
+    "np": "import numpy as np",
+    "math": "import math",
+    "random": "import random",
+}
 
 
-def names(guard: Guard, watcher: Watcher) -> dict[str, Any]:
+def names(guard: Guard) -> dict[str, Any]:
     """The `__builtins__` of one run.
 
     `__import__` is the real one because torch's C++ code imports through the calling frame;
     a program cannot spell it, nor any other name with two underscores.
     """
-    found = {name: getattr(builtins, name) for name in PLAIN.split()}
-    found |= {name: function for name, function in _guarded(guard, watcher).items()}
-    found |= {"__import__": builtins.__import__, "__build_class__": guard.build_class}
-    return found
+    return {
+        **{name: getattr(builtins, name) for name in PLAIN.split()},
+        **_functions(guard),
+        **_attribute_functions(guard),
+        **_kinds(guard),
+        "__import__": builtins.__import__,
+        "__build_class__": guard.classes.build,
+    }
 
 
 def why_missing(name: str, known: set[str]) -> tuple[str, str]:
     """(sentence, hint) for a name that is not defined."""
+    name = name[:60]
     if name in REASONS or hasattr(builtins, name):
         return f"{name} is not part of this language.", REASONS.get(name, "")
-    modules = {"torch": "import torch", "nn": "import torch.nn as nn", "np": "import numpy as np"}
-    modules |= {"F": "import torch.nn.functional as F", "optim": "import torch.optim as optim"}
-    modules |= {"math": "import math", "random": "import random"}
-    if name in modules:
-        return f"The name {name} is not defined.", f"Add this line at the top: {modules[name]}"
-    near = suggest(name, known | set(PLAIN.split()) | {"print"})
+    if name in IMPORTS:
+        return f"The name {name} is not defined.", f"Add this line at the top: {IMPORTS[name]}"
+    near = suggest(name, known | set(PLAIN.split()) | set(GUARDED.split()))
     hint = f"Did you mean {near}?" if near else "Give it a value on a line above this one."
     return f"The name {name} is not defined.", hint
 
 
-def _guarded(guard: Guard, watcher: Watcher) -> dict[str, Any]:
+def _functions(guard: Guard) -> dict[str, Any]:
     numbers: dict[int, int] = {}
     kept: list[Any] = []
 
     def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: bool = False) -> None:
-        parts = [guard.text(value, str) for value in values]
-        watcher.write(
-            (" " if sep is None else str(sep)).join(parts) + ("\n" if end is None else str(end))
-        )
+        parts = [formatting.text(value, str) for value in values]
+        between, after = " " if sep is None else str(sep), "\n" if end is None else str(end)
+        guard.watcher.write(between.join(parts) + after)
 
     def repr_(value: Any) -> str:
-        return guard.text(value, repr)
+        return formatting.text(value, repr)
 
     def format_(value: Any, spec: str = "") -> str:
-        return guard.format(value, -1, spec)
-
-    def getattr_(receiver: Any, name: str, *default: Any) -> Any:
-        _plain_name(name)
-        try:
-            return guard.get(receiver, name)
-        except AttributeError:
-            if default:
-                return default[0]
-            raise
-
-    def hasattr_(receiver: Any, name: str) -> bool:
-        _plain_name(name)
-        try:
-            guard.get(receiver, name)
-        except AttributeError:
-            return False
-        return True
-
-    def setattr_(receiver: Any, name: str, value: Any) -> None:
-        _plain_name(name)
-        guard.set(receiver, name, value)
+        return formatting.formatted(value, -1, spec)
 
     def id_(value: Any) -> int:
         """A small number that is the object's own for this run; not its address."""
@@ -110,59 +104,92 @@ def _guarded(guard: Guard, watcher: Watcher) -> dict[str, Any]:
             kept.append(value)
         return numbers[id(value)]
 
-    def isinstance_(value: Any, kinds: Any) -> bool:
-        return isinstance(value, _classes(kinds))
-
-    def issubclass_(kind: Any, kinds: Any) -> bool:
-        return issubclass(_classes(kind), _classes(kinds))
-
-    def type_(value: Any) -> Any:
-        return same.get(type(value), type(value))
+    def hash_(value: Any) -> int:
+        """Equal values have equal hashes; of other objects it is `id`, not their address."""
+        return hash(value) if isinstance(value, _HASHED) else id_(value)
 
     def pow_(base: Any, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             return pow(base, exponent, modulus)
-        return guard.operate("**", base, exponent)
+        return operators.operate("**", base, exponent)
 
     def sorted_(items: Any, **options: Any) -> list[Any]:
         return sorted(_sized(items), **options)
 
-    def make(kind: Callable[..., Any]) -> Callable[..., Any]:
+    functions = [print_, repr_, format_, id_, hash_, pow_, sorted_]
+    return {_named(function): function for function in functions}
+
+
+def _attribute_functions(guard: Guard) -> dict[str, Any]:
+    attributes = guard.attributes
+
+    def getattr_(receiver: Any, name: str, *default: Any) -> Any:
+        _check_name(name)
+        try:
+            return attributes.get(receiver, name)
+        except AttributeError:
+            if default:
+                return default[0]
+            raise
+
+    def hasattr_(receiver: Any, name: str) -> bool:
+        _check_name(name)
+        try:
+            attributes.get(receiver, name)
+        except AttributeError:
+            return False
+        return True
+
+    def setattr_(receiver: Any, name: str, value: Any) -> None:
+        _check_name(name)
+        attributes.set(receiver, name, value)
+
+    def delattr_(receiver: Any, name: str) -> None:
+        _check_name(name)
+        attributes.delete(receiver, name)
+
+    def isinstance_(value: Any, kinds: Any) -> bool:
+        return isinstance(value, real(kinds))
+
+    def issubclass_(kind: Any, kinds: Any) -> bool:
+        return issubclass(real(kind), real(kinds))
+
+    functions = [getattr_, hasattr_, setattr_, delattr_, isinstance_, issubclass_]
+    return {_named(function): function for function in functions}
+
+
+def _kinds(guard: Guard) -> dict[str, Kind]:
+    """Built-in classes whose calls are guarded."""
+
+    def sized(kind: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *items: kind(*(_sized(item) for item in items))
 
-    kinds = {
-        "str": Kind(str, lambda value="": guard.text(value, str)),
-        "list": Kind(list, make(list)),
-        "tuple": Kind(tuple, make(tuple)),
-        "set": Kind(set, make(set)),
+    makers: dict[type, Callable[..., Any]] = {
+        str: lambda value="": formatting.text(value, str),
+        list: sized(list),
+        tuple: sized(tuple),
+        set: sized(set),
+        type: lambda value: guard.classes.of(value),
     }
-    same = {kind.kind: kind for kind in kinds.values()}
-    return {
-        "print": print_,
-        "repr": repr_,
-        "format": format_,
-        "getattr": getattr_,
-        "hasattr": hasattr_,
-        "setattr": setattr_,
-        "id": id_,
-        "isinstance": isinstance_,
-        "issubclass": issubclass_,
-        "type": type_,
-        "pow": pow_,
-        "sorted": sorted_,
-        **kinds,
-    }
+    made = {kind: Kind(kind, make) for kind, make in makers.items()}
+    guard.classes.kinds.update(made)
+    return {kind.__name__: stand_in for kind, stand_in in made.items()}
 
 
-def _plain_name(name: Any) -> None:
+#: Values whose hash tells nothing of where they lie in memory.
+_HASHED = (str, int, float, complex, tuple, frozenset)
+
+
+def _named(function: Any) -> str:
+    """The name without the underscore, which the function then goes by."""
+    name = str(function.__name__.rstrip("_"))
+    function.__name__ = function.__qualname__ = name
+    return name
+
+
+def _check_name(name: Any) -> None:
     if type(name) is not str or name.startswith("__"):
         raise OutsideLanguage("This attribute name is not part of the language.")
-
-
-def _classes(kinds: Any) -> Any:
-    if isinstance(kinds, tuple):
-        return tuple(_classes(kind) for kind in kinds)
-    return kinds.kind if isinstance(kinds, Kind) else kinds
 
 
 def _sized(items: Any) -> Any:
@@ -170,9 +197,5 @@ def _sized(items: Any) -> Any:
         size = len(items)
     except (TypeError, OverflowError):
         return items
-    if size > MAX_LENGTH:
-        raise OutsideLanguage(
-            f"A list of {size:,} items would be made; the limit is {MAX_LENGTH:,}.",
-            "Use fewer.",
-        )
+    operators.limit(size, operators.MAX_LENGTH, "A list of {:,} items")
     return items

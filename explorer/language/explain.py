@@ -8,6 +8,7 @@ from types import TracebackType
 
 from explorer.language.builtins import why_missing
 from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
+from explorer.language.guard.formatting import text as text_of
 from explorer.language.syntax import line_of
 
 FILE = "<program>"
@@ -129,7 +130,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "sets None. zero_grad(set_to_none=False) keeps zeros.",
     ),
     (
-        r"Given groups=.*, weight of size (\[.*?\]), expected input(\[.*?\]) to have (\d+) channels",
+        r"weight of size (\[.*?\]), expected input(\[.*?\]) to have (\d+) channels",
         "The convolution expects {2} channels, and its input has the shape {1}.",
         "Check in_channels, and that the input is (batch, channels, height, width).",
     ),
@@ -139,6 +140,27 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "Check the condition that should stop it.",
     ),
 )
+
+
+#: What is said of the exceptions of Python itself.
+SENTENCES: dict[type[BaseException], tuple[str, str]] = {
+    MemoryError: (
+        "The program asked for more memory than one run may use.",
+        "Use smaller tensors and lists.",
+    ),
+    AssertionError: ("The assertion on this line does not hold.", ""),
+    ZeroDivisionError: ("This line divides by zero.", "Check the divisor."),
+    IndexError: ("This index is outside the tensor or list.", "Print its shape or length."),
+    KeyError: ("This key is not in the dictionary.", "Print its keys."),
+    NotImplementedError: (
+        "This has no implementation.",
+        "A module needs a forward method, spelled exactly so.",
+    ),
+    TypeError: (
+        "This operation does not take values of these types.",
+        "Check the arguments against the words below.",
+    ),
+}
 
 
 def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
@@ -162,39 +184,23 @@ def place_of(trace: TracebackType | None) -> tuple[int | None, int | None]:
 def _words(error: BaseException, known: set[str]) -> tuple[str, str, str]:
     if isinstance(error, OutsideLanguage | ProgramStopped):
         return error.message, error.hint, ""
-    detail = f"{type(error).__name__}: {shortened(error)}"
-    if isinstance(error, NameError) and error.name:
+    detail = f"{type(error).__name__[:60]}: {shortened(error)}"
+    if isinstance(error, NameError) and isinstance(error.name, str):
         return (*why_missing(error.name, known), detail)
     for pattern, sentence, hint in KNOWN:
         found = re.search(pattern, detail)
         if found:
             return sentence.format(*found.groups()) if found.groups() else sentence, hint, detail
-    if isinstance(error, MemoryError):
-        return (
-            "The program asked for more memory than one run may use.",
-            "Use smaller tensors and lists.",
-            detail,
-        )
-    sentences = {
-        AssertionError: ("The assertion on this line does not hold.", ""),
-        ZeroDivisionError: ("This line divides by zero.", "Check the divisor."),
-        IndexError: ("This index is outside the tensor or list.", "Print its shape or length."),
-        KeyError: ("This key is not in the dictionary.", "Print its keys."),
-        TypeError: (
-            "This operation does not take values of these types.",
-            "Check the arguments against torch's own words below.",
-        ),
-    }
-    for kind, (sentence, hint) in sentences.items():
+    for kind, (sentence, hint) in SENTENCES.items():
         if isinstance(error, kind):
             return sentence, hint, detail
-    return "This line failed.", "Torch's own words below say why.", detail
+    return "This line failed.", "The words below say why.", detail
 
 
 def shortened(error: BaseException) -> str:
     """The exception's own text, without C++ stack and at most 1,000 characters."""
     try:
-        text = str(error)
-    except Exception:
+        text = text_of(error, str)
+    except BaseException:  # the program may have written the exception's own __str__
         return ""
     return text.split("\nException raised from")[0][:1000].strip()

@@ -10,27 +10,24 @@ from explorer.language import vocabulary
 class Namespace:
     """Stands for `torch`, `torch.nn` … in a program. Members come from the vocabulary alone."""
 
-    __slots__ = ("path",)
+    __slots__ = ("_children", "path")
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        """Raises OutsideLanguage, with a suggestion, if there is no such namespace."""
+        children = vocabulary.children(path)
+        if children is None:
+            parent, _, name = path.rpartition(".")
+            raise vocabulary.refusal(parent, name)
+        self.path, self._children = path, children
 
     def member(self, name: str) -> Any:
-        """What `path.name` is. Raises OutsideLanguage with a suggestion if there is no such."""
+        """What `path.name` is. Raises OutsideLanguage, with a suggestion, if there is no such."""
+        if name in self._children:
+            return self._children[name]
         full = f"{self.path}.{name}"
-        if vocabulary.exists(full):
-            return vocabulary.lookup(full)
-        if vocabulary.is_namespace(full):
+        if vocabulary.children(full) is not None:
             return Namespace(full)
         raise vocabulary.refusal(self.path, name)
 
     def __repr__(self) -> str:
         return f"<module '{self.path}'>"
-
-
-def namespace(path: str) -> Namespace:
-    """The namespace a program imports as `path`. Raises OutsideLanguage if there is none."""
-    if vocabulary.is_namespace(path):
-        return Namespace(path)
-    parent, _, name = path.rpartition(".")
-    raise vocabulary.refusal(parent, name)

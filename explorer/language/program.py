@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from explorer.language import builtins
-from explorer.language.errors import ProgramError, ProgramRefused
+from explorer.language.errors import ProgramError, ProgramRefused, ProgramStopped
 from explorer.language.explain import FILE, explain
 from explorer.language.guard import Guard
 from explorer.language.rewrite import rewrite
-from explorer.language.syntax import parse, without_prompts
+from explorer.language.syntax import line_of, parse, too_deep, without_prompts
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
 from explorer.language.watcher import Watcher
 
@@ -29,15 +29,19 @@ class Program:
 
     def __init__(self, source: str) -> None:
         self.source = without_prompts(source)
-        tree, self.places = rewrite(parse(source), self.source)
+        tree = parse(self.source)
         try:
+            tree, self.places = rewrite(tree, self.source)
             self.code = compile(tree, FILE, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError) as error:
+        except (RecursionError, MemoryError):
+            raise ProgramRefused(too_deep()) from None
+        except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             raise ProgramRefused(
                 ProgramError(
                     "This statement cannot stand here.",
                     line,
+                    text=line_of(self.source, line),
                     hint="return belongs into a function, break and continue into a loop.",
                     detail=str(getattr(error, "msg", error)),
                 )
@@ -54,10 +58,10 @@ class Environment:
         self.watcher = watcher
         self.guard = Guard(watcher)
         self.names: dict[str, Any] = {
-            "__builtins__": builtins.names(self.guard, watcher),
+            "__builtins__": builtins.names(self.guard),
             "__name__": "__main__",
             **watcher.helpers(),
-            **self.guard.helpers(),
+            **self.guard.helpers,
         }
         self._given = set(self.names)
 
@@ -70,11 +74,7 @@ class Environment:
         self.watcher.places = program.places
         try:
             exec(program.code, self.names)
-        except (Exception, MemoryError) as error:
-            raise ProgramRefused(self.explain(error, program)) from None
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
-                raise
+        except (Exception, ProgramStopped) as error:
             raise ProgramRefused(self.explain(error, program)) from None
 
     def explain(self, error: BaseException, program: Program) -> ProgramError:

@@ -15,10 +15,7 @@ MAX_LITERAL = 20_000
 #: Most nodes in a program's tree.
 MAX_NODES = 50_000
 
-#: Syntax the language has. What is not named here does not exist.
-ALLOWED = {
-    getattr(ast, name)
-    for name in """
+_SYNTAX = """
     Module Expr Assign AugAssign AnnAssign Delete Pass Break Continue Return Global Nonlocal
     For While If With withitem FunctionDef ClassDef Lambda arguments arg keyword
     Try ExceptHandler Raise Assert Import ImportFrom alias
@@ -26,8 +23,9 @@ ALLOWED = {
     BitXor BitAnd UnaryOp Invert Not UAdd USub IfExp Compare Eq NotEq Lt LtE Gt GtE Is IsNot In
     NotIn Call Starred Attribute Subscript Slice Name Load Store Del Constant JoinedStr
     FormattedValue List Tuple Dict Set ListComp SetComp DictComp GeneratorExp comprehension Yield
-    """.split()
-}
+"""
+#: Syntax the language has. What is not named here does not exist.
+ALLOWED = {getattr(ast, name) for name in _SYNTAX.split()}
 
 #: What to say of syntax that is left out; anything else gets the general sentence.
 LEFT_OUT = {
@@ -38,16 +36,17 @@ LEFT_OUT = {
     "TryStar": ("except* is not part of this language", "Use except."),
 }
 
-#: Methods with two underscores a class may define; each is called by plain syntax.
-SPECIAL_METHODS = frozenset(
-    """
+_METHODS = """
     __init__ __call__ __repr__ __str__ __len__ __getitem__ __setitem__ __contains__ __iter__
-    __next__ __enter__ __exit__ __bool__ __float__ __int__ __neg__ __pos__ __abs__ __add__
-    __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__
-    __rtruediv__ __floordiv__ __mod__ __pow__ __rpow__ __matmul__ __rmatmul__ __eq__ __ne__
-    __lt__ __le__ __gt__ __ge__ __hash__
-    """.split()
-)
+    __next__ __enter__ __exit__ __bool__ __neg__ __pos__ __abs__ __invert__ __add__ __radd__
+    __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__
+    __itruediv__ __floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __matmul__
+    __rmatmul__ __and__ __or__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __delitem__
+    __reversed__
+"""
+#: Methods with two underscores a class may define; each is called by plain syntax. Conversions to
+#: numbers are not among them: torch's C++ code would call them while it reads a list.
+SPECIAL_METHODS = frozenset(_METHODS.split())
 #: Names with two underscores that may be read as an attribute.
 SPECIAL_READS = SPECIAL_METHODS | {"__name__", "__class__", "__doc__"}
 
@@ -67,20 +66,14 @@ def parse(source: str) -> ast.Module:
                 hint=f"At most {MAX_SOURCE:,} characters are read. Keep the part you ask about.",
             )
         )
-    text = without_prompts(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(text, "<program>")
+            tree = ast.parse(source, "<program>")
     except SyntaxError as error:
-        raise ProgramRefused(_syntax_error(error, text)) from None
+        raise ProgramRefused(_syntax_error(error, source)) from None
     except (RecursionError, MemoryError):
-        raise ProgramRefused(
-            ProgramError(
-                "The program is nested too deeply.",
-                hint="Give parts of the expression names of their own.",
-            )
-        ) from None
+        raise ProgramRefused(too_deep()) from None
     except (UnicodeError, ValueError) as error:
         raise ProgramRefused(
             ProgramError(
@@ -89,20 +82,27 @@ def parse(source: str) -> ast.Module:
                 detail=str(error),
             )
         ) from None
-    _Check(text).run(tree)
+    _Check(source).run(tree)
     return tree
 
 
 def without_prompts(source: str) -> str:
     """Strip the `>>> ` and `... ` of a pasted session and blank out what it printed.
 
-    Line numbers stay. Text without a prompt is returned as it is.
+    Line numbers stay. Text that does not begin with a prompt is returned as it is.
     """
     source = source.replace("\r\n", "\n").replace("\r", "\n")
-    lines = source.split("\n")
-    if not any(line.lstrip().startswith(">>>") for line in lines):
+    if not source.lstrip().startswith(">>>"):
         return source
+    lines = source.split("\n")
     return "\n".join(_PROMPT.sub("", line) if _PROMPT.match(line) else "" for line in lines)
+
+
+def too_deep() -> ProgramError:
+    """What is said of expressions inside expressions without an end."""
+    return ProgramError(
+        "The program is nested too deeply.", hint="Give parts of the expression names of their own."
+    )
 
 
 def line_of(text: str, line: int | None) -> str:
@@ -120,6 +120,8 @@ def _syntax_error(error: SyntaxError, text: str) -> ProgramError:
         hint = "Indent the lines of one block alike, with spaces only."
     elif "invalid character" in words or "non-printable" in words:
         hint = "Type this character again: it may have been pasted from a formatted page."
+    elif (error.text or "").lstrip().startswith(("%", "!")):
+        hint = "Leave out the notebook's own commands."
     elif "'=' instead of '=='" in words or "'==' instead of '='" in words or "assign" in words:
         hint = "Use = to give a name to a value and == to compare."
     return ProgramError(
@@ -162,7 +164,8 @@ class _Check:
             self.refuse(node, "This name is too long.", "Choose a shorter one.")
 
     def check_Name(self, node: ast.Name) -> None:
-        if node.id != "__name__":
+        read = node.id == "__name__" and isinstance(node.ctx, ast.Load)
+        if not read and node.id not in SPECIAL_METHODS:  # `__radd__ = __add__` in a class
             self.name(node, node.id)
 
     def check_Attribute(self, node: ast.Attribute) -> None:

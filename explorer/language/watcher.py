@@ -62,6 +62,7 @@ class Watcher:
 
     def write(self, text: str) -> None:
         """`print` wrote this."""
+        text = text.encode(errors="replace").decode()  # half a character cannot be shown
         room = MAX_OUTPUT - self._written
         self._output.append(text[: max(room, 0)])
         self._written += len(text)
@@ -87,11 +88,12 @@ class Watcher:
         return value
 
     def call(
-        self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
+        self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         """The program calls one of the watched functions, such as "Tensor.backward"."""
         return function(*args, **kwargs)
 
     def helpers(self) -> dict[str, Any]:
-        names = "step note bind named enter".split()
+        """Its methods, under the names the rewritten code uses."""
+        names = ("step", "note", "bind", "named", "enter")
         return {f".{name}": getattr(self, name) for name in names}

@@ -1,7 +1,7 @@
 """The one table of what exists for a program, and the questions asked of it.
 
-`entries()` lists everything by group: the in-app reference and the tests read it. `lookup` finds
-a function by its dotted name, `members` the readable attributes of a class.
+`children` finds what a namespace holds, `members` the readable attributes of a class, and
+`entries` lists everything by group: the in-app reference and the tests read it.
 """
 
 from __future__ import annotations
@@ -9,147 +9,115 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.vocabulary import python, special, tables
-from explorer.language.vocabulary.tables import REASONS, TENSOR_WRITES, Group
+from explorer.language.vocabulary import functions, narrowed, python, vision
+from explorer.language.vocabulary import members as torch_members
+from explorer.language.vocabulary.group import Group
+from explorer.language.vocabulary.kind import Kind
+from explorer.language.vocabulary.members import TENSOR_WRITES
+from explorer.language.vocabulary.reasons import MODULES, REASONS
 
 __all__ = [
     "BASES",
+    "CLASSES",
+    "KINDS",
     "REASONS",
     "TENSOR_WRITES",
-    "Group",
+    "children",
     "entries",
-    "exists",
-    "is_namespace",
     "kind_name",
-    "lookup",
     "members",
     "refusal",
     "suggest",
 ]
 
-GROUPS: tuple[Group, ...] = (*tables.FUNCTIONS, *python.GROUPS)
+GROUPS: tuple[Group, ...] = (*functions.FUNCTIONS, *python.GROUPS)
+
 
 def _table() -> dict[str, Any]:
     table: dict[str, Any] = {}
     for group in GROUPS:
         for name in group.names.split():
             table[f"{group.prefix}.{name}"] = getattr(group.holder, name)
-    table.update(special.replacements(table))
-    return table
+    return table | narrowed.replacements(table) | vision.FUNCTIONS
 
 
-_FUNCTIONS = _table()
-_NAMESPACES = {
-    ".".join(parts[:n])
-    for parts in (name.split(".")[:-1] for name in _FUNCTIONS)
-    for n in range(1, len(parts) + 1)
-}
+_TABLE = _table()
 _MEMBERS = {
-    kind: frozenset(names.split()) for kind, names in (tables.MEMBERS | python.MEMBERS).items()
+    kind: frozenset(names.split())
+    for kind, names in (torch_members.MEMBERS | python.MEMBERS).items()
 }
 
+
+def _namespaces() -> dict[str, dict[str, Any]]:
+    """path -> what it holds: objects of the table."""
+    found: dict[str, dict[str, Any]] = {}
+    for path, thing in _TABLE.items():
+        parent, _, name = path.rpartition(".")
+        found.setdefault(parent, {})[name] = thing
+        while parent:
+            found.setdefault(parent, {})
+            parent = parent.rpartition(".")[0]
+    return found
+
+
+_NAMESPACES = _namespaces()
+
+#: Classes of the table, which a program may hold and call as they are.
+CLASSES: frozenset[type] = frozenset(v for v in _TABLE.values() if isinstance(v, type))
+#: Classes it holds a stand-in for.
+KINDS: dict[type, Kind] = {v.kind: v for v in _TABLE.values() if isinstance(v, Kind)}
 #: Classes a program may derive from, besides its own.
 BASES: frozenset[type] = frozenset(
-    [
-        object,
-        torch.autograd.Function,
-        torch.utils.data.Dataset,
-        Exception,
-        ValueError,
-        RuntimeError,
-        TypeError,
-        *(
-            value
-            for name, value in _FUNCTIONS.items()
-            if name.startswith("torch.nn.")
-            and isinstance(value, type)
-            and issubclass(value, nn.Module)
-        ),
-    ]
+    [object, torch.autograd.Function, torch.utils.data.Dataset]
+    + [Exception, ValueError, RuntimeError, TypeError]
+    + [kind for kind in CLASSES if issubclass(kind, nn.Module)]
 )
 
-#: Modules people import that have no place here, and what to do instead.
-MODULES = {
-    "matplotlib": "This page draws the pictures. Leave the plotting lines out.",
-    "torchviz": "This page draws the graph of every program. Leave make_dot out.",
-    "torchsummary": "The Network page prints this table for any network.",
-    "os": "Programs here cannot reach files or the system.",
-    "sys": "Programs here cannot reach the system.",
-    "cv2": "Upload images on the Feature maps page.",
-    "PIL": "Upload images on the Feature maps page.",
-    "pandas": "Write the numbers into the program.",
-    "d2l": "Write the few helper functions you need into the program.",
-}
 
-
-def lookup(path: str) -> Any:
-    """The object a full dotted name stands for. Raises KeyError if there is none."""
-    return _FUNCTIONS[path]
-
-
-def exists(path: str) -> bool:
-    return path in _FUNCTIONS
-
-
-def is_namespace(path: str) -> bool:
-    return path in _NAMESPACES
+def children(path: str) -> dict[str, Any] | None:
+    """What the namespace `path` holds, by name; None if there is no such namespace."""
+    return _NAMESPACES.get(path)
 
 
 def members(kind: type) -> frozenset[str]:
     """Names readable on instances of `kind`, its bases' included."""
-    found = _CACHE.get(kind)
-    if found is None:
-        found = frozenset().union(*(_MEMBERS.get(base, ()) for base in kind.__mro__))
-        _CACHE[kind] = found
-    return found
-
-
-#: Weak, because a program's own classes come and go.
-_CACHE: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
+    found = frozenset().union(*(_MEMBERS.get(base, ()) for base in kind.__mro__))
+    node = torch.autograd.graph.Node  # not among the bases of the classes torch makes in C++
+    return found | _MEMBERS[node] if issubclass(kind, node) else found
 
 
 def kind_name(kind: type) -> str:
     """What a reader calls an object of this class."""
-    return "Tensor" if kind is torch.Tensor else kind.__name__
+    return kind.__name__[:60]
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """The known name most like this one, or an empty string."""
-    near = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)
+    near = difflib.get_close_matches(name[:60], [k for k in known if k[:1] != "_"], 1, 0.7)
     return near[0] if near else ""
 
 
 def refusal(path: str, name: str) -> OutsideLanguage:
     """What to say when namespace `path` has no `name`."""
-    full = f"{path}.{name}" if path else name
+    full = f"{path}.{name[:60]}" if path else name[:60]
     top = full.split(".")[0]
     if top in MODULES:
         return OutsideLanguage(f"The module {top} is not part of this language.", MODULES[top])
-    if path and _in_torch(path, name):
+    if any(group.prefix == path and hasattr(group.holder, name) for group in GROUPS):
         hint = REASONS.get(name, "See the language reference for what there is.")
         return OutsideLanguage(f"{full} is not part of this language.", hint)
     prefix = f"{path}." if path else ""
-    here = {
-        k[len(prefix) :].split(".")[0] for k in (*_FUNCTIONS, *_NAMESPACES) if k.startswith(prefix)
-    }
+    here = {k[len(prefix) :].split(".")[0] for k in _TABLE if k.startswith(prefix)}
     near = suggest(name, here)
     hint = f"Did you mean {prefix}{near}?" if near else ""
     if not path:
         return OutsideLanguage(f"There is no module {full} in this language.", hint)
-    return OutsideLanguage(f"{path} has no {name}.", hint)
-
-
-def _in_torch(path: str, name: str) -> bool:
-    for group in GROUPS:
-        if group.prefix == path:
-            return hasattr(group.holder, name)
-    return False
+    return OutsideLanguage(f"{path} has no {name[:60]}.", hint)
 
 
 def entries() -> Iterator[tuple[str, str, Any]]:
@@ -157,9 +125,11 @@ def entries() -> Iterator[tuple[str, str, Any]]:
     for group in GROUPS:
         for name in group.names.split():
             full = f"{group.prefix}.{name}"
-            yield group.title, full, _FUNCTIONS[full]
-    for full in special.ADDED:
-        yield special.GROUP, full, _FUNCTIONS[full]
+            yield group.title, full, _TABLE[full]
+    for full, (title, thing) in narrowed.ADDED.items():
+        yield title, full, thing
+    for full, thing in vision.FUNCTIONS.items():
+        yield "Networks of torchvision, untrained", full, thing
     for kind, names in _MEMBERS.items():
         for name in sorted(names):
             yield f"On a {kind_name(kind)}", f"{kind_name(kind)}.{name}", kind

@@ -10,12 +10,10 @@ import math
 import random
 import time
 import types
-import typing
 
 import numpy as np
-import torch
 
-from explorer.language.vocabulary.tables import Group
+from explorer.language.vocabulary.group import Group
 
 #: Private generators, seeded anew for every run.
 RANDOM = random.Random(0)
@@ -32,7 +30,8 @@ GROUPS = (
         outer inner transpose reshape concatenate stack vstack hstack split squeeze expand_dims
         sort argsort unique any all isnan isinf isfinite isclose allclose array_equal meshgrid
         power square add subtract multiply divide median percentile diff diag trace tile repeat
-        float32 float64 int32 int64 bool_ ndarray pi e inf nan newaxis""",
+        argwhere flatnonzero count_nonzero ravel column_stack amax amin empty empty_like identity
+        float32 float64 int32 int64 bool_ pi e inf nan newaxis""",
     ),
     Group(
         "numpy",
@@ -47,7 +46,7 @@ GROUPS = (
         math,
         """sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh pi e
         inf nan tau floor ceil fabs isnan isinf isfinite isclose hypot erf copysign degrees radians
-        pow trunc fsum""",
+        pow trunc fsum gcd""",
     ),
     Group(
         "Python",
@@ -60,12 +59,6 @@ GROUPS = (
     Group("Python", "functools", functools, "partial reduce"),
     Group("Python", "itertools", itertools, "product chain combinations permutations accumulate"),
     Group("Python", "time", time, "time perf_counter"),
-    Group(
-        "Python",
-        "typing",
-        typing,
-        "Any Callable Dict Iterable Iterator List Optional Sequence Set Tuple Union",
-    ),
 )
 
 #: What may be read of Python's and numpy's own objects.
@@ -96,6 +89,7 @@ MEMBERS: dict[type, str] = {
     np.generic: """shape ndim size dtype item tolist real imag sum mean max min astype round
         reshape""",
     np.dtype: "name kind itemsize",
-    types.GeneratorType: "",
-    torch.utils.data.Dataset: "",
+    types.GeneratorType: "send close",
+    np.random.Generator: """random normal uniform integers standard_normal choice shuffle
+        permutation""",
 }

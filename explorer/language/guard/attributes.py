@@ -1,0 +1,192 @@
+"""Attributes: what a program may read and write, decided by the receiver's type.
+
+A receiver's readable names come from the vocabulary by its class. Two kinds of object belong to
+the program itself and are open to it: instances of its own classes, and what it stores on its
+own modules. Everything else has no attributes at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from explorer.language import vocabulary
+from explorer.language.errors import OutsideLanguage
+from explorer.language.guard import formatting
+from explorer.language.guard.classes import Classes
+from explorer.language.guard.watched import METHODS, Watched
+from explorer.language.namespaces import Namespace
+from explorer.language.syntax import SPECIAL_READS
+from explorer.language.vocabulary.data import numbers_only
+from explorer.language.vocabulary.kind import Kind
+from explorer.language.watcher import Watcher
+
+#: How a readable attribute is read: given the receiver and the name.
+Way = Callable[[Any, str], Any]
+
+#: Names with one underscore that nn.Module keeps for itself.
+_MODULE_INTERNALS = frozenset(n for n in {*vars(nn.Module()), *dir(nn.Module)} if n[0] == "_")
+_STORES = ("_parameters", "_buffers", "_modules")
+
+
+class Attributes:
+    """Reads, writes and deletes attributes for one run. All raise OutsideLanguage."""
+
+    def __init__(self, classes: Classes, watcher: Watcher) -> None:
+        self.classes = classes
+        self.watched = Watched(watcher)
+        self._ways: dict[type, dict[str, Way]] = {}
+
+    def get(self, receiver: Any, name: str) -> Any:
+        """What `receiver.name` reads."""
+        kind = type(receiver)
+        if kind is Namespace:
+            return self.watched.function(receiver.path, name) or receiver.member(name)
+        ways = self._ways.get(kind)
+        if ways is None:
+            ways = self._learn(kind)
+        way = ways.get(name)
+        if way is not None:
+            return way(receiver, name)
+        if name == "__class__" and not isinstance(receiver, type):
+            return self.classes.of(receiver)
+        if self._is_own(receiver, kind, name):
+            return getattr(receiver, name)
+        raise self._missing(receiver, kind, name)
+
+    def set(self, receiver: Any, name: str, value: Any) -> None:
+        """Perform `receiver.name = value`."""
+        self._check_writable(receiver, name)
+        setattr(receiver, name, value)
+
+    def delete(self, receiver: Any, name: str) -> None:
+        """Perform `del receiver.name`."""
+        self._check_writable(receiver, name)
+        delattr(receiver, name)
+
+    def _learn(self, kind: type) -> dict[str, Way]:
+        """The readable names of a class, each with how it is read."""
+        ways: dict[str, Way] = dict.fromkeys(vocabulary.members(kind), getattr)
+        for (holder, name), way in _NARROWED.items():
+            if name in ways and issubclass(kind, holder):
+                ways[name] = way
+        for holder, name in METHODS:
+            if name in ways and issubclass(kind, holder):
+                ways[name] = self.watched.method
+        self._ways[kind] = ways
+        return ways
+
+    # -- the program's own names ------------------------------------------------------------
+
+    def _is_own(self, receiver: Any, kind: type, name: str) -> bool:
+        """Whether the program itself put this name there."""
+        if name.startswith("__"):
+            return name in SPECIAL_READS and self._is_special(receiver, kind, name)
+        if isinstance(receiver, nn.Module):
+            return self._is_stored(receiver, kind, name)
+        if kind in self.classes.own:
+            return name in receiver.__dict__ or self.classes.defines(kind, name)
+        if isinstance(receiver, type):
+            return self.classes.defines(receiver, name) or (
+                name == "apply" and issubclass(receiver, torch.autograd.Function)
+            )
+        if isinstance(receiver, super):
+            return self._is_inherited(receiver, name)
+        if isinstance(receiver, torch.autograd.function.FunctionCtx):
+            return not name.startswith("_") and name in receiver.__dict__
+        if issubclass(kind, torch.autograd.graph.Node):
+            return name.startswith("_saved_")
+        if isinstance(receiver, tuple) and hasattr(kind, "n_sequence_fields"):
+            # torch.return_types: what max(dim=…) gives
+            return not name.startswith(("_", "n_")) and isinstance(
+                inspect.getattr_static(kind, name, None), types.MemberDescriptorType
+            )
+        return False
+
+    def _is_stored(self, module: nn.Module, kind: type, name: str) -> bool:
+        """Whether `module.name` was stored on this module, or defined by the program's class."""
+        fields = module.__dict__
+        if name in fields:
+            return name not in _MODULE_INTERNALS
+        if any(name in vars(c) for c in kind.__mro__):
+            return self.classes.defines(kind, name)
+        return any(name in fields.get(store, ()) for store in _STORES)
+
+    def _is_inherited(self, receiver: Any, name: str) -> bool:
+        kind, after = receiver.__self_class__, receiver.__thisclass__
+        if kind is None:
+            return False
+        return self.classes.defines(kind, name, after) or name in self._learn(kind)
+
+    def _is_special(self, receiver: Any, kind: type, name: str) -> bool:
+        """Whether a name with two underscores may be read of this receiver."""
+        if name == "__name__":
+            functions = types.FunctionType | types.BuiltinFunctionType
+            return isinstance(receiver, type | Kind | functions)
+        if name == "__doc__":
+            return isinstance(receiver, types.FunctionType) or kind in self.classes.own
+        if name == "__class__":
+            return False  # a class's class; `get` answers for everything else
+        if isinstance(receiver, super):
+            return name in ("__init__", "__repr__", "__str__", "__call__", "__len__")
+        if isinstance(receiver, type):
+            known = receiver in self.classes.own or receiver in vocabulary.BASES
+            return known and name == "__init__"
+        return kind in self.classes.own and self.classes.defines(kind, name)
+
+    # -- writing ----------------------------------------------------------------------------
+
+    def _check_writable(self, receiver: Any, name: str) -> None:
+        kind = type(receiver)
+        if name.startswith("__") or not self._is_writable(receiver, kind, name):
+            is_type = isinstance(receiver, type)
+            what = vocabulary.kind_name(receiver if is_type else kind)
+            is_tensor = isinstance(receiver, torch.Tensor)
+            hint = "Use a variable of its own instead." if is_tensor else ""
+            raise OutsideLanguage(f"{what}.{name[:60]} cannot be assigned.", hint)
+
+    def _is_writable(self, receiver: Any, kind: type, name: str) -> bool:
+        if isinstance(receiver, torch.Tensor):
+            return name in vocabulary.TENSOR_WRITES
+        if isinstance(receiver, nn.Module):
+            return name not in _MODULE_INTERNALS
+        if isinstance(receiver, torch.autograd.function.FunctionCtx):
+            return not name.startswith("_") and not hasattr(kind, name)
+        owner = receiver if isinstance(receiver, type) else kind
+        if owner not in self.classes.own:
+            return False
+        return not (name.startswith("_") and self.classes.is_internal(owner, name))
+
+    # -- refusing ---------------------------------------------------------------------------
+
+    def _missing(self, receiver: Any, kind: type, name: str) -> OutsideLanguage:
+        """Says that there is no such attribute, and suggests the likeliest that is."""
+        what = vocabulary.kind_name(receiver if isinstance(receiver, type) else kind)
+        exists = inspect.getattr_static(receiver, name, None) is not None
+        if name.startswith("__") or not exists:
+            known = self._ways[kind].keys() | set(getattr(receiver, "__dict__", ()))
+            near = vocabulary.suggest(name, known)
+            hint = f"Did you mean .{near}?" if near else ""
+            return OutsideLanguage(f"{what} has no attribute {name[:60]}.", hint)
+        reason = vocabulary.REASONS.get(name, "See the language reference for what there is.")
+        return OutsideLanguage(f"{what}.{name[:60]} is not part of this language.", reason)
+
+
+def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
+    return lambda data, **options: receiver.new_tensor(numbers_only(data), **options)
+
+
+def _format(template: str, name: str) -> Any:
+    return lambda *args, **kwargs: formatting.fill(template, args, kwargs)
+
+
+#: Methods that are given in a narrower form.
+_NARROWED: dict[tuple[type, str], Way] = {
+    (torch.Tensor, "new_tensor"): _new_tensor,
+    (str, "format"): _format,
+}

@@ -1,0 +1,73 @@
+"""The classes a program made, and the classes it may hold."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import torch
+
+from explorer.language import vocabulary
+from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary.kind import Kind
+
+#: Python's own classes that a program may hold and call as they are.
+_PLAIN = frozenset([bool, int, float, complex, dict, frozenset, range, slice, object, type(None)])
+
+
+class Classes:
+    """Which classes are the program's own. A name belongs to the program if its own class is the
+    first to define it: what stands behind, torch's or Python's, stays out of reach."""
+
+    def __init__(self) -> None:
+        self.own: set[type] = set()
+        self.kinds: dict[type, Kind] = dict(vocabulary.KINDS)
+
+    def build(self, function: Any, name: str, *bases: Any) -> type:
+        """What a class statement calls."""
+        made: type = builtins.__build_class__(function, name, *bases)
+        # numpy reads lists as torch does (see vocabulary.data), but asks each object in them
+        # for __array__ first.
+        made.__array__ = _no_array  # type: ignore[attr-defined]
+        self.own.add(made)
+        return made
+
+    def base(self, kind: Any) -> Any:
+        """A class another may be derived from."""
+        if isinstance(kind, type) and (kind in self.own or kind in vocabulary.BASES):
+            return kind
+        name = str(getattr(kind, "__name__", type(kind).__name__))[:60]
+        raise OutsideLanguage(
+            f"A class cannot be derived from {name}.",
+            "Derive from nn.Module, torch.autograd.Function, Exception or a class of your own.",
+        )
+
+    def of(self, value: Any) -> Any:
+        """`type(value)`: the class itself, or what stands for it in a program."""
+        kind = type(value.kind if isinstance(value, Kind) else value)
+        if kind in self.own or kind in _PLAIN or kind in vocabulary.CLASSES:
+            return kind
+        if kind not in self.kinds:
+            self.kinds[kind] = Kind(kind)
+        return self.kinds[kind]
+
+    def defines(self, kind: type, name: str, after: type | None = None) -> bool:
+        """Whether looking up `name` on `kind` (or what follows `after` in its order of bases)
+        ends at a class of the program's own."""
+        order = kind.__mro__
+        start = order.index(after) + 1 if after in order else 0
+        first = next((c for c in order[start:] if name in vars(c)), None)
+        return first in self.own and not (name.startswith("_") and self.is_internal(kind, name))
+
+    def is_internal(self, kind: type, name: str) -> bool:
+        """Whether torch itself uses this name on `kind`: `_apply`, `_backward_cls`."""
+        return any(name in vars(c) for c in kind.__mro__ if c not in self.own) or issubclass(
+            kind, torch.autograd.Function
+        )
+
+
+def _no_array(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise OutsideLanguage(
+        f"numpy cannot make an array of a {type(self).__name__[:60]}.",
+        "Take the numbers out of it first.",
+    )

@@ -1,0 +1,63 @@
+"""Attribute targets and tensors' items, as objects that `[…]` and `[…] = v` can be written to."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch
+
+from explorer.language.vocabulary.data import numbers_only
+
+
+class _Attributes(Protocol):
+    def get(self, receiver: Any, name: str) -> Any: ...
+    def set(self, receiver: Any, name: str, value: Any) -> None: ...
+    def delete(self, receiver: Any, name: str) -> None: ...
+
+
+class Field:
+    """`.field(a)["b"] = v` and `del .field(a)["b"]`: attributes as items."""
+
+    __slots__ = ("attributes", "receiver")
+
+    def __init__(self, attributes: _Attributes, receiver: Any) -> None:
+        self.attributes, self.receiver = attributes, receiver
+
+    def __getitem__(self, name: str) -> Any:
+        return self.attributes.get(self.receiver, name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.attributes.set(self.receiver, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        self.attributes.delete(self.receiver, name)
+
+
+class _Cells:
+    """A tensor whose index is looked at first: torch reads a list in it as it reads data."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.tensor[numbers_only(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.tensor[numbers_only(key)] = value
+
+
+def cells(receiver: Any) -> Any:
+    """What `receiver[…]` is applied to."""
+    return _Cells(receiver) if isinstance(receiver, torch.Tensor) else receiver
+
+
+class Slot:
+    """The item an augmented assignment changes; holds its old value."""
+
+    __slots__ = ("holder", "key", "value")
+
+    def __init__(self, holder: Any, key: Any) -> None:
+        self.holder, self.key = holder, key
+        self.value = holder[key]

@@ -1,0 +1,205 @@
+"""Functions of ours where torch's or numpy's own would do too much."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from explorer.language.errors import OutsideLanguage, ProgramStopped
+from explorer.language.vocabulary.data import numbers_only
+from explorer.language.vocabulary.kind import Kind
+from explorer.language.vocabulary.python import NUMPY_RANDOM
+
+#: Most elements a tensor may be created with.
+MAX_ELEMENTS = 20_000_000
+#: Largest settings of torch.set_printoptions.
+PRINT_LIMITS = {"precision": 30, "threshold": 10_000, "edgeitems": 50, "linewidth": 1_000}
+
+
+def elements(count: float) -> None:
+    """Stop the program if one tensor would have more elements than the limit."""
+    if count > MAX_ELEMENTS:
+        raise ProgramStopped(
+            f"A tensor of {int(count):,} elements would be made; the limit is {MAX_ELEMENTS:,}.",
+            "Use a smaller shape.",
+        )
+
+
+# -- how many elements a call would make, told from its arguments -----------------------------
+
+
+def _product(*args: Any, **kwargs: Any) -> float:
+    """The product of every whole number in the arguments that give a shape."""
+    size = kwargs.get("size", args)
+    return math.prod(float(n) for n in _flat(size))
+
+
+def _sequences(*args: Any, **kwargs: Any) -> float:
+    """The same, for functions that take their shape as one sequence."""
+    given = kwargs.get("size", [a for a in args if isinstance(a, list | tuple)])
+    return math.prod(float(n) for n in _flat(given))
+
+
+def _flat(value: Any) -> Iterator[int]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _flat(item)
+    elif isinstance(value, int):
+        yield value
+
+
+def _steps(*args: Any, **kwargs: Any) -> float:
+    return float(kwargs.get("steps", args[2] if len(args) > 2 else 0))
+
+
+def _range(*args: Any, **kwargs: Any) -> float:
+    numbers = [*args, *(kwargs[k] for k in ("start", "end", "step") if k in kwargs)]
+    low, high, step = (0, *numbers, 1)[:3] if len(numbers) == 1 else (*numbers, 1)[:3]
+    return abs((float(high) - float(low)) / (float(step) or 1))
+
+
+SIZES: dict[str, Callable[..., float]] = {
+    "torch.zeros": _product,
+    "torch.ones": _product,
+    "torch.rand": _product,
+    "torch.randn": _product,
+    "torch.eye": lambda n, m=None, **_: float(n) * float(n if m is None else m),
+    "torch.full": _sequences,
+    "torch.randint": _sequences,
+    "torch.normal": _sequences,
+    "torch.randperm": lambda n, **_: float(n),
+    "torch.arange": _range,
+    "torch.linspace": _steps,
+    "torch.logspace": _steps,
+    "numpy.zeros": _product,
+    "numpy.ones": _product,
+    "numpy.full": lambda shape, *_, **__: _product(shape),
+    "numpy.arange": _range,
+    "numpy.random.rand": _product,
+    "numpy.random.randn": _product,
+}
+
+
+def _sized(function: Callable[..., Any], size: Callable[..., float]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        try:
+            count = size(*args, **kwargs)
+        except (TypeError, ValueError, OverflowError):
+            count = 0  # wrong arguments: torch says it better
+        elements(count)
+        return function(*args, **kwargs)
+
+    return make
+
+
+# -- creating ----------------------------------------------------------------------------------
+
+
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def make(data: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(numbers_only(data), *args, **kwargs)
+
+    return make
+
+
+def _tensor_class(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
+    """`torch.Tensor(2, 3)` is uninitialised memory in torch; here it is zeros."""
+
+    def make(*args: Any) -> torch.Tensor:
+        if args and all(isinstance(a, int) for a in args):
+            elements(_product(*args))
+            return torch.zeros(*args, dtype=dtype)
+        if len(args) == 1 and isinstance(args[0], torch.Size):
+            elements(_product(args[0]))
+            return torch.zeros(args[0], dtype=dtype)
+        if len(args) == 1 and isinstance(args[0], list | tuple | torch.Tensor | np.ndarray):
+            return torch.as_tensor(numbers_only(args[0]), dtype=dtype)
+        if not args:
+            return torch.zeros(0, dtype=dtype)
+        raise OutsideLanguage("Tensor takes sizes or one list of numbers.", "Use torch.tensor.")
+
+    return make
+
+
+def _generator(seed: int | None = None) -> np.random.Generator:
+    """A numpy generator; without a seed it is seeded from the run's own."""
+    return np.random.default_rng(NUMPY_RANDOM.randint(2**31) if seed is None else seed)
+
+
+def _data_loader(dataset: Any, batch_size: int = 1, shuffle: bool = False, **options: Any) -> Any:
+    """Batches of a dataset, loaded in this process."""
+    known = {"drop_last", "num_workers", "pin_memory", "collate_fn", "generator"}
+    for name in options.keys() - known:
+        raise OutsideLanguage(f"DataLoader takes no {name[:60]} in this language.", "Leave it out.")
+    options.pop("pin_memory", None)
+    if options.pop("num_workers", 0):
+        raise OutsideLanguage(
+            "DataLoader cannot start workers here.", "Leave num_workers out: it loads in place."
+        )
+    return torch.utils.data.DataLoader(dataset, batch_size, shuffle, **options)
+
+
+# -- the rest ----------------------------------------------------------------------------------
+
+
+def _is_available() -> bool:
+    """Whether a GPU can be used: no, programs run on the processor."""
+    return False
+
+
+def _set_printoptions(**options: Any) -> None:
+    for name, most in PRINT_LIMITS.items():
+        if isinstance(options.get(name), float | int) and options[name] > most:
+            raise OutsideLanguage(f"{name} may be at most {most:,}.", "Use a smaller one.")
+    torch.set_printoptions(**options)
+
+
+class _Annotation:
+    """A name of `typing`: it may stand in annotations, which are not looked at."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getitem__(self, item: Any) -> _Annotation:
+        return self
+
+    def __repr__(self) -> str:
+        return f"typing.{self._name}"
+
+
+_ANNOTATIONS = "Any Callable Dict Iterable Iterator List Optional Sequence Set Tuple Union"
+
+#: Names that stand in no group of the table: title, full name, object.
+ADDED: dict[str, tuple[str, Any]] = {
+    "torch.Tensor": ("Creating tensors", Kind(torch.Tensor, _tensor_class(torch.float32))),
+    "torch.FloatTensor": ("Creating tensors", _tensor_class(torch.float32)),
+    "torch.DoubleTensor": ("Creating tensors", _tensor_class(torch.float64)),
+    "torch.LongTensor": ("Creating tensors", _tensor_class(torch.int64)),
+    "torch.IntTensor": ("Creating tensors", _tensor_class(torch.int32)),
+    "torch.empty": ("Creating tensors", torch.zeros),
+    "torch.empty_like": ("Creating tensors", torch.zeros_like),
+    "torch.set_printoptions": ("Autograd", _set_printoptions),
+    "torch.cuda.is_available": ("Autograd", _is_available),
+    "torch.utils.data.DataLoader": ("Data", Kind(torch.utils.data.DataLoader, _data_loader)),
+    "numpy.ndarray": ("numpy", Kind(np.ndarray)),
+    "numpy.random.default_rng": ("numpy", _generator),
+    **{f"typing.{name}": ("Python", _Annotation(name)) for name in _ANNOTATIONS.split()},
+}
+
+
+def replacements(table: dict[str, Any]) -> dict[str, Any]:
+    """What to put into the table in place of, or besides, the libraries' own functions."""
+    made = {name: _sized(table[name], size) for name, size in SIZES.items()}
+    for name in ("torch.tensor", "torch.as_tensor"):
+        made[name] = _of_numbers(table[name])
+    made |= {name: thing for name, (_, thing) in ADDED.items()}
+    made["torch.empty"], made["torch.empty_like"] = made["torch.zeros"], table["torch.zeros_like"]
+    made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], table["numpy.zeros_like"]
+    return made
