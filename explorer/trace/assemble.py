@@ -208,11 +208,11 @@ def _pass(
                 label=seen.name if seen is not None else _own_label(drawn.kind, drawn.name),
                 shape=drawn.shape if drawn.function is None else _shape_made(seen),
                 tensor=None if seen is None else ids[seen.number],
-                line=None if seen is None else seen.line,
+                line=_line(raw, position, seen),
                 module=recorder.module_name(seen.module) if seen is not None else "",
             )
         )
-    _add_modules(nodes, raw.edges)
+    _add_places(nodes, raw.edges)
     edges = [Edge(f"n{a}", f"n{b}") for a, b in raw.edges]
     _add_frozen(nodes, edges, functions, ids)
     by_id = dict(enumerate(records))
@@ -229,6 +229,15 @@ def _pass(
         steps=tuple(_step(step, raw, positions) for step in raw.steps),
         ours=raw.ours,
     )
+
+
+def _line(raw: RawPass, position: int, seen: Seen | None) -> int | None:
+    if seen is not None:
+        return seen.line
+    if position < len(raw.functions):
+        found = raw.functions[position].metadata.get("line")
+        return found if isinstance(found, int) else None
+    return None
 
 
 def _seen_of(recorder: Recorder, node: Any, ids: Mapping[int, int]) -> Seen | None:
@@ -286,8 +295,8 @@ def _add_frozen(
             edges.append(Edge(placed[frozen.number], f"n{position}"))
 
 
-def _add_modules(nodes: list[Node], edges: Sequence[tuple[int, int]]) -> None:
-    """A node inside one operation, and a parameter used in one module, belong to that module."""
+def _add_places(nodes: list[Node], edges: Sequence[tuple[int, int]]) -> None:
+    """A node inside one operation has its line and module, a parameter the one it is used in."""
     users: dict[int, list[int]] = {}
     for source, target in edges:
         users.setdefault(source, []).append(target)
@@ -295,7 +304,10 @@ def _add_modules(nodes: list[Node], edges: Sequence[tuple[int, int]]) -> None:
         paths = {nodes[user].module for user in users.get(position, ())}
         inside = node.tensor is None or node.kind in ("leaf", "accumulate", "saved")
         if inside and not node.module and len(paths) == 1:
-            nodes[position] = replace(node, module=paths.pop())
+            nodes[position] = node = replace(node, module=paths.pop())
+        lines = [nodes[user].line for user in users.get(position, ())]
+        if node.line is None and node.kind in ("function", "saved") and lines:
+            nodes[position] = replace(node, line=lines[0])
 
 
 def _shape_made(seen: Seen | None) -> tuple[int, ...] | None:
