@@ -30,6 +30,7 @@ from explorer.trace.records import (
     TensorRecord,
     Trace,
 )
+from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.story import Story
 
 #: Longest text of a variable that is no tensor, and most variables and items kept.
@@ -306,7 +307,7 @@ def _add_places(nodes: list[Node], edges: Sequence[tuple[int, int]]) -> None:
         if inside and not node.module and len(paths) == 1:
             nodes[position] = node = replace(node, module=paths.pop())
         lines = [nodes[user].line for user in users.get(position, ())]
-        if node.line is None and node.kind in ("function", "saved") and lines:
+        if node.line is None and node.kind in ("function", "accumulate", "saved") and lines:
             nodes[position] = replace(node, line=lines[0])
 
 
@@ -337,12 +338,29 @@ def _step(step: RawStep, raw: RawPass, positions: Mapping[int, str]) -> Backward
         )
         for (target, slot), grad in zip(node.next_functions, step.grads_out, strict=False)
     )
+    name = type(node).__name__
+    grads_in = tuple(None if g is None else g.array() for g in step.grads_in)
+    saved = {name: _saved(value) for name, value in step.saved.items()}
+    before, after = (None if g is None else g.array() for g in (step.before, step.after))
+    own = own_backward(node)
+    if own is not None:
+        said = Statement(words=f"Your own rule: {own[0]}.backward, line {own[1]}.")
+    elif name == "AccumulateGrad":
+        said = stored(grads_in, before, after)
+    else:
+        said = state(name, grads_in, flows, saved)
     return BackwardStep(
         node=f"n{step.function}",
-        name=type(node).__name__,
-        grads_in=tuple(None if g is None else g.array() for g in step.grads_in),
+        name=name,
+        grads_in=grads_in,
         grads_out=flows,
-        saved={name: _saved(value) for name, value in step.saved.items()},
+        formula=said.formula,
+        numbers=said.numbers,
+        saved=saved,
+        words=said.words,
+        before=before,
+        after=after,
+        own=None if own is None else own[1],
     )
 
 

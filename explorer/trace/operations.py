@@ -97,12 +97,12 @@ class Operations(TorchFunctionMode):
         """A tensor with history came out."""
         recorder = self.recorder
         recorder.check_size(output)
-        assert output.grad_fn is not None
-        key = (id(output.grad_fn), output.output_nr)
+        node: Any = output.grad_fn
+        key = (id(node), output.output_nr)
         if key in recorder.made:
             return
         # Kept by the node itself: it outlives what is remembered of a long loop.
-        output.grad_fn.metadata.setdefault("line", recorder.line)
+        node.metadata.setdefault("line", recorder.line)
         recorder.ordinal += 1
         seen = recorder.add((recorder.line, name, recorder.ordinal), recorder.line, name, output)
         seen.operation, seen.inputs, seen.cuts = name, inputs, cuts
