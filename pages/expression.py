@@ -27,6 +27,7 @@ with left:
         trace = run(source, capture=capture, upstream=upstream, afresh=pressed)
     program.answer(source, EXAMPLES)
     program.printed(trace)
+    program.answers(trace)
     program.torch_said(trace)
 
 with right:
@@ -57,7 +58,7 @@ with right:
         with key:
             legend({node.kind for node in drawn.nodes})
         unfolding(drawn, picked.node)
-        detail(picked.node, shown)
+        detail(picked, shown)
 
 mark_lines(error=trace.error.line if trace.error else None, selected=picked.line)
 if trace.tensors:

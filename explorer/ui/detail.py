@@ -10,22 +10,26 @@ import streamlit as st
 
 from explorer.trace import Array, BackwardPass, Node, Plain, Summary
 from explorer.ui import values
+from explorer.ui.selection import Selection
 
 
-def detail(node: Node | None, shown: BackwardPass) -> None:
-    """Draw the node's part in the backward pass; nothing where none is chosen."""
-    if node is not None:
-        st.html(as_html(node, shown))
+def detail(picked: Selection, shown: BackwardPass) -> None:
+    """Draw the picked node's part in the backward pass, and why the tensor's .grad is None."""
+    if picked.node is not None:
+        st.html(as_html(picked.node, shown))
+    if picked.tensor is not None and picked.tensor.why_none:
+        st.html(f'<div class="ax-note">.grad is None: {escape(picked.tensor.why_none)}</div>')
 
 
 def as_html(node: Node, shown: BackwardPass) -> str:
-    """The detail as a small table; every text in it is escaped."""
+    """The detail in a row that wraps; every text in it is escaped."""
     rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _rows(node, shown)
+        f'<div><span>{escape(name)}</span><div class="ax-value">{escape(text)}</div></div>'
+        for name, text in _rows(node, shown)
     )
     where = f" · line {node.line}" if node.line else ""
     head = f"<b>{escape(node.label or node.name)}</b><span>{escape(node.name + where)}</span>"
-    return f'<div class="ax-detail-box"><div>{head}</div><dl>{rows}</dl></div>'
+    return f'<div class="ax-node"><div>{head}</div>{rows}</div>'
 
 
 def _rows(node: Node, shown: BackwardPass) -> Iterator[tuple[str, str]]:

@@ -75,11 +75,6 @@ def editor(examples: Sequence[Example], *, height: int = 250) -> str:
     return source
 
 
-def example_of(source: str, examples: Sequence[Example]) -> Example | None:
-    """The example whose program this is, to the letter."""
-    return next((example for example in examples if example.source == source), None)
-
-
 def mark_lines(*, error: int | None = None, selected: int | None = None) -> None:
     """Mark lines of the program, counted from 1; called once per run, whenever they are known."""
     lines = {"error": error, "selected": selected}

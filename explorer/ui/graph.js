@@ -39,7 +39,24 @@ function mount(parent) {
   }
 
   // The first view: all of it if its words can then be read, else a readable part.
-  box.open = () => box.place(box.still ? box.whole() : Math.max(box.whole(), READABLE))
+  box.open = () => {
+    box.place(box.still ? box.whole() : Math.max(box.whole(), READABLE))
+    box.centre()
+  }
+
+  // A graph wider than the box: centre the nodes at the height that is seen.
+  box.centre = () => {
+    const c = canvas.getBoundingClientRect()
+    if (box.bounds.width * box.view.k <= c.width) return
+    const seen = [...box.svg.querySelectorAll("g.node")]
+      .map((node) => node.getBoundingClientRect())
+      .filter((r) => r.top < c.bottom && r.bottom > c.top)
+    const left = Math.min(...seen.map((r) => r.left)) - MARGIN
+    const right = Math.max(...seen.map((r) => r.right)) + MARGIN
+    const shift = right - left <= c.width ? (left + right - c.left - c.right) / 2 : left - c.left
+    box.view.x += shift / box.view.k
+    box.draw()
+  }
 
   // Bring a node into view if its middle is not.
   box.reveal = (id) => {

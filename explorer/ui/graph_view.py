@@ -110,7 +110,7 @@ def legend(kinds: set[str]) -> None:
 def describe(node: Node) -> str:
     """One line for the list: the reader's name, the function, the line."""
     parts = [node.label, node.name] if node.label and node.label != node.name else [node.name]
-    where = [f"line {node.line}"] if node.line else []
+    where = [f"line {node.line}"] if node.line and node.kind != "block" else []
     return " · ".join(parts + where)
 
 

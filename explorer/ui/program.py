@@ -10,7 +10,6 @@ import streamlit as st
 
 from explorer.trace import BackwardPass, Trace
 from explorer.trace.examples import Example
-from explorer.ui.editor import example_of
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
@@ -77,7 +76,7 @@ def _numbers(text: str) -> str | list | float:
 
 def answer(source: str, examples: Sequence[Example]) -> None:
     """The question an example answers, with the answer; nothing for another program."""
-    example = example_of(source, examples)
+    example = next((example for example in examples if example.source == source), None)
     if example:
         asked, told = escape(example.question), escape(example.answer)
         st.html(f'<div class="ax-answer"><b>{asked}</b> {told}</div>')
@@ -93,10 +92,20 @@ def printed(trace: Trace) -> None:
             st.html(f'<pre class="ax-printed">{escape(cut.rstrip(chr(10)) + more)}</pre>')
 
 
+def answers(trace: Trace) -> None:
+    """What happened, explained: each question opens to its answer and its cure."""
+    for found in trace.answers:
+        st.html(
+            f'<details class="ax-answer"><summary>{escape(found.title)}</summary>'
+            f"{escape(found.text)} {escape(found.cure)}</details>"
+        )
+
+
 def torch_said(trace: Trace) -> None:
-    """The warnings torch gave while the program ran."""
+    """The warnings torch gave while the program ran: the first sentence of each."""
     for note in trace.notes:
-        st.html(f'<div class="ax-note">torch warns: {escape(note)}</div>')
+        first = escape(note.partition(". ")[0].rstrip("."))
+        st.html(f'<div class="ax-note" title="{escape(note)}">torch warns: {first}.</div>')
 
 
 def which_pass(trace: Trace) -> BackwardPass | None:

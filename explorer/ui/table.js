@@ -29,10 +29,13 @@ function line(row, columns) {
     if (columns[i].style === "name") cell.title = text // may be cut off
     tr.append(cell)
   })
-  if (row.note || row.cells.length < columns.length) {
-    const last = tr.lastElementChild
+  const last = tr.lastElementChild
+  if (row.cells.length < columns.length) {
     last.colSpan = columns.length - row.cells.length + 1
     if (row.note) last.append(element("span", "note", row.note))
+  } else if (row.note) {
+    last.title = row.note
+    last.classList.add("hinted")
   }
   return tr
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.trace import TensorRecord
+from explorer.trace import Array, TensorRecord
 from explorer.trace.text import shape_text
 from explorer.ui import values
 
@@ -30,7 +30,7 @@ _component = st.components.v2.component(
 @dataclass(frozen=True)
 class Column:
     """A column: its heading, what the heading means (shown on hover), and its `style`:
-    "name", "code", "number" or "word"."""
+    "name", "code", "array", "number" or "word"."""
 
     title: str
     help: str = ""
@@ -39,7 +39,8 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: one text per column. With `note` set, the last cells are one, which says it."""
+    """A row: one text per column. With fewer, the last cell takes the rest of the width and shows
+    the `note`; in a full row the note is shown when the pointer is over the last cell."""
 
     id: int
     cells: tuple[str, ...]
@@ -54,8 +55,12 @@ TENSOR_COLUMNS = (
     Column("requires_grad", "Whether autograd follows it"),
     Column("is_leaf", "Made by you, not by an operation that autograd follows"),
     Column("grad_fn", "The node of the graph that made it"),
-    Column("Value"),
-    Column("Gradient", "Of the scalar that backward started from, with respect to this tensor"),
+    Column("Value", style="array"),
+    Column(
+        "Gradient",
+        "Of the scalar that backward started from, with respect to this tensor",
+        "array",
+    ),
     Column("Seen in", "Where the gradient was read: .grad, or by a hook while it passed", "word"),
 )
 
@@ -76,16 +81,19 @@ def _tensor_row(record: TensorRecord) -> Row:
         str(record.requires_grad),
         str(record.is_leaf),
         record.grad_fn or "None",
-        values.text(record.value, rows=_ROWS, columns=_COLUMNS),
+        _array(record.value),
     )
     leaf = record.is_leaf and record.requires_grad
     kind = "leaf" if leaf else "" if record.named else "unnamed"
     if record.grad is None:
-        return Row(record.id, (*start, "None"), note=record.why_none, kind=kind)
+        return Row(record.id, (*start, "None"), record.why_none, kind)
     seen = _SEEN.get(record.grad_from or "", record.grad_from or "")
-    return Row(
-        record.id, (*start, values.text(record.grad, rows=_ROWS, columns=_COLUMNS), seen), kind=kind
-    )
+    note = f".grad is None: {record.why_none}" if record.why_none else ""
+    return Row(record.id, (*start, _array(record.grad), seen), note, kind)
+
+
+def _array(array: Array | None) -> str:
+    return values.text(array, rows=_ROWS, columns=_COLUMNS)
 
 
 def table(

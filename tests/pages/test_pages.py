@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def test_odd_programs_are_answered_in_words(source: str) -> None:
     assert "ax-error" in html_of(at) or "made no tensor" in html_of(at)
 
 
+NODES = re.compile(r"(\d+) nodes:")
 LOOP = """\
 import torch
 
@@ -137,15 +139,21 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
     assert not at.exception
     assert "each line of the program is one block" in html_of(at)
     names = at.selectbox(key="graph-list").options
-    block = next(i for i, name in enumerate(names) if name.startswith("line 6"))
-    at.selectbox(key="graph-list").select_index(block).run()
-    unfold = next(button for button in at.button if button.label == "Unfold line 6")
-    unfold.click().run()
+    blocks = {int(found[1]): i for i, name in enumerate(names) if (found := NODES.search(name))}
+    at.selectbox(key="graph-list").select_index(blocks[max(blocks)]).run()
+    next(button for button in at.button if button.label.startswith("Unfold")).click().run()
     assert not at.exception
     assert any("nodes; up to 300 are drawn" in info.value for info in at.info)
     next(button for button in at.button if button.label == "Fold all").click().run()
     assert not at.exception
     assert "<svg" in component(at, "svg")["svg"]
+
+
+def test_what_happened_is_explained() -> None:
+    at = opened("pages/expression.py")
+    at.selectbox(key="example").set_value("nonleaf").run()
+    assert not at.exception
+    assert "<summary>Why is y.grad None?</summary>" in html_of(at)
 
 
 def test_saved_tensors_are_drawn_when_asked_for() -> None:

@@ -1,0 +1,49 @@
+"""The rows of the tensor table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.trace import TensorRecord
+from explorer.ui import tables
+
+
+def record(number: int = 0, **changed: object) -> TensorRecord:
+    plain: dict[str, object] = {
+        "id": number,
+        "name": "t",
+        "line": 2,
+        "shape": (1,),
+        "dtype": "float32",
+        "requires_grad": True,
+        "is_leaf": True,
+        "retains_grad": False,
+        "grad_fn": None,
+        "value": np.ones(1),
+    }
+    return TensorRecord(**(plain | changed))  # type: ignore[arg-type]
+
+
+def test_a_gradient_says_where_it_was_seen() -> None:
+    (row,) = tables.tensor_rows([record(grad=np.array([2.0]), grad_from=".grad")])
+    assert row.cells[-2:] == ("[2]", ".grad")
+    assert len(row.cells) == len(tables.TENSOR_COLUMNS)
+    assert row.kind == "leaf"
+    assert row.note == ""
+
+
+def test_a_none_says_why() -> None:
+    (row,) = tables.tensor_rows([record(why_none="It was never used.")])
+    assert row.cells[-1] == "None"
+    assert row.note == "It was never used."
+
+
+def test_a_gradient_from_a_hook_says_why_grad_is_none() -> None:
+    seen = record(is_leaf=False, grad=np.ones(1), grad_from="hook", why_none="No leaf.")
+    (row,) = tables.tensor_rows([seen])
+    assert row.cells[-1] == "a hook"
+    assert row.note == ".grad is None: No leaf."
+
+
+def test_a_long_table_is_cut() -> None:
+    assert len(tables.tensor_rows([record(i) for i in range(500)])) == tables.MOST_ROWS
