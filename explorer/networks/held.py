@@ -75,7 +75,7 @@ def _held(
                     retained.append(tensor)
 
     passed = tuple(copied(value) for value in inputs)
-    with preserved(model, seed), removing() as handles, torch.enable_grad():
+    with preserved(model, seed) as writes, removing() as handles, torch.enable_grad(), writes:
         for module in model.modules():
             if not module._modules:
                 handles.append(module.register_forward_hook(watch))

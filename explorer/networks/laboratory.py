@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,8 +44,7 @@ class Change:
 class Experiment:
     """What the hooks saw, in order, and every gradient without and with them.
 
-    After an `error` the events are those up to it and `changes` is empty. `warnings` are torch's
-    own words about the hooks.
+    After an `error` the events are those up to it and `changes` is empty.
     """
 
     events: tuple[Event, ...]
@@ -54,7 +52,6 @@ class Experiment:
     loss_before: float | None
     loss_after: float | None
     error: LayerError | None = None
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,6 @@ class _Run:
     gradients: dict[str, Tensor]
     loss: float | None
     error: LayerError | None
-    warnings: tuple[str, ...]
 
 
 def experiment(
@@ -83,13 +79,11 @@ def experiment(
         places(hook, model)
     before = _run(model, inputs, (), loss, seed)
     if before.error is not None:
-        return Experiment((), (), before.loss, None, before.error, before.warnings)
+        return Experiment((), (), before.loss, None, before.error)
     after = _run(model, inputs, hooks, loss, seed)
     names = [] if after.error else list({**before.gradients, **after.gradients})
     changes = (_change(n, before.gradients.get(n), after.gradients.get(n)) for n in names)
-    return Experiment(
-        after.events, tuple(changes), before.loss, after.loss, after.error, after.warnings
-    )
+    return Experiment(after.events, tuple(changes), before.loss, after.loss, after.error)
 
 
 def _run(
@@ -104,12 +98,11 @@ def _run(
     value: float | None = None
     error: LayerError | None = None
     with (
-        preserved(model, seed),
-        warnings.catch_warnings(record=True) as caught,
+        preserved(model, seed) as watch,
         removing() as handles,
         torch.enable_grad(),
+        watch,
     ):
-        warnings.simplefilter("always")
         try:
             for hook in hooks:
                 install(hook, model, recording, handles)
@@ -122,8 +115,7 @@ def _run(
         for i, tensor in enumerate(t for t in passed if isinstance(t, Tensor)):
             if tensor.grad is not None:
                 gradients[f"input {i}"] = tensor.grad
-    told = tuple(dict.fromkeys(str(w.message).splitlines()[0] for w in caught))
-    return _Run(tuple(recording.events), gradients, value, error, told)
+    return _Run(tuple(recording.events), gradients, value, error)
 
 
 def _change(name: str, before: Tensor | None, after: Tensor | None) -> Change:

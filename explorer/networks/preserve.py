@@ -22,7 +22,8 @@ def preserved(model: nn.Module, seed: int | None = None) -> Iterator[Watch]:
     batch-norm statistics, and torch's random state. Inside, gradients start at None, and random
     numbers come from `seed`, or else continue the present stream.
 
-    Nobody else may use the model meanwhile. Other users of the random state wait.
+    Run the model inside the yielded `Watch`, which keeps parameters it writes to. Nobody else may
+    use the model meanwhile. Other users of the random state wait.
     """
     # torch notes on the module which kind of backward hook it has had, and refuses the other one.
     modes = [(m, m.training, m._is_full_backward_hook) for m in model.modules()]
@@ -38,8 +39,7 @@ def preserved(model: nn.Module, seed: int | None = None) -> Iterator[Watch]:
         try:
             for parameter, _, _ in parameters:
                 parameter.grad = None
-            with watch:
-                yield watch
+            yield watch
         finally:
             for parameter, requires_grad, grad in parameters:
                 parameter.requires_grad_(requires_grad).grad = grad

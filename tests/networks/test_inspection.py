@@ -129,6 +129,16 @@ def test_the_model_is_left_exactly_as_it_was(model, x, train):
     assert x.grad is None
 
 
+def test_an_optimizer_that_steps_in_backward_changes_nothing():
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    model.weight.register_post_accumulate_grad_hook(lambda _: optimizer.step())
+    before = snapshot(model)
+    report = inspect(model, torch.ones(1, 2))
+    assert report.error is None
+    assert_same(before, snapshot(model))
+
+
 def test_inputs_changed_in_place_by_the_model_are_copies():
     x = torch.tensor([-1.0, 2.0])
     inspect(nn.ReLU(inplace=True), x)
