@@ -29,6 +29,9 @@ class RawStep:
     #: show, because they were changed in place or freed.
     sources: dict[str, int] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    #: At AccumulateGrad: the leaf's `.grad` before and after.
+    before: Kept | None = None
+    after: Kept | None = None
 
 
 @dataclass
@@ -51,7 +54,7 @@ class RawPass:
         try:
             for index, node in enumerate(self.functions):
                 handles.append(node.register_prehook(self._before(index, node)))
-                handles.append(node.register_hook(self._after(index)))
+                handles.append(node.register_hook(self._after(index, node)))
             return run()
         finally:
             for handle in handles:
@@ -62,15 +65,20 @@ class RawPass:
             with torch._C.DisableTorchFunction():
                 step = RawStep(index, _keep(grads), {})
                 step.saved = saved_values(node, step)
+                step.before = _stored(node)
+                if hasattr(node, "variable"):
+                    # It may become .grad itself, and be added to in the next pass.
+                    _read(step.grads_in)
                 self.steps.append(step)
 
         return before
 
-    def _after(self, index: int) -> Callable[[Any, Any], None]:
+    def _after(self, index: int, node: Any) -> Callable[[Any, Any], None]:
         def after(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
             for step in reversed(self.steps):
                 if step.function == index:
                     step.grads_out = _keep(grads_out)
+                    step.after = _stored(node)
                     return
 
         return after
@@ -91,6 +99,22 @@ def begin(
 
 def _keep(grads: Sequence[torch.Tensor | None]) -> list[Kept | None]:
     return [None if grad is None else keep(grad) for grad in grads]
+
+
+def _read(kept: Sequence[Kept | None]) -> None:
+    for item in kept:
+        if item is not None:
+            item.array()
+
+
+def _stored(node: Any) -> Kept | None:
+    """The `.grad` of the leaf an AccumulateGrad node belongs to, as it is now."""
+    leaf = getattr(node, "variable", None)
+    if leaf is None or leaf.grad is None:
+        return None
+    stored = Kept(leaf.grad)
+    _read([stored])
+    return stored
 
 
 def saved_values(node: Any, step: RawStep) -> dict[str, Any]:

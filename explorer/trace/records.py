@@ -123,9 +123,12 @@ class Flow:
 class BackwardStep:
     """One node's turn in the backward pass, in the order autograd ran them.
 
-    `formula` is the local rule in LaTeX and `numbers` the same with this step's numbers in it;
-    both are empty where no short rule is known. `saved` is what the node had kept from the
-    forward pass, by autograd's own names ("self", "exponent", "result").
+    `formula` is the local rule in LaTeX and `numbers` the same with this step's numbers in it
+    (large arrays as a letter above their shape, or at their first element); both are empty where
+    no short rule is known. `words` says the rest in plain words. `saved` is what the node had
+    kept from the forward pass, by autograd's own names ("self", "exponent", "result"); an index
+    is "indices[0]", "indices[1]" by axis. At an AccumulateGrad node `before` and `after` are the
+    leaf's `.grad`. `own` is the line of the reader's own backward, for an autograd.Function.
     """
 
     node: str
@@ -135,6 +138,10 @@ class BackwardStep:
     formula: str = ""
     numbers: str = ""
     saved: dict[str, Array | Plain] = field(default_factory=dict)
+    words: str = ""
+    before: Array | None = None
+    after: Array | None = None
+    own: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,27 @@
+"""The local rule of each operation: what its node makes of the gradient that comes in.
+
+`state` writes it in LaTeX for one step, with letters and with that step's numbers; `compute`
+works it out in numpy, so that what is written can be checked against what autograd did.
+"""
+
+from explorer.trace.rules.rule import NotStated
+from explorer.trace.rules.statement import (
+    RULES,
+    UNKNOWN,
+    Statement,
+    compute,
+    own_backward,
+    state,
+    stored,
+)
+
+__all__ = [
+    "RULES",
+    "UNKNOWN",
+    "NotStated",
+    "Statement",
+    "compute",
+    "own_backward",
+    "state",
+    "stored",
+]

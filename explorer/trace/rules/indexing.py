@@ -1,0 +1,268 @@
+"""Operations that choose, place and overwrite elements: the gradient goes back where they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.trace.rules.rule import Rule, Values, rule, sum_to
+
+OTHERS = "What was not chosen gets 0."
+CLEARED = "What was overwritten gets 0."
+REPEATED = "What was not chosen gets 0; what was chosen twice gets the sum."
+
+
+def along(shape: tuple[int, ...], index: np.ndarray, values: np.ndarray, axis: int) -> np.ndarray:
+    """Zeros of `shape` with `values` added at `index` along `axis` (as scatter_add does)."""
+    out = np.zeros(shape)
+    if not shape:
+        return np.asarray(values, dtype=float).reshape(())
+    places = [index if i == axis else p for i, p in enumerate(np.indices(index.shape))]
+    np.add.at(out, tuple(places), values[tuple(slice(n) for n in index.shape)])
+    return out
+
+
+def _taken(v: Values) -> np.ndarray:
+    return along(v.shape, v.index, v.G, v.axes[0])
+
+
+def _select(v: Values) -> tuple[Any, ...]:
+    return (*[slice(None)] * v.axes[0], v.index)
+
+
+def _slice(v: Values) -> tuple[Any, ...]:
+    return (*[slice(None)] * v.axes[0], slice(v.start, v.end, v.step))
+
+
+def _put(where: Any) -> Any:
+    """Zeros with G at the place `where` names."""
+
+    def value(v: Values) -> np.ndarray:
+        out = np.zeros(v.shape)
+        out[where(v)] = v.G
+        return out
+
+    return value
+
+
+def _cleared(where: Any) -> Any:
+    """G with zeros at the place `where` names."""
+
+    def value(v: Values) -> np.ndarray:
+        out = v.G.copy()
+        out[where(v)] = 0
+        return out
+
+    return value
+
+
+def _diagonal(v: Values) -> np.ndarray:
+    out = np.zeros(v.shape)
+    diagonal = np.diagonal(out, v.offset, v.dim1, v.dim2)
+    diagonal.flags.writeable = True
+    diagonal[...] = v.G
+    return out
+
+
+def _index(v: Values) -> tuple[Any, ...]:
+    """The index as written, from `indices[0]`, `indices[1]` …; None means the whole axis."""
+    names = [name for name in v.saved if name.startswith("indices[")]
+    found = [getattr(v, name) for name in names]
+    return tuple(slice(None) if i is None else i for i in found)
+
+
+def _index_add(v: Values) -> np.ndarray:
+    out = np.zeros(v.shape)
+    np.add.at(out, _index(v), v.G)
+    return out
+
+
+def _axis_index(v: Values) -> tuple[Any, ...]:
+    """`index` along one axis, as index_select, index_add and index_fill mean it."""
+    return (*[slice(None)] * v.axes[0], np.atleast_1d(v.index))
+
+
+def _index_select(v: Values) -> np.ndarray:
+    out = np.zeros(v.shape)
+    np.add.at(out, _axis_index(v), v.G)
+    return out
+
+
+def _gathered(v: Values) -> np.ndarray:
+    places = list(np.indices(v.index.shape))
+    places[v.axes[0]] = v.index
+    return v.G[tuple(places)]
+
+
+def _full(v: Values, part: np.ndarray) -> np.ndarray:
+    """A part of the source that was used, with zeros for the rest of it."""
+    out = np.zeros(v.shape)
+    out[tuple(slice(n) for n in part.shape)] = part
+    return out
+
+
+def _scatter_clear(v: Values) -> np.ndarray:
+    out = v.G.copy()
+    np.put_along_axis(out, v.index, 0.0, v.axes[0])
+    return out
+
+
+def _take(v: Values) -> np.ndarray:
+    out = np.zeros(int(np.prod(v.shape)))
+    np.add.at(out, v.index.reshape(-1), v.G.reshape(-1))
+    return out.reshape(v.shape)
+
+
+def _masked(v: Values) -> np.ndarray:
+    mask = np.broadcast_to(v.mask, np.broadcast_shapes(v.mask.shape, v.shape))
+    out = np.zeros(mask.shape)
+    out[mask] = v.G
+    return sum_to(out, v.shape)
+
+
+def _masked_source(v: Values) -> np.ndarray:
+    """masked_scatter takes as many elements of the source, in order, as the mask has."""
+    chosen = v.G[np.broadcast_to(v.mask, v.G.shape)]
+    out = np.zeros(int(np.prod(v.shape)))
+    out[: chosen.size] = chosen
+    return out.reshape(v.shape)
+
+
+def _embedding(v: Values) -> np.ndarray:
+    out = np.zeros(v.shape)
+    np.add.at(out, v.indices, v.G)
+    if v.padding_idx >= 0:
+        out[v.padding_idx] = 0
+    return out
+
+
+def _windows(v: Values) -> np.ndarray:
+    """unfold: the windows overlap, so their gradients are added."""
+    axis = int(v.dimension) % len(v.shape)
+    out = np.zeros(v.shape)
+    for i in range(v.G.shape[axis]):
+        window = np.take(v.G, i, axis=axis)
+        start = i * v.step
+        place = (*[slice(None)] * axis, slice(start, start + v.size))
+        out[place] += np.moveaxis(window, -1, axis)
+    return out
+
+
+def _slice_tex(what: str, at: str) -> Any:
+    """The slice as Python writes it: what is left out stays out."""
+
+    def tex(v: Values) -> str:
+        start, end, step = (v.saved.get(name) for name in ("start", "end", "step"))
+        size = v.shape[v.axes[0]] if what == "place" else None
+        last = "" if end is None or end == size or end >= 2**62 else end
+        every = "" if step == 1 else f":{step}"
+        where = rf"{at}[{start or ''}:{last}{every}] of axis {v.axes[0]}"
+        return rf"\operatorname{{{what}}}(<G>\ \text{{{where}}})"
+
+    return tex
+
+
+def _symbol(what: str) -> str:
+    return rf"\operatorname{{place}}(<G>\ \text{{at}}\ {what})"
+
+
+RULES: dict[str, Rule] = {
+    "SelectBackward0": rule(
+        OTHERS, a=(_symbol(r"[<index>]\ \text{of axis}\ <dim>"), _put(_select))
+    ),
+    "SliceBackward0": rule(OTHERS, a=(_slice_tex("place", "at "), _put(_slice))),
+    "DiagonalBackward0": rule(OTHERS, a=(_symbol(r"\text{the diagonal}"), _diagonal)),
+    "DiagonalBackward0_copy": rule(OTHERS, a=(_symbol(r"\text{the diagonal}"), _diagonal)),
+    "IndexBackward0": rule(
+        REPEATED, a=(r"\operatorname{add}(<G>\ \text{at the index})", _index_add)
+    ),
+    "IndexSelectBackward0": rule(
+        REPEATED,
+        a=(r"\operatorname{add}(<G>\ \text{at}\ <i:index>\ \text{of axis}\ <dim>)", _index_select),
+    ),
+    "GatherBackward0": rule(REPEATED, a=(r"\operatorname{add}(<G>\ \text{at}\ <i:index>)", _taken)),
+    "TakeBackward0": rule(REPEATED, a=(r"\operatorname{add}(<G>\ \text{at}\ <i:index>)", _take)),
+    "MaskedSelectBackward0": rule(OTHERS, a=(_symbol("<m:mask>"), _masked)),
+    "EmbeddingBackward0": rule(
+        REPEATED, a=(r"\operatorname{add}(<G>\ \text{at rows}\ <i:indices>)", _embedding)
+    ),
+    "UnfoldBackward0": rule(
+        "The windows overlap: their gradients are added.",
+        a=(r"\operatorname{add}(<G>\ \text{at its windows})", _windows),
+    ),
+    "IndexPutBackward0": rule(
+        "What was overwritten gets 0; what was written there gets the gradient.",
+        a=(
+            lambda v: "<G>" if v.accumulate else r"<G>\ \text{with 0 at the index}",
+            lambda v: v.G if v.accumulate else _cleared(_index)(v),
+        ),
+        b=(r"<G>[\text{index}]", lambda v: sum_to(v.G[_index(v)], v.shape)),
+    ),
+    "IndexAddBackward0": rule(
+        a=("<G>", lambda v: v.G),
+        b=(r"<alpha> * <G>[<i:index>]", lambda v: v.alpha * v.G[_axis_index(v)]),
+    ),
+    "IndexCopyBackward0": rule(
+        "What was overwritten gets 0; what was written there gets the gradient.",
+        a=(r"<G>\ \text{with 0 at}\ <i:index>", _cleared(_axis_index)),
+        b=(r"<G>[<i:index>]", lambda v: v.G[_axis_index(v)]),
+    ),
+    "IndexFillBackward0": rule(
+        CLEARED,
+        a=(r"<G>\ \text{with 0 at}\ <i:index>", _cleared(_axis_index)),
+    ),
+    "IndexFillBackward1": rule(
+        CLEARED,
+        a=(r"<G>\ \text{with 0 at}\ <i:index>", _cleared(_axis_index)),
+        b=(r"\textstyle\sum <G>[<i:index>]", lambda v: v.G[_axis_index(v)].sum()),
+    ),
+    "ScatterBackward0": rule(
+        "What was overwritten gets 0; what was written there gets the gradient.",
+        a=(r"<G>\ \text{with 0 at}\ <i:index>", _scatter_clear),
+        b=(r"<G>[<i:index>]", lambda v: _full(v, _gathered(v))),
+    ),
+    "ScatterBackward1": rule(CLEARED, a=(r"<G>\ \text{with 0 at}\ <i:index>", _scatter_clear)),
+    "ScatterAddBackward0": rule(
+        a=("<G>", lambda v: v.G), b=(r"<G>[<i:index>]", lambda v: _full(v, _gathered(v)))
+    ),
+    "SelectScatterBackward0": rule(
+        a=(r"<G>\ \text{with 0 at}\ [<index>]", _cleared(_select)),
+        b=(
+            r"<G>[<index>]\ \text{of axis}\ <dim>",
+            lambda v: np.take(v.G, v.index, axis=int(v.saved["dim"])),
+        ),
+    ),
+    "SliceScatterBackward0": rule(
+        a=(_slice_tex("clear", "at "), _cleared(_slice)),
+        b=(_slice_tex("part", ""), lambda v: v.G[_slice(v)]),
+    ),
+    "MaskedScatterBackward0": rule(
+        a=(r"<G> * [\lnot\, <m:mask>]", lambda v: v.G * ~v.mask),
+        b=(r"<G>[<m:mask>]", _masked_source),
+    ),
+    "TrilBackward0": rule(
+        OTHERS, a=(r"\operatorname{tril}(<G>)", lambda v: np.tril(v.G, v.diagonal))
+    ),
+    "TriuBackward0": rule(
+        OTHERS, a=(r"\operatorname{triu}(<G>)", lambda v: np.triu(v.G, v.diagonal))
+    ),
+    "CopyBackwards": rule(
+        "The old values were overwritten.",
+        a=("0", lambda v: np.zeros(v.shape)),
+        b=("<G>", lambda v: sum_to(v.G, v.shape)),
+    ),
+    "FillBackward1": rule("The old values were overwritten.", a=("0", lambda v: np.zeros(v.shape))),
+    "FillBackward3": rule(
+        "The old values were overwritten.",
+        a=("0", lambda v: np.zeros(v.shape)),
+        b=(r"\textstyle\sum <G>", lambda v: v.G.sum()),
+    ),
+    "ZeroBackward0": rule("The old values were overwritten.", a=("0", lambda v: np.zeros(v.shape))),
+    "CopySlices": rule(
+        "What was overwritten through the view gets 0 in the earlier version (or the in-place "
+        "operation's own rule); what was written there gets the gradient of that part.",
+        a=r"<G>\ \text{with the written part replaced}",
+        b=r"<G>[\text{written part}]",
+    ),
+}

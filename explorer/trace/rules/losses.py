@@ -1,0 +1,129 @@
+"""Losses. `reduction` is kept as torch's number: 0 none, 1 mean, 2 sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from explorer.trace.rules.functions import sigmoid
+from explorer.trace.rules.rule import Rule, Values, each, rule
+
+MEAN = 1
+
+
+def _n(v: Values) -> int:
+    """What `reduction="mean"` divides by; 1 for the others."""
+    return int(v.a.size) if v.reduction == MEAN else 1
+
+
+def _loss(sign: str, tex: str, slope: Callable[[Values], Any]) -> tuple[Any, Any]:
+    """G times the slope of one element's loss, divided by their number if it is a mean."""
+
+    def template(v: Values) -> str:
+        size = int(np.prod(v.raw("a").shape))
+        front = rf"\frac{{<G>}}{{{size}}}" if v.saved.get("reduction") == MEAN else "<G>"
+        return f"{sign}{front} * {tex}"
+
+    factor = -1 if sign else 1
+    return template, lambda v: factor * v.G * slope(v) / _n(v)
+
+
+def _weighted(v: Values, slope: np.ndarray) -> np.ndarray:
+    return slope if v.saved.get("weight") is None else slope * v.weight
+
+
+def _huber(v: Values) -> np.ndarray:
+    d = v.a - v.target
+    return np.where(np.abs(d) <= v.delta, d, v.delta * np.sign(d))
+
+
+def _smooth(v: Values) -> np.ndarray:
+    d = v.a - v.target
+    if v.beta == 0:
+        return np.sign(d)
+    return np.where(np.abs(d) < v.beta, d / v.beta, np.sign(d))
+
+
+def _logits(v: Values) -> np.ndarray:
+    p = 1.0 if v.saved.get("pos_weight") is None else v.pos_weight
+    scale = 1 + (p - 1) * v.target
+    return _weighted(v, (1 - v.target) - scale * (1 - sigmoid(v.a)))
+
+
+def _logits_target(v: Values) -> np.ndarray:
+    p = 1.0 if v.saved.get("pos_weight") is None else v.pos_weight
+    return _weighted(v, -v.a + (p - 1) * np.logaddexp(0, -v.a))
+
+
+def _nll(v: Values) -> np.ndarray:
+    """The gradient of the log-probabilities: only the target's place is not 0."""
+    target, classes = v.target, v.a.shape[1] if v.a.ndim > 1 else v.a.shape[0]
+    used = target != v.ignore_index
+    weight = np.ones(classes) if v.saved.get("weight") is None else v.weight
+    safe = np.where(used, target, 0)
+    amount = -weight[safe] * used
+    if v.reduction == MEAN:
+        amount = amount / v.total_weight
+    amount = amount * v.G
+    out = np.zeros(v.a.shape)
+    axis = 1 if v.a.ndim > 1 else 0
+    np.put_along_axis(out, np.expand_dims(safe, axis), np.expand_dims(amount, axis), axis)
+    return out
+
+
+def _nll_tex(v: Values) -> str:
+    weight = "" if v.saved.get("weight") is None else r" * w_{t_i}"
+    divided = r"-\frac{<G>}{<N:total_weight>}" if v.saved.get("reduction") == MEAN else "-<G>"
+    return rf"{divided}{weight}\ \text{{at}}\ (i, t_i),\ t = <t:target>"
+
+
+_nll_rule = rule(
+    "Only the log-probability of each right class gets a gradient.", a=(_nll_tex, _nll)
+)
+
+RULES: dict[str, Rule] = {
+    "MseLossBackward0": each(
+        a=_loss("", "2 * (<a> - <t:target>)", lambda v: 2 * (v.a - v.target)),
+        t=_loss("-", "2 * (<a> - <t:target>)", lambda v: 2 * (v.a - v.target)),
+    ),
+    "L1LossBackward0": each(
+        a=_loss("", r"\operatorname{sign}(<a> - <t:target>)", lambda v: np.sign(v.a - v.target)),
+        t=_loss("-", r"\operatorname{sign}(<a> - <t:target>)", lambda v: np.sign(v.a - v.target)),
+    ),
+    "HuberLossBackward0": each(
+        a=_loss("", r"\operatorname{clamp}(<a> - <t:target>, \pm<delta>)", _huber),
+        t=_loss("-", r"\operatorname{clamp}(<a> - <t:target>, \pm<delta>)", _huber),
+    ),
+    "SmoothL1LossBackward0": each(
+        a=_loss("", r"\operatorname{clamp}(\tfrac{<a> - <t:target>}{<beta>}, \pm 1)", _smooth),
+        t=_loss("-", r"\operatorname{clamp}(\tfrac{<a> - <t:target>}{<beta>}, \pm 1)", _smooth),
+    ),
+    "SoftMarginLossBackward0": each(
+        a=_loss(
+            "-",
+            r"\frac{<t:target>}{1 + e^{<t:target> * <a>}}",
+            lambda v: v.target * sigmoid(-v.target * v.a),
+        )
+    ),
+    "BinaryCrossEntropyBackward0": each(
+        a=_loss(
+            "",
+            r"\frac{<a> - <t:target>}{<a> * (1 - <a>)}",
+            lambda v: _weighted(v, (v.a - v.target) / (v.a * (1 - v.a))),
+        ),
+        t=_loss(
+            "",
+            r"\ln\frac{1 - <a>}{<a>}",
+            lambda v: _weighted(v, np.log(1 - v.a) - np.log(v.a)),
+        ),
+    ),
+    "BinaryCrossEntropyWithLogitsBackward0": each(
+        "The sigmoid and the logarithm cancel: prediction minus target.",
+        a=_loss("", r"(\sigma(<a>) - <t:target>)", _logits),
+        t=_loss("", "(-<a>)", _logits_target),
+    ),
+    "NllLossBackward0": _nll_rule,
+    "NllLoss2DBackward0": _nll_rule,
+}
