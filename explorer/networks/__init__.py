@@ -5,6 +5,7 @@ torchvision is imported only when one of its classifiers is built.
 """
 
 from explorer.networks.folding import FoldedGraph, FoldedNode, fold
+from explorer.networks.full_graph import FullGraph, full_graph
 from explorer.networks.graph_dot import COLOURS, folded_dot
 from explorer.networks.held import Held, gradients_held
 from explorer.networks.hooks import ACTIONS, KINDS, Event, Hook, Kind
@@ -39,6 +40,7 @@ __all__ = [
     "Experiment",
     "FoldedGraph",
     "FoldedNode",
+    "FullGraph",
     "Held",
     "Histogram",
     "Hook",
@@ -56,6 +58,7 @@ __all__ = [
     "experiment",
     "fold",
     "folded_dot",
+    "full_graph",
     "gradients_held",
     "histogram",
     "inspect",
