@@ -112,7 +112,7 @@ def _stored(node: Any) -> Kept | None:
     leaf = getattr(node, "variable", None)
     if leaf is None or leaf.grad is None:
         return None
-    stored = Kept(leaf.grad)
+    stored = keep(leaf.grad)
     _read([stored])
     return stored
 

@@ -264,11 +264,11 @@ def _at(value: Any, place: tuple[int, ...]) -> Any:
     return value[(0,) * value.ndim] if value.size else value
 
 
-def _result(result: Array | None) -> str:
+def _result(result: Any) -> str:
     if result is None:
         return ""
-    if isinstance(result, np.ndarray) and result.ndim == 0:
-        return scalar(result[()])
+    if not isinstance(result, np.ndarray | Summary) or not result.shape:
+        return scalar(result[()] if isinstance(result, np.ndarray) else result)
     if is_short(result):
         return literal(result, "")
     return rf"\text{{{' × '.join(map(str, result.shape))} numbers}}"

@@ -1,0 +1,229 @@
+"""The stated rules multiply out: what autograd did is the oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explorer import trace
+from explorer.trace import BackwardStep, Trace
+from explorer.trace.examples import EXAMPLES
+from explorer.trace.paths import paths
+from explorer.trace.rules import RULES, UNKNOWN, NotStated, compute, state
+from tests.trace.expressions import EXPRESSIONS, program
+
+#: Nodes of the expressions that have no short rule; everything else must have one.
+WITHOUT = set(
+    [
+        "CdistBackward0",
+        "CholeskyBackward0",
+        "Col2ImBackward0",
+        "ComplexBackward0",
+        "FftR2CBackward0",
+        "FftC2CBackward0",
+        "LinalgCholeskyExBackward0",
+        "LinalgEighBackward0",
+        "LinalgMatrixExpBackward0",
+        "LinalgPinvBackward0",
+        "LinalgQrBackward0",
+        "LinalgSolveTriangularBackward0",
+        "LinalgSvdBackward0",
+        "MultiMarginLossBackward0",
+        "RenormBackward0",
+        "ScatterReduceBackward0",
+        "TrilinearBackward0",
+        "UpsampleBilinear2DBackward0",
+        "ViewAsRealBackward0",
+        "AccumulateGrad",
+    ]
+)
+#: Described in words alone.
+WORDS = {"CopySlices"}
+
+
+def steps_of(traced: Trace) -> list[BackwardStep]:
+    return [step for passed in traced.passes for step in passed.steps]
+
+
+def multiply_out(step: BackwardStep) -> bool:
+    """Whether the rule was tried. Fails where it gives other gradients than autograd did."""
+    if step.name in WITHOUT | WORDS or step.own:
+        return False
+    try:
+        outs = compute(step.name, step.grads_in, step.grads_out, step.saved)
+    except NotStated as why:  # complex numbers have no place in these rules
+        if "complex" not in str(why):
+            raise
+        return False
+    assert len(outs) == len(step.grads_out)
+    for slot, (out, flow) in enumerate(zip(outs, step.grads_out, strict=True)):
+        if flow.grad is not None:
+            assert out is not None, f"{step.name} says nothing of input {slot}"
+            assert out.shape == flow.grad.shape
+            message = f"{step.name}, input {slot}"
+            np.testing.assert_allclose(out, flow.grad, rtol=3e-4, atol=3e-5, err_msg=message)
+    return True
+
+
+@pytest.mark.parametrize("group", EXPRESSIONS)
+def test_the_rules_of_the_vocabulary_multiply_out(group: str) -> None:
+    for expression in EXPRESSIONS[group]:
+        traced = trace.run(program(expression))
+        assert traced.error is None, (expression, traced.error)
+        assert traced.passes, expression
+        for step in steps_of(traced):
+            known = step.name in RULES or step.name in WITHOUT
+            assert known, f"{expression} makes {step.name}, which has no rule"
+            multiply_out(step)
+
+
+def test_an_operation_without_a_rule_says_so() -> None:
+    traced = trace.run(program("torch.linalg.svdvals(M)"))
+    step = next(s for s in steps_of(traced) if s.name == "LinalgSvdBackward0")
+    assert (step.formula, step.numbers, step.words) == ("", "", UNKNOWN)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+def test_every_step_of_every_example_multiplies_out(
+    example: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.trace.capture.WHOLE", 10**7)  # keep all numbers, to check all
+    traced = trace.run(example.source)  # type: ignore[attr-defined]
+    for step in steps_of(traced):
+        if step.name != "AccumulateGrad" and not step.own:
+            assert step.name in RULES or step.words == UNKNOWN
+            multiply_out(step)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+def test_paths_add_up_to_the_gradient_in(example: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.trace.capture.WHOLE", 10**7)
+    traced = trace.run(example.source)  # type: ignore[attr-defined]
+    if "hook" in traced.source:
+        return  # a hook of the reader's may change a gradient between two nodes
+    for passed in traced.passes:
+        met = paths(passed)
+        began = {passed.steps[0].node} if passed.steps else set()
+        for step in passed.steps:
+            if step.node in began:
+                continue
+            for slot, grad in enumerate(step.grads_in):
+                parts = [path.grad for path in met.get(step.node, ()) if path.slot == slot]
+                if grad is not None:
+                    np.testing.assert_allclose(sum(parts), grad, rtol=1e-5, atol=1e-6)
+
+
+def test_two_uses_are_two_paths() -> None:
+    traced = trace.run(
+        "import torch\nx = torch.tensor(3.0, requires_grad=True)\ny = x * x + x\ny.backward()\n"
+    )
+    passed = traced.passes[0]
+    leaf = next(s for s in passed.steps if s.name == "AccumulateGrad")
+    assert sorted(float(path.grad) for path in paths(passed)[leaf.node]) == [1.0, 3.0, 3.0]
+    assert float(leaf.grads_in[0]) == 7.0
+
+
+def test_what_was_in_grad_before_and_after() -> None:
+    lines = ["import torch", "x = torch.tensor([1.0, 2.0], requires_grad=True)"]
+    lines += ["(x * 2).sum().backward()", "(x * 3).sum().backward()"]
+    first, second = trace.run("\n".join(lines)).passes
+    step = first.steps[-1]
+    assert step.before is None
+    np.testing.assert_array_equal(step.after, [2, 2])
+    step = second.steps[-1]
+    np.testing.assert_array_equal(step.before, [2, 2])
+    np.testing.assert_array_equal(step.grads_in[0], [3, 3])
+    np.testing.assert_array_equal(step.after, [5, 5])
+    assert "old" in step.formula
+    assert "5 & 5" in step.numbers
+
+
+def test_a_large_gradient_is_not_overwritten_by_the_next_pass() -> None:
+    lines = ["import torch", "x = torch.ones(5000, requires_grad=True)"]
+    lines += ["(x * 2).sum().backward()"] * 2
+    traced = trace.run("\n".join(lines))
+    norms = [p.steps[-1].grads_in[0].norm for p in traced.passes]  # type: ignore[union-attr]
+    assert norms == pytest.approx([2 * 5000**0.5] * 2)
+
+
+def test_the_readers_own_backward_is_named_with_its_line() -> None:
+    source = """\
+import torch
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return 2 * x * g
+
+x = torch.tensor(3.0, requires_grad=True)
+Square.apply(x).backward()
+"""
+    step = trace.run(source).passes[0].steps[0]
+    assert step.own in (9, 10)  # the method, or its decorator
+    assert step.words == f"Your own rule: Square.backward, line {step.own}."
+
+
+def test_wrong_arithmetic_would_be_noticed() -> None:
+    step = trace.run(program("a * b")).passes[0].steps[2]
+    assert step.name == "MulBackward0"
+    saved = {**step.saved, "other": step.saved["other"] + 1}  # type: ignore[operator]
+    wrong = BackwardStep(step.node, step.name, step.grads_in, step.grads_out, saved=saved)
+    with pytest.raises(AssertionError):
+        multiply_out(wrong)
+
+
+def test_formula_and_numbers_of_the_first_example() -> None:
+    source = """\
+import torch
+x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+out = (3 * (x + 2) ** 2).mean()
+out.backward()
+"""
+    power = next(s for s in steps_of(trace.run(source)) if s.name == "PowBackward0")
+    assert power.formula == r"\frac{\partial L}{\partial a} = G \cdot 2 \cdot a"
+    for matrix in ("1.5 & 1.5", "3 & 4", "9 & 12"):
+        assert matrix in power.numbers
+
+
+def test_broadcasting_is_part_of_the_statement() -> None:
+    traced = trace.run(
+        "import torch\nx = torch.ones(3, 2)\nb = torch.zeros(2, requires_grad=True)\n"
+        "(x * 5 + b).sum().backward()\n"
+    )
+    step = next(s for s in steps_of(traced) if s.name == "AddBackward0")
+    assert step.words == "Summed over axis 0, because b was broadcast."
+    assert r"\sum_{\text{axis 0}}" in step.formula
+
+
+def test_the_text_stays_short_and_well_formed() -> None:
+    for expression in [e for group in EXPRESSIONS.values() for e in group][::7]:
+        for step in steps_of(trace.run(program(expression))):
+            for text in (step.formula, step.numbers):
+                assert text.count("{") == text.count("}")
+                assert text.count(r"\begin") == text.count(r"\end")
+                assert "<" not in text.replace(" < ", "")
+                assert len(text) < 2500, step
+
+
+def test_large_arrays_are_not_written_out() -> None:
+    traced = trace.run(
+        "import torch\nx = torch.ones(300, 400, requires_grad=True)\n(x * -2.5).sum().backward()"
+    )
+    step = next(s for s in steps_of(traced) if s.name == "MulBackward0")
+    assert step.numbers == r"\frac{\partial L}{\partial a}[0, 0] = 1 \cdot (-2.5) = -2.5"
+
+
+def test_special_numbers_in_latex() -> None:
+    said = state(
+        "AddBackward1",
+        (np.array([np.nan, -np.inf, 1.5e-7]),),
+        (trace.Flow("n1", 0, np.array([np.nan, -np.inf, 1.5e-7])),),
+        {},
+    )
+    assert r"\text{nan} & -\infty & 1.5 \cdot 10^{-7}" in said.numbers
