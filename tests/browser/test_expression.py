@@ -96,7 +96,7 @@ def test_an_error_names_and_marks_its_line(tab: Any, app: str) -> None:
 def test_nothing_a_stranger_wrote_comes_alive(tab: Any, app: str) -> None:
     open_page(tab, app)
     run_program(tab, 'print("<img src=x onerror=alert(1)> **bold** :smile: $x$")\n')
-    tab.wait_for_selector(".ax-printed")
+    tab.wait_for_selector(".ax-printed:has-text('bold')")
     assert tab.inner_text(".ax-printed") == "<img src=x onerror=alert(1)> **bold** :smile: $x$"
     assert tab.locator(".ax-printed img").count() == 0
 
