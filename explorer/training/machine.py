@@ -83,14 +83,18 @@ class Machine:
             dict(self.hyper),
         )
 
-    def capture(self) -> Values:
+    def capture(self) -> Values | None:
+        """The present as a point to return to; None where the problem's state cannot be copied."""
+        state = self.live.state()
+        if state is None:
+            return None
         now = self.before()
         return Values(
             seed=self.seed,
             parameters=now.parameters,
             grads=now.grads,
             optimizer=now.optimizer,
-            state=self.live.state(),
+            state=state,
             random=self.random,
             hyper=now.hyper,
             track=self.track,

@@ -47,15 +47,15 @@ class Live:
     `loss()` runs the forward computation with grad enabled and returns a scalar that has a graph.
     `random` is the state of the random stream after building; the loss draws from there on.
     `state()` holds what else computing the loss may change (batch-norm statistics, a program's
-    counters) as independent copies; `restore(state)` puts it back, in a new instance built with
-    the same seed.
+    counters) as independent copies, or None if that cannot be copied; `restore(state)` puts it
+    back, in a new instance built with the same seed.
     """
 
     parameters: dict[str, Tensor]
     loss: Callable[[], Tensor]
     random: Tensor
     model: nn.Module | None = None
-    state: Callable[[], dict[str, Any]] = field(default=dict)
+    state: Callable[[], dict[str, Any] | None] = field(default=dict)
     restore: Callable[[dict[str, Any]], None] = field(default=lambda state: None)
 
 

@@ -18,6 +18,7 @@ from explorer.language import (
     without_prompts,
 )
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
+from explorer.training.carried import Variables
 from explorer.training.leaves import expressions_of, parameters_of
 from explorer.training.loss_watcher import Limits, LossWatcher
 from explorer.training.problem import Live, random_stream
@@ -85,7 +86,7 @@ class _Instance:
         _run("setup", self.environment, setup)
         self.others: Any = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
         self.parameters = parameters_of(self.environment.variables)
-        self.first = {n: _print(v) for n, v in self._variables()}
+        self.variables = Variables(setup.source, self.loss.source, self.environment.variables)
 
     def compute(self) -> Tensor:
         """Run the loss text. To be called inside `random_stream`, which holds the lock."""
@@ -98,9 +99,14 @@ class _Instance:
             self.others = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
         return self.watcher.result()
 
-    def state(self) -> dict[str, Any]:
-        """What differs from what the setup left: plain variables, tensors, module buffers."""
-        changed = {n: v for n, v in self._variables() if self.first.get(n) != _print(v)}
+    def state(self) -> dict[str, Any] | None:
+        """What differs from what the setup left: variables, module buffers, random states.
+
+        None if some of it cannot be copied.
+        """
+        changed = self.variables.changed(self.environment.variables)
+        if changed is None:
+            return None
         held: dict[str, Any] = {"variables": copied(changed)}
         buffers = {n: b.detach().clone() for n, b in self._buffers()}
         if buffers:
@@ -119,11 +125,6 @@ class _Instance:
         if "random" in held:
             python, (kind, keys, *rest) = held["random"]
             self.others = (python, (kind, keys.numpy().astype("uint32"), *rest))
-
-    def _variables(self) -> Iterator[tuple[str, Any]]:
-        for name, value in self.environment.variables.items():
-            if _carried(value):
-                yield name, value
 
     def _buffers(self) -> Iterator[tuple[str, Tensor]]:
         for name, value in self.environment.variables.items():
@@ -165,25 +166,3 @@ def _with_result(text: str, names: list[str]) -> str:
             lines[line] = (raw[:column] + b"loss = " + raw[column:]).decode()
             break
     return "\n".join(lines)
-
-
-def _carried(value: Any) -> bool:
-    """Whether a variable can be copied: numbers, text, tensors without a graph, collections."""
-    if isinstance(value, Tensor):
-        return not value.requires_grad
-    if isinstance(value, list | tuple):
-        return type(value) in (list, tuple) and all(map(_carried, value))
-    if isinstance(value, dict):
-        return type(value) is dict and all(map(_carried, value.values()))
-    return value is None or isinstance(value, bool | int | float | str)
-
-
-def _print(value: Any) -> Any:
-    """Equal for what is unchanged: a tensor counts as changed when it is another, or written to."""
-    if isinstance(value, Tensor):
-        return id(value), value._version
-    if isinstance(value, list | tuple):
-        return [_print(item) for item in value]
-    if isinstance(value, dict):
-        return [(key, _print(item)) for key, item in value.items()]
-    return value

@@ -9,6 +9,7 @@ from explorer.language import ProgramError, ProgramRefused
 from explorer.training import explain, optimizers
 from explorer.training.arithmetic import Update
 from explorer.training.machine import Failed, Machine
+from explorer.training.numbers import to_numpy
 from explorer.training.problem import Problem
 from explorer.training.script import script
 from explorer.training.timeline import FORWARD, Action, Timeline, title
@@ -231,9 +232,9 @@ class TrainingSession:
 
         Before each forward there is one; of long runs and large problems not all are kept.
         """
-        kept = self.timeline.kept()
-        present = self._machine.capture()
-        return tuple(point_of(values) for values in (*kept, present))
+        kept = tuple(point_of(values) for values in self.timeline.kept())
+        now = {name: to_numpy(p) for name, p in self._machine.live.parameters.items()}
+        return (*kept, Point(self.track.steps, now))
 
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""
@@ -243,8 +244,8 @@ class TrainingSession:
 
     def _do(self, action: Action, remember: bool = True) -> None:
         """Do one action and record it; `Failed` leaves the record as it was."""
-        if action[0] in FORWARD:
-            self.timeline.keep(self._machine.capture())
+        if action[0] in FORWARD and (values := self._machine.capture()) is not None:
+            self.timeline.keep(values)
         self._machine.do(action, remember)
         self.timeline.actions.append(action)
 

@@ -1,0 +1,133 @@
+"""What a loss text leaves behind in a program's names, and whether it can be copied.
+
+A kept point of a run holds copies of the variables that changed since the setup. Where the loss
+reads something that cannot be copied (a tensor with a graph, an iterator, an object of the
+reader's own class), no point is kept and the run is repeated from an earlier one instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from explorer.language.namespaces import Namespace
+
+#: Reading one of these takes no part in the graph of what it is read from.
+DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
+#: What stays as the setup made it as long as it is the same object.
+STABLE = (types.FunctionType, types.BuiltinFunctionType, type, Namespace)
+
+
+class Variables:
+    """Watches a program's variables from the moment its setup has run."""
+
+    def __init__(self, setup: str, loss: str, variables: Mapping[str, Any]) -> None:
+        self.read, self.read_detached = _read_from_outside(ast.parse(setup), ast.parse(loss))
+        # The values are held so that no new object can get the id of an old one.
+        self.first = {name: (value, _print(value)) for name, value in variables.items()}
+
+    def changed(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Those that are not as the setup left them; None if they cannot be copied."""
+        found: dict[str, Any] = {}
+        for name, value in variables.items():
+            if name in self.first and self.first[name][1] == _print(value):
+                continue
+            if _can_be_copied(value):
+                found[name] = value
+            elif name in self.read:
+                return None
+            elif name in self.read_detached:
+                if not isinstance(value, Tensor):
+                    return None
+                found[name] = value
+        return found
+
+
+def _can_be_copied(value: Any) -> bool:
+    """Numbers, text, tensors without a graph, and collections of these."""
+    if isinstance(value, Tensor):
+        return not value.requires_grad
+    if type(value) in (list, tuple):
+        return all(map(_can_be_copied, value))
+    if type(value) is dict:
+        return all(map(_can_be_copied, value.values()))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _print(value: Any) -> Any:
+    """Equal for what is unchanged, and for nothing else.
+
+    A tensor counts as changed when it is another or was written to; what is written to parameters
+    is kept apart.
+    """
+    if isinstance(value, Tensor):
+        return id(value), None if value.requires_grad else value._version
+    if isinstance(value, nn.Module):
+        plain = (
+            (id(module), name, item)
+            for module in value.modules()
+            for name, item in vars(module).items()
+            if isinstance(item, bool | int | float | str)
+        )
+        return id(value), tuple(plain)
+    if type(value) in (list, tuple):
+        return [_print(item) for item in value]
+    if type(value) is dict:
+        return [(key, _print(item)) for key, item in value.items()]
+    if isinstance(value, STABLE):
+        return id(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return type(value), value
+    return object()  # an iterator, an object of the reader's class: may have changed inside
+
+
+def _read_from_outside(setup: ast.Module, loss: ast.Module) -> tuple[set[str], set[str]]:
+    """Names the loss may read before it has set them; and those it only reads detached."""
+    read: set[str] = set()
+    detached: set[str] = set()
+    for tree in (setup, loss):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                arguments = {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
+                _add(node, arguments | _set_in(node), read, detached)
+    _add_block(loss.body, set(), read, detached)
+    return read, detached - read
+
+
+def _add_block(body: list[ast.stmt], own: set[str], read: set[str], detached: set[str]) -> None:
+    """Go through statements in order; what an assignment has set is the loss's own from there."""
+    own = set(own)
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            continue
+        inner = own | _set_in(statement.target) if isinstance(statement, ast.For) else own
+        for field, value in ast.iter_fields(statement):
+            if field in ("body", "orelse", "finalbody"):
+                _add_block(value, inner, read, detached)
+            else:
+                for part in value if isinstance(value, list) else [value]:
+                    if isinstance(part, ast.AST):
+                        _add(part, own, read, detached)
+        if isinstance(statement, ast.AugAssign):
+            read |= _set_in(statement.target) - own
+        elif isinstance(statement, ast.Assign):
+            own |= _set_in(statement)
+
+
+def _add(tree: ast.AST, own: set[str], read: set[str], detached: set[str]) -> None:
+    """Sort the names this tree reads, but those of `own`, into the two sets."""
+    nodes = list(ast.walk(tree))
+    cut = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in DETACHED}
+    own = own.union(*(_set_in(n.target) for n in nodes if isinstance(n, ast.comprehension)))
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            (detached if id(node) in cut else read).update({node.id} - own)
+
+
+def _set_in(tree: ast.AST) -> set[str]:
+    nodes = ast.walk(tree)
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
