@@ -42,6 +42,7 @@ class Visit:
     activation: Statistics | None = None
     gradient: Statistics | None = None
     hooked: bool = False
+    meta: bool = False
     done: bool = False
 
     @property
@@ -108,7 +109,7 @@ class Recorder:
 
     def _watch_gradient(self, visit: Visit, output: Tensor) -> None:
         if output.requires_grad:
-            visit.hooked = True
+            visit.hooked, visit.meta = True, output.is_meta
 
             def note(grad: Tensor) -> None:
                 visit.gradient = describe(grad)

@@ -1,4 +1,5 @@
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -99,6 +100,21 @@ class Branch(nn.Module):
         return self.a(x)
 
 
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_parameters_the_loss_does_not_depend_on(device):
+    """The same reasons with values and without."""
+    report = inspect(Branch().to(device), torch.ones(1, 2, device=device))
+    assert {p.name for p in report.parameters if p.why_none} == {"b.weight", "b.bias"}
+    report = inspect(Awkward().to(device), torch.randn(8, 6, device=device))
+    reasons = {p.name: p.why_none.partition(":")[0] for p in report.parameters if p.why_none}
+    assert reasons == {
+        "frozen.weight": "frozen",
+        "frozen.bias": "frozen",
+        "unused.weight": "never used",
+        "unused.bias": "never used",
+    }
+
+
 def test_a_layer_whose_output_is_dropped():
     report = inspect(Branch(), torch.ones(1, 2))
     record = next(r for r in report.layers if r.name == "b")
@@ -168,7 +184,6 @@ def test_records_up_to_the_failing_layer():
         (nn.Sequential(nn.Conv2d(3, 4, 9)), torch.ones(1, 3, 4, 4), "smaller than the kernel"),
         (nn.Sequential(nn.Linear(4, 2)), torch.ones(3, 5), "expects 4 features and got 5"),
         (nn.Sequential(nn.Linear(4, 2)), torch.ones(3, 4).double(), "dtype"),
-        (nn.Sequential(nn.Linear(4, 2)).requires_grad_(False), torch.ones(1, 4), "frozen"),
         (nn.Sequential(nn.Embedding(3, 2)), torch.tensor([7]), "out of range"),
     ],
 )
@@ -177,6 +192,18 @@ def test_bad_inputs_are_told_in_a_sentence(model, x, words):
     assert words in error.message
     assert "\n" not in error.message
     assert error.message.endswith(".")
+
+
+def test_a_frozen_model_is_reported_without_gradients():
+    model = nn.Sequential(nn.Linear(4, 2)).requires_grad_(False)
+    report = inspect(model, torch.ones(1, 4))
+    assert report.error is None
+    assert report.notes[0].startswith("No parameter needs a gradient")
+    assert report.layers[0].activation is not None
+    assert report.layers[0].why_none == "nothing before it needs a gradient"
+    x = torch.ones(1, 4, requires_grad=True)
+    gradient = inspect(model, x).input_gradients[0]
+    np.testing.assert_allclose(gradient[0], model[0].weight.sum(0).numpy(), rtol=1e-6)
 
 
 def test_a_loss_that_is_no_number():
@@ -288,4 +315,18 @@ def test_meta_has_shapes_and_costs_but_no_values():
         assert b.gradient is None
     assert meta.loss is None
     assert not meta.gradients
+    assert [p.why_none for p in meta.parameters] == [p.why_none for p in real.parameters]
     assert meta.error is None
+
+
+def test_readers_at_the_same_time_do_not_disturb_each_other():
+    """Dropout draws from the one generator of the process; each report has its own seed."""
+    models = [Awkward() for _ in range(8)]
+    x = torch.randn(8, 6)
+    alone = [inspect(copy.deepcopy(model), x, seed=i) for i, model in enumerate(models)]
+    state = torch.get_rng_state()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda i: inspect(models[i], x, seed=i), range(8)))
+    assert torch.equal(torch.get_rng_state(), state)
+    for a, b in zip(alone, together, strict=True):
+        assert (a.loss, a.layers, a.total_macs) == (b.loss, b.layers, b.total_macs)

@@ -160,6 +160,7 @@ def test_wrong_hooks_raise_before_anything_runs(hook, words):
         experiment(model, x, hooks=[hook])
 
 
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook:FutureWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_nothing_is_left_on_the_model(kind, action):
