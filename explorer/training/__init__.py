@@ -1,6 +1,6 @@
 """Problems and the four real calls of training: zero_grad, forward, backward, step."""
 
-from explorer.training.arithmetic import Term, Update
+from explorer.training.arithmetic import Update
 from explorer.training.compare import with_setting, without_zero_grad
 from explorer.training.landscape import Plane, Surface, loss_surface, through_elements, through_path
 from explorer.training.presets import PRESETS
@@ -14,6 +14,7 @@ from explorer.training.problem import (
 from explorer.training.program import ProgramProblem
 from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
+from explorer.training.sheet import Term
 from explorer.training.views import Event, ParameterView, Point, View
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The optimizers that can be stepped, and their hyperparameters with torch's own defaults."""
+"""The optimizers that can be stepped and their hyperparameters; settings checked and named."""
 
 from __future__ import annotations
 
@@ -63,6 +63,20 @@ def checked(optimizer: str, hyper: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"{optimizer} does not accept this: {error}.") from None
     return known
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed; ValueError, with a sentence, for what torch's generator would not take."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ValueError(f"The seed is {seed!r}; it has to be a whole number from 0 to 2⁶³ − 1.")
+    return seed
+
+
+def checked_count(n: Any) -> int:
+    """A number of iterations; ValueError, with a sentence, for anything else."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
+    return n
 
 
 def _class(optimizer: str) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from explorer.language import ProgramRefused
+from explorer.language import ProgramError, ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training import optimizers
 from explorer.training.landscape import Plane, Surface
@@ -41,7 +41,9 @@ class RemoteSession:
         settings = optimizers.checked(optimizer, hyper if lr is None else {"lr": lr, **hyper})
         self.problem, self.optimizer = problem, optimizer
         self._ask = ask
-        self._timeline = Timeline(HISTORY_BYTES, actions=[("reset", (seed, settings))])
+        self._timeline = Timeline(
+            HISTORY_BYTES, actions=[("reset", (optimizers.checked_seed(seed), settings))]
+        )
         self._undone: list[list[Action]] = []
         self._view = self._send().view
 
@@ -58,12 +60,14 @@ class RemoteSession:
         return self._press("step", {})
 
     def iterate(self, n: int = 1, *, zero_grad: bool = True) -> Event:
-        return self._press("iterate", {"n": n, "zero_grad": zero_grad})
+        return self._press("iterate", {"n": optimizers.checked_count(n), "zero_grad": zero_grad})
 
     def set(self, **hyper: Any) -> Event:
         return self._press("set", hyper)
 
     def reset(self, seed: int | None = None) -> Event:
+        if seed is not None:
+            optimizers.checked_seed(seed)
         return self._press("reset", {"seed": seed})
 
     def undo(self) -> Event:
@@ -128,10 +132,19 @@ class RemoteSession:
         kept = tuple(point_of(values) for values in self._timeline.kept())
         return (*kept, Point(self._view.steps, now))
 
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What was done since the last reset, that reset first."""
+        return tuple(self._timeline.actions[self._timeline.last_reset() :])
+
+    def anew(self, optimizer: str, hyper: Mapping[str, Any]) -> RemoteSession:
+        """A new session on the same problem and seed."""
+        return RemoteSession(self.problem, self._ask, optimizer, seed=self.seed, **hyper)
+
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""
-        reset = self._timeline.last_reset()
-        return self._send("script", self._timeline.actions[reset:], until=reset + 1).script
+        until = self._timeline.last_reset() + 1
+        return self._send("script", list(self.actions), until=until).script
 
     def surface(self, plane: Plane) -> Surface:
         """The loss on a plane around the path. Raises ProgramRefused."""
@@ -180,7 +193,10 @@ class RemoteSession:
             plane=plane,
             path=path,
         )
-        answer = from_plain(Answer, self._ask(to_plain(request)))
+        try:
+            answer = from_plain(Answer, self._ask(to_plain(request)))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ProgramRefused(ProgramError("The answer could not be read.")) from None
         if press != "script":
             self._record(answer, start, None if answer.fresh else base)
         return answer

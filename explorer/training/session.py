@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from explorer.language import ProgramError, ProgramRefused
@@ -53,7 +53,7 @@ class TrainingSession:
     ) -> None:
         settings = optimizers.checked(optimizer, hyper if lr is None else {"lr": lr, **hyper})
         self._open(problem, optimizer, history_bytes)
-        self._do(("reset", (seed, settings)))
+        self._do(("reset", (optimizers.checked_seed(seed), settings)))
 
     @classmethod
     def resumed(
@@ -116,8 +116,7 @@ class TrainingSession:
         the number done, about fifty times. An iteration that fails leaves the state after the one
         before.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
+        optimizers.checked_count(n)
         start = len(self.timeline.actions)
         for done in range(n):
             try:
@@ -142,7 +141,7 @@ class TrainingSession:
 
     def reset(self, seed: int | None = None) -> Event:
         """Start again with the same seed, or a new one; hyperparameters stay as they are."""
-        seed = self._machine.seed if seed is None else seed
+        seed = self._machine.seed if seed is None else optimizers.checked_seed(seed)
         return self._press("reset", (seed, dict(self._machine.hyper)))
 
     def undo(self) -> Event:
@@ -235,6 +234,10 @@ class TrainingSession:
         kept = tuple(point_of(values) for values in self.timeline.kept())
         now = {name: to_numpy(p) for name, p in self._machine.live.parameters.items()}
         return (*kept, Point(self.track.steps, now))
+
+    def anew(self, optimizer: str, hyper: Mapping[str, Any]) -> TrainingSession:
+        """A new session on the same problem and seed."""
+        return TrainingSession(self.problem, optimizer, seed=self.seed, **hyper)
 
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""

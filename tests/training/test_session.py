@@ -206,6 +206,25 @@ def test_unknown_optimizer_and_counts():
             session.iterate(count)
 
 
+@pytest.mark.parametrize("seed", ["a", -1, 2**64, 1.5, True])
+def test_seeds(seed):
+    with pytest.raises(ValueError, match="seed"):
+        TrainingSession(PARABOLA, lr=0.1, seed=seed)
+    with pytest.raises(ValueError, match="seed"):
+        TrainingSession(PARABOLA, lr=0.1).reset(seed=seed)
+
+
+def test_a_session_ends_somewhere(monkeypatch):
+    monkeypatch.setattr("explorer.training.session.MOST_ACTIONS", 5)
+    session = TrainingSession(PARABOLA, lr=0.1)
+    event = session.iterate(10)
+    assert "Iteration 5 of 10 failed" in event.message
+    assert "5 actions" in event.error.message
+    assert session.view().steps == 4
+    assert not session.forward().ok
+    assert session.undo().ok
+
+
 def test_lr_zero_says_that_nothing_moves():
     session = TrainingSession(PARABOLA, lr=0)
     session.forward()

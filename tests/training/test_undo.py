@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.training import ProgramProblem, RemoteSession, TrainingSession, View
+from explorer.training import (
+    ProgramProblem,
+    RemoteSession,
+    TrainingSession,
+    View,
+    with_setting,
+    without_zero_grad,
+)
 from explorer.training.replay import replay
 
 PROBLEM = ProgramProblem(
@@ -87,7 +94,7 @@ def test_undo_and_redo_are_exact(presses, optimizer, limit):
 
 
 @given(presses=st.lists(PRESSES, max_size=10), optimizer=OPTIMIZERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_replay_is_the_same_session(presses, optimizer):
     name, hyper = optimizer
     here = TrainingSession(PROBLEM, name, **hyper)
@@ -98,6 +105,8 @@ def test_replay_is_the_same_session(presses, optimizer):
         assert here.view().undoable == there.view().undoable
         assert here.view().redoable == there.view().redoable
     assert here.script() == there.script()
+    for other in (without_zero_grad, lambda s: with_setting(s, "Adagrad", lr=0.1)):
+        assert plain(other(here).view()) == plain(other(there).view())
 
 
 @pytest.mark.parametrize("limit", [1, 2**26])
