@@ -52,7 +52,7 @@ def assemble(
     raw_passes = recorder.kept_passes
     seen = _worth_showing(recorder, raw_passes)
     ids = {item.number: index for index, item in enumerate(seen)}
-    story = Story(recorder, source, error, finals)
+    story = Story(recorder, source, error, finals, variables)
     records = [_record(item, ids[item.number], story) for item in seen]
     passes = [_pass(raw, recorder, ids, records) for raw in raw_passes]
     if passes:

@@ -40,6 +40,10 @@ class Seen:
         self.operation = ""
         self.inputs: tuple[Seen, ...] = ()
         self.frozen: list[Seen] = []
+        #: Those inputs whose record held their values when the operation ran, by id.
+        self.fresh: frozenset[int] = frozenset()
+        #: The name this tensor was first given; a loop may give it others later.
+        self.first_name = ""
         #: Where the inputs without a gradient had lost their history.
         self.cuts: tuple[Cut, ...] = ()
         #: The line that first used it, and the innermost module it was made in.
@@ -125,7 +129,7 @@ class Memory(Watcher):
         seen = self.find(tensor)
         if seen is None and tensor._is_view() and tensor._base is not None:
             seen = self.find(tensor._base)
-        return seen.name if seen is not None else ""
+        return (seen.first_name or seen.name) if seen is not None else ""
 
     def check_size(self, tensor: torch.Tensor) -> None:
         if tensor.numel() > MAX_ELEMENTS:
@@ -177,8 +181,9 @@ class Memory(Watcher):
         new = self.add(("bind", place, name), where.line, shown, tensor)
         new.named, new.scope = True, where.scope
         if seen is not None and seen.tensor is tensor:
-            new.operation, new.inputs = seen.operation, seen.inputs
+            new.operation, new.inputs, new.fresh = seen.operation, seen.inputs, seen.fresh
             new.cuts, new.module, new.frozen = seen.cuts, seen.module, seen.frozen
+            new.first_name = seen.first_name or (seen.name if seen.named else "")
 
     def module_name(self, module: nn.Module | None) -> str:
         """The path the reader knows a module by ("net.fc"), or its class."""

@@ -75,6 +75,9 @@ class Operations(TorchFunctionMode):
         elif name == "grad" and args:
             self.grad_was_none(args)
             return
+        elif name == "data" and args:  # x.data = …
+            self.data_was_set(args[0])
+            return
         else:
             return
         recorder = self.recorder
@@ -107,6 +110,7 @@ class Operations(TorchFunctionMode):
         seen = recorder.add((recorder.line, name, recorder.ordinal), recorder.line, name, output)
         seen.operation, seen.inputs, seen.cuts = name, inputs, cuts
         seen.frozen = [s for s in inputs if not s.requires_grad]
+        seen.fresh = frozenset(id(s) for s in inputs if s.version == s.tensor._version)
         seen.module = _module_here()
 
     def lost(
@@ -146,6 +150,13 @@ class Operations(TorchFunctionMode):
             recorder.none_reads.setdefault(id(tensor), (tensor, recorder.line, recorder.pass_count))
         elif args[1] is None:
             recorder.cleared[id(tensor)] = recorder.line
+
+    def data_was_set(self, tensor: torch.Tensor) -> None:
+        """`x.data = …` gives x other values; its version does not tell."""
+        seen = self.recorder.find(tensor)
+        if seen is not None:
+            seen.version = -2
+        self.recorder.wrote("data", tensor)
 
     def record_of(self, tensor: torch.Tensor) -> Seen | None:
         """The record of an operand; of a view without gradient, that of its base."""

@@ -102,6 +102,8 @@ def _leaf(seen: Seen, story: Story) -> Iterator[Reason]:
                 "torch.autograd.grad returns gradients; it stores none in .grad.",
                 "Use what it returns, or call .backward().",
             )
+        elif story.error is not None and not story.finished(seen.tensor):
+            yield Reason("failed", "backward failed before it got here.")
         else:
             yield Reason("flow", "It was reached, but None arrived: no gradient was handed to it.")
         return
@@ -161,7 +163,9 @@ def _not_reached(seen: Seen, story: Story) -> Iterator[Reason]:
 def was_leaf(seen: Seen, story: Story) -> Seen | None:
     """The leaf that had this tensor's name before."""
     for earlier in reversed(story.history_of(seen.name)):
-        if earlier.number < seen.number and earlier.is_leaf and earlier.requires_grad:
+        own_name = earlier.first_name in ("", seen.name)
+        is_leaf = earlier.is_leaf and earlier.requires_grad
+        if earlier.number < seen.number and is_leaf and own_name:
             return earlier
     return None
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -26,12 +26,13 @@ from explorer.trace.torchviz_graph import walk
 
 @dataclass(frozen=True)
 class Story:
-    """A finished run. `finals` are its variables as they are at the end."""
+    """A finished run. `finals` are the records of its variables as they are at the end."""
 
     recorder: Recorder
     source: str
     error: ProgramError | None
     finals: Mapping[str, Seen | Plain]
+    variables: Mapping[str, Any]
 
     @cached_property
     def every(self) -> list[Seen]:
@@ -96,9 +97,32 @@ class Story:
             getattr(node, "variable", None) is leaf for node in _graph(cut.tensor)
         )
 
+    @property
+    def failed_pass(self) -> RawPass | None:
+        """The pass during which the program failed, if it failed in one."""
+        latest = max(self.passes, key=lambda raw: raw.number, default=None)
+        return latest if self.error is not None and latest is not None else None
+
+    def finished(self, leaf: torch.Tensor) -> bool:
+        """Whether a pass that reached this leaf handed it something, if only None."""
+        return any(
+            getattr(raw.functions[step.function], "variable", None) is leaf
+            for raw in self.passes
+            for step in raw.steps
+        )
+
+    def says(self, words: str) -> bool:
+        """Whether torch's own words for the error contain these."""
+        return self.error is not None and words in self.error.detail
+
     def name(self, tensor: torch.Tensor) -> str:
         """What the reader calls a tensor."""
         return self.recorder.name_of(tensor) or "a tensor"
+
+    def line_of(self, tensor: torch.Tensor) -> int | None:
+        """Where a tensor was last given a name."""
+        seen = self.recorder.find(tensor)
+        return seen.line if seen is not None else None
 
     def made_by(self, node: Any) -> Seen | None:
         """The record of what a node made: the named one, where it has several."""
@@ -129,5 +153,11 @@ def short(array: Any) -> str:
     return " ".join(part.strip() for part in array_lines(array)) if array is not None else "None"
 
 
-def is_small_array(array: Any) -> bool:
+def is_small_array(array: Any) -> TypeGuard[np.ndarray]:
+    """Whether these are all values of a tensor of real numbers, and not a summary."""
     return isinstance(array, np.ndarray) and array.dtype.kind in "fiu" and array.size > 0
+
+
+def grouped(name: str) -> str:
+    """An expression ready for a method call: `X @ w` becomes `(X @ w)`."""
+    return name if name.replace(".", "").isidentifier() else f"({name})"

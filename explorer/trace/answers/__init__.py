@@ -8,14 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from explorer.trace.answers import none
+from explorer.trace.answers import (
+    accumulation,
+    backward,
+    history,
+    hooks,
+    inplace,
+    none,
+    nonfinite,
+    optimizer,
+    silent,
+    zero,
+)
 from explorer.trace.records import Answer
 from explorer.trace.story import Story
 
 #: Most answers one run gives.
 MOST_ANSWERS = 12
 
-FAMILIES: tuple[Callable[[Story], Iterator[Answer]], ...] = (none.answers,)
+FAMILIES: tuple[Callable[[Story], Iterator[Answer]], ...] = (
+    history.answers,
+    inplace.answers,
+    backward.answers,
+    nonfinite.answers,
+    silent.answers,
+    none.answers,
+    accumulation.answers,
+    hooks.answers,
+    zero.answers,
+    optimizer.answers,
+)
 
 
 def explain(story: Story) -> tuple[Answer, ...]:

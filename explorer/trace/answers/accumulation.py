@@ -1,0 +1,60 @@
+"""Gradients that add up, and gradients cleared at the wrong moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from explorer.trace.records import Answer
+from explorer.trace.story import Story, short
+
+
+def answers(story: Story) -> Iterator[Answer]:
+    """`.grad` was not empty when backward ran; step found it empty."""
+    yield from _added(story)
+    yield from _cleared_before_step(story)
+
+
+def _added(story: Story) -> Iterator[Answer]:
+    added = story.recorder.added
+    if not added:
+        return
+    first = next((a for a in added if a.old is not None), added[0])
+    names = tuple(dict.fromkeys(story.name(a.leaf) for a in added))
+    name = story.name(first.leaf)
+    old = None if first.old is None else first.old.array()
+    new = None if first.new is None else first.new.array()
+    line = f"line {first.line}" if first.line else "the backward run here"
+    sums = ""
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        sums = f" It was {short(old)}, {short(new - old)} came, and now it is {short(new)}."
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    yield Answer(
+        "accumulation.added",
+        f"Why is {name}.grad more than this backward gives?",
+        f"{name}.grad{more} was not empty when {line} ran backward, and backward adds to what is "
+        f"there.{sums}",
+        "If the sum is not meant, call optimizer.zero_grad() (or set "
+        f"{name}.grad = None) before each backward.",
+        first.line,
+        names,
+        "accumulation",
+    )
+
+
+def _cleared_before_step(story: Story) -> Iterator[Answer]:
+    for held in story.recorder.events.optimizers.values():
+        if held.empty is None:
+            continue
+        step, zero = held.empty
+        yield Answer(
+            "accumulation.cleared",
+            f"Why does the step on line {step} change nothing?",
+            f"Line {zero} cleared the gradients after backward had filled them, so the step on line "
+            f"{step} found none.",
+            "Keep this order: zero_grad(), backward(), step().",
+            zero,
+            (),
+            "zero_grad",
+        )

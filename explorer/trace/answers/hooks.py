@@ -1,0 +1,82 @@
+"""What hooks did to gradients, and what they could not yet see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from explorer.trace.events import HookCall
+from explorer.trace.records import Answer
+from explorer.trace.story import Story, short
+
+
+def answers(story: Story) -> Iterator[Answer]:
+    """A returned tensor, a forgotten return, `.grad` read too early, several hooks on one tensor."""
+    calls = story.recorder.events.hook_calls
+    for call in calls:
+        if call.is_replaced:
+            yield _replaced(call)
+        elif call.dropped:
+            yield _dropped(call)
+        if call.read_grad:
+            yield _too_early(call)
+    yield from _order(calls, story)
+
+
+def _replaced(call: HookCall) -> Answer:
+    was = None if call.gradient is None else call.gradient.array()
+    now = None if call.returned is None else call.returned.array()
+    values = f": {short(was)} became {short(now)}" if was is not None and now is not None else ""
+    what = f"{call.name}.grad" if call.tensor.is_leaf else f"the gradient before {call.name}"
+    return Answer(
+        "hooks.replaced",
+        f"Why is {what} not what the formula says?",
+        f"A hook on {call.name} returned a tensor, and that takes the gradient's place{values}. "
+        "Everything before it in the graph gets the new one.",
+        "If it was only meant to look, let the hook return None.",
+        call.line,
+        (call.name,),
+        "hook",
+    )
+
+
+def _dropped(call: HookCall) -> Answer:
+    return Answer(
+        "hooks.dropped",
+        f"Why does the hook on {call.name} change nothing?",
+        f"It gives {call.dropped} a new value and returns None. None means: leave the gradient as "
+        "it is.",
+        f"End the hook with: return {call.dropped}",
+        call.line,
+        (call.name,),
+        "hook",
+    )
+
+
+def _too_early(call: HookCall) -> Answer:
+    return Answer(
+        "hooks.early",
+        f"Why is {call.name}.grad None inside the hook?",
+        f"A hook on {call.name} runs before {call.name}.grad is written. The gradient is the "
+        "hook's argument.",
+        "Use the argument, or register_post_accumulate_grad_hook, which runs afterwards.",
+        call.read_grad,
+        (call.name,),
+        "hook",
+    )
+
+
+def _order(calls: list[HookCall], story: Story) -> Iterator[Answer]:
+    for tensor, names in story.recorder.events.hooks_on.items():
+        mine = [call for call in calls if id(call.tensor) == tensor]
+        if len(names) > 1 and len(mine) > 1 and any(call.is_replaced for call in mine[:-1]):
+            name = mine[0].name
+            yield Answer(
+                "hooks.order",
+                f"Which of the hooks on {name} sees which gradient?",
+                f"The {len(names)} hooks run in the order they were registered. Each gets what the "
+                f"one before it returned; {name}.grad, or the next node, gets the last.",
+                "",
+                mine[0].line,
+                (name,),
+                "hook",
+            )
