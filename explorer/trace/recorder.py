@@ -186,8 +186,9 @@ class Recorder(Memory):
     ) -> Any:
         """Run a backward call and remember the pass: the first three, and the last."""
         self.pass_count += 1
+        at = self.line
         with _quiet():
-            line = None if ours else self.line
+            line = None if ours else at
             raw = passes.begin(self.pass_count, line, what, roots, self.named_leaves())
             raw.ours = ours
             leaves = _leaves_of(raw)
@@ -199,6 +200,7 @@ class Recorder(Memory):
         try:
             result = raw.watched(run)
         finally:
+            self.line = at  # hooks and custom backwards have lines of their own
             with _quiet():
                 self.spread(raw)
             self.check_time()

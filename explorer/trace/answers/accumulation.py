@@ -51,8 +51,8 @@ def _cleared_before_step(story: Story) -> Iterator[Answer]:
         yield Answer(
             "accumulation.cleared",
             f"Why does the step on line {step} change nothing?",
-            f"Line {zero} cleared the gradients after backward had filled them, so the step on line "
-            f"{step} found none.",
+            f"Line {zero} cleared the gradients after backward had filled them, so the step on "
+            f"line {step} found none.",
             "Keep this order: zero_grad(), backward(), step().",
             zero,
             (),

@@ -10,7 +10,7 @@ from explorer.trace.story import Story, short
 
 
 def answers(story: Story) -> Iterator[Answer]:
-    """A returned tensor, a forgotten return, `.grad` read too early, several hooks on one tensor."""
+    """A returned tensor, a forgotten return, `.grad` read too early, the order of several."""
     calls = story.recorder.events.hook_calls
     for call in calls:
         if call.is_replaced:

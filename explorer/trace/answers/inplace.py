@@ -127,7 +127,7 @@ def _write_to(tensor: torch.Tensor, since: int, story: Story) -> Write | None:
 
 
 def _unseen(story: Story) -> Iterator[Answer]:
-    for raw in story.passes:
+    for raw in story.passes if story.recorder.history.writes else ():
         for step in raw.steps:
             made = story.made_by(raw.functions[step.function])
             if made is None:
@@ -136,9 +136,11 @@ def _unseen(story: Story) -> Iterator[Answer]:
                 seen = _source(step, name, made)
                 if seen is None or not isinstance(value, Kept):
                     continue
-                was, now = seen.kept.array(), value.array()
                 write = _write_to(seen.tensor, made.number, story)
-                if write is None or not _differ(was, now):
+                if write is None:
+                    continue
+                was, now = seen.kept.array(), value.array()
+                if not _differ(was, now):
                     continue
                 shown = seen.first_name or seen.name
                 kind = type(raw.functions[step.function]).__name__

@@ -67,9 +67,10 @@ def _skipped(held: Held) -> Iterator[Answer]:
     names = tuple(held.skipped)
     line = next(iter(held.skipped.values()))
     shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    were = "it was" if len(names) == 1 else "they were"
     yield Answer(
         "optimizer.skipped",
-        f"Why did the step on line {line} leave {shown} as {'it was' if len(names) == 1 else 'they were'}?",
+        f"Why did the step on line {line} leave {shown} as {were}?",
         "step() skips a tensor whose .grad is None: also its momentum and weight decay wait.",
         "Run backward through it before the step.",
         line,
@@ -149,8 +150,8 @@ def _overshoot(
         f"Why does {part} fly away?",
         f"The slope at {part} changes by {number(curvature)} per unit (the curvature), and the "
         f"learning rate is {number(rate)}. Each step multiplies the distance to the minimum by "
-        f"1 − {number(rate)} · {number(curvature)} = {number(factor)}: it jumps across, and further "
-        "each time.",
+        f"1 − {number(rate)} · {number(curvature)} = {number(factor)}: it jumps across, and "
+        "further each time.",
         f"Use a learning rate below 2 / {number(curvature)} = {number(2 / curvature)}.",
         story.line_of(leaf),
         (name,),
@@ -173,8 +174,8 @@ def _kept_graphs(story: Story) -> Iterator[Answer]:
             yield Answer(
                 "optimizer.kept-graphs",
                 f"Why does memory grow with {name}?",
-                f"{name} holds {count} results together with their graphs, {size} nodes each: every "
-                "tensor those graphs lead to stays in memory.",
+                f"{name} holds {count} results together with their graphs, {size} nodes each: "
+                "every tensor those graphs lead to stays in memory.",
                 f"Keep the numbers: {name}.append(loss.item()).",
                 _line_of(name, story),
                 (name,),

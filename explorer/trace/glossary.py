@@ -1,0 +1,308 @@
+"""The words behind the answers, and what each node of a graph is in the reader's program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer.trace.records import BackwardPass, Node
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word and what it means, in a few sentences."""
+
+    key: str
+    title: str
+    text: str
+
+
+TERMS = (
+    Term(
+        "leaf",
+        "Leaf",
+        "A tensor nobody computed: you created it. backward writes .grad for leaves with "
+        "requires_grad=True, and for no other tensor unless you ask.",
+    ),
+    Term(
+        "non-leaf",
+        "Non-leaf",
+        "A tensor computed from others; grad_fn names the operation. Its gradient passes by during "
+        "backward and is not kept. retain_grad() keeps it, a hook sees it.",
+    ),
+    Term(
+        "requires_grad",
+        "requires_grad",
+        "Asks autograd to record what is computed from a tensor. A result requires grad as soon as "
+        "one of its inputs does.",
+    ),
+    Term(
+        "late",
+        "requires_grad set too late",
+        "Autograd records operations as they run. What was computed before requires_grad was set "
+        "knows nothing of it.",
+    ),
+    Term(
+        "rebound",
+        "A name is not a tensor",
+        "x = x * 2 makes a new tensor and gives it the name x. The leaf still exists, without a "
+        "name, and the new x is computed: a non-leaf.",
+    ),
+    Term(
+        "unused",
+        "Unused tensor",
+        "backward visits only what the result was computed from. A tensor that plays no part keeps "
+        ".grad = None; that is not the same as 0.",
+    ),
+    Term(
+        "cut",
+        "Cut history",
+        "detach(), .data, .item(), numpy, torch.tensor(t), comparisons, argmax and anything inside "
+        "torch.no_grad() give values without the way back. Setting requires_grad on such a value "
+        "makes a new leaf; it does not restore the way.",
+    ),
+    Term(
+        "data",
+        ".data",
+        "The same memory without autograd's knowledge. Writing through it is not noticed: a value "
+        "saved for backward changes too, and gradients come out wrong without an error.",
+    ),
+    Term(
+        "in-place",
+        "Change in place",
+        "x += 1, x[0] = 1 and methods that end in _ overwrite values. Autograd forbids it for "
+        "leaves that require grad and notices it for saved values, by a version counter.",
+    ),
+    Term(
+        "saved",
+        "Saved value",
+        "Some derivatives need values of the forward pass: that of x² needs x, that of exp its "
+        "result. The operation saves them until backward has run.",
+    ),
+    Term(
+        "retain_graph",
+        "retain_graph",
+        "backward frees what operations saved. retain_graph=True keeps it for another backward "
+        "through the same graph. It has nothing to do with retain_grad().",
+    ),
+    Term(
+        "retain_grad",
+        "retain_grad",
+        "y.retain_grad(), called before backward, keeps the gradient of a non-leaf in y.grad.",
+    ),
+    Term(
+        "scalar",
+        "Scalar output",
+        "backward starts with d(result)/d(result) = 1, which is one number only if the result is. "
+        "Otherwise reduce it, or pass a gradient of its shape.",
+    ),
+    Term(
+        "integer",
+        "Integer tensor",
+        "Only floating-point and complex tensors can require grad: a derivative asks about "
+        "arbitrarily small changes.",
+    ),
+    Term(
+        "flat",
+        "Zero slope",
+        "A gradient of 0 is an answer: the path is whole and some operation on it is flat here. "
+        "None means that there is no path.",
+    ),
+    Term(
+        "vanishing",
+        "Vanishing gradient",
+        "The chain rule multiplies slopes. A sigmoid's is at most 1/4, so ten in a row leave less "
+        "than a millionth.",
+    ),
+    Term(
+        "kink",
+        "Corner, tie, subgradient",
+        "relu and abs at 0, and max where two are equal, have no derivative. torch picks a value "
+        "between those of both sides, by convention.",
+    ),
+    Term(
+        "nan",
+        "NaN and infinity",
+        "Not a number: 0/0, ∞ − ∞, 0 · ∞, the root of a negative number. Every operation that "
+        "meets a NaN gives NaN, so the first one is the one to find.",
+    ),
+    Term(
+        "broadcasting",
+        "Broadcasting",
+        "Shapes are lined up from the right, and an axis of size 1 is repeated. (n, 1) with (n,) "
+        "gives (n, n). Going back, the gradient is summed over the repeated axes.",
+    ),
+    Term(
+        "logits",
+        "Logits",
+        "Raw scores, before softmax or sigmoid. cross_entropy and "
+        "binary_cross_entropy_with_logits want them as they are.",
+    ),
+    Term(
+        "check",
+        "Gradient check",
+        "Move one input a little up and down; the change of the result over the change of the "
+        "input must equal the gradient. It finds a wrong backward of your own.",
+    ),
+    Term(
+        "accumulation",
+        "Accumulation",
+        "backward adds to .grad. That lets several batches sum up; otherwise clear it before each "
+        "backward.",
+    ),
+    Term(
+        "zero_grad",
+        "zero_grad",
+        "Clears gradients: today to None, with set_to_none=False to zeros. Its place is before "
+        "backward, or after step; never between them.",
+    ),
+    Term(
+        "hook",
+        "Hook",
+        "A function of yours that is called with a gradient as it passes. Returning None leaves it "
+        "as it is, returning a tensor replaces it. Hooks on one tensor run in the order they were "
+        "registered, before .grad is written.",
+    ),
+    Term(
+        "optimizer",
+        "Optimizer",
+        "Holds a list of tensors. step() changes each by its .grad and skips those whose .grad is "
+        "None.",
+    ),
+    Term(
+        "momentum",
+        "Momentum",
+        "The step follows a running mean of gradients, so a tensor goes on moving while its "
+        "gradient is 0.",
+    ),
+    Term(
+        "weight_decay",
+        "Weight decay",
+        "Adds weight_decay · w to the gradient (or shrinks w directly, AdamW): w moves towards 0 "
+        "even where its gradient is 0.",
+    ),
+    Term(
+        "learning_rate",
+        "Learning rate and curvature",
+        "Near a minimum with curvature h, a step multiplies the distance by 1 − lr · h. Beyond "
+        "lr = 2/h it grows with every step.",
+    ),
+    Term(
+        "graph",
+        "Graph",
+        "Every result leads back to all it was computed from. As long as you keep the result, all "
+        "of that stays in memory; .item() or .detach() let go.",
+    ),
+    Term("backward", "backward", "Walks the graph from a result to its leaves and fills .grad."),
+    Term(
+        "autograd.grad",
+        "torch.autograd.grad",
+        "Returns the gradients asked for and leaves every .grad as it is.",
+    ),
+    Term(
+        "flow",
+        "None as a gradient",
+        "A backward may hand on None for an input: no gradient, rather than zeros.",
+    ),
+    Term(
+        "AccumulateGrad",
+        "AccumulateGrad",
+        "The end of the line for a leaf: adds the gradient that arrives to its .grad.",
+    ),
+    Term(
+        "TBackward0",
+        "TBackward0",
+        "The backward of a transpose. A linear layer multiplies by weight.T, so one stands before "
+        "every weight: it turns the gradient back.",
+    ),
+    Term(
+        "none-edge",
+        "Edge to None",
+        "next_functions lists where each input's gradient goes. None stands for an input that "
+        "needs no gradient: data, a constant, a detached tensor.",
+    ),
+)
+
+GLOSSARY: dict[str, Term] = {term.key: term for term in TERMS}
+
+#: What a node does with the gradient, by the beginning of its name.
+ROLES: tuple[tuple[str, str], ...] = (
+    ("TBackward", "turns the gradient back, because a transpose was used"),
+    ("Transpose", "swaps the gradient's axes back"),
+    ("Permute", "puts the gradient's axes back in order"),
+    ("View", "gives the gradient its shape back"),
+    ("UnsafeView", "gives the gradient its shape back"),
+    ("Reshape", "gives the gradient its shape back"),
+    ("Squeeze", "gives the gradient its axis of size 1 back"),
+    ("Unsqueeze", "takes the added axis out of the gradient"),
+    ("Expand", "sums the gradient over the axes that were repeated"),
+    ("Repeat", "sums the gradient over the repeats"),
+    ("Clone", "passes the gradient on unchanged"),
+    ("Alias", "passes the gradient on unchanged"),
+    ("ToCopy", "converts the gradient to the input's type"),
+    ("Select", "puts the gradient in its place among zeros"),
+    ("Slice", "puts the gradient in its place among zeros"),
+    ("Index", "puts the gradient in its place among zeros"),
+    ("Gather", "puts the gradient in its place among zeros"),
+    ("CopySlices", "splits the gradient after part of a tensor was overwritten"),
+    ("AsStrided", "puts the gradient back where a view took it from"),
+    ("Addmm", "the backward of a linear layer: a product and an added bias"),
+    ("Mm", "the backward of a matrix product"),
+    ("Mv", "the backward of matrix times vector"),
+    ("Bmm", "the backward of a batch of matrix products"),
+    ("NllLoss", "hands the gradient to the score of the right class"),
+    ("LogSoftmax", "takes softmax times the sum off the gradient"),
+    ("Sum", "hands the gradient to every element that was summed"),
+    ("Mean", "hands 1/n of the gradient to each of n elements"),
+    ("Add", "hands the gradient to both sides"),
+    ("Sub", "hands the gradient to the left side and its negative to the right"),
+    ("Mul", "hands each factor the gradient times the other factor"),
+    ("Cat", "cuts the gradient into the parts that were joined"),
+    ("Stack", "cuts the gradient into the parts that were stacked"),
+    ("BackwardHook", "calls a module's full backward hook"),
+)
+
+
+def role(node: Node, shown: BackwardPass) -> str:
+    """What a node of this pass is in the reader's program, in one or two sentences."""
+    if node.kind == "accumulate":
+        leaf = next((n.label for n in _inputs(node, shown) if n.label), node.label)
+        return f"Adds the gradient that arrives to {leaf or 'a leaf'}.grad."
+    if node.kind != "function":
+        return _DATA_ROLES.get(node.kind, "")
+    what = next((text for start, text in ROLES if node.name.startswith(start)), "")
+    owner = f"Belongs to {node.label}" if node.label else f"Part of {_user(node, shown)}"
+    line = f"line {node.line}" if node.line and node.label else ""
+    inside = f"in {node.module}" if node.module else ""
+    place = ", ".join(filter(None, (line, inside)))
+    if not node.name[-1:].isdigit() and node.name.endswith("Backward"):
+        what = f"calls the backward you wrote in {node.name.removesuffix('Backward')}"
+    sentence = f"{owner} ({place})." if place else f"{owner}."
+    if what:
+        sentence += f" Going back it {what}." if not what.startswith("the ") else f" It is {what}."
+    silent = [n.label for n in _inputs(node, shown) if n.kind == "frozen" and n.label]
+    step = next((s for s in shown.steps if s.node == node.id), None)
+    if step is not None and any(flow.to is None for flow in step.grads_out):
+        names = f" ({', '.join(dict.fromkeys(silent))})" if silent else ""
+        sentence += f" One edge leads to None: that input{names} needs no gradient."
+    return sentence
+
+
+_DATA_ROLES = {
+    "leaf": "A leaf: you created it, and backward fills its .grad.",
+    "output": "The result backward started from.",
+    "saved": "A value an operation saved for its backward.",
+    "frozen": "It took part and needs no gradient; torchviz leaves it out.",
+    "base": "The tensor a view looks into.",
+}
+
+
+def _inputs(node: Node, shown: BackwardPass) -> list[Node]:
+    sources = {edge.source for edge in shown.edges if edge.target == node.id}
+    return [n for n in shown.nodes if n.id in sources]
+
+
+def _user(node: Node, shown: BackwardPass) -> str:
+    """The nearest named thing computed from this node."""
+    targets = {edge.target for edge in shown.edges if edge.source == node.id}
+    user = next((n for n in shown.nodes if n.id in targets and n.kind != "output"), None)
+    return (user.label or user.name) if user is not None else "the result"
