@@ -7,10 +7,11 @@ general sentence. A new job is one line here.
 
 from __future__ import annotations
 
-from explorer.sandbox import programs
+from explorer.sandbox import images, programs
 from explorer.sandbox.context import Job
 
 JOBS: dict[str, Job] = {
     "run": programs.answer,
     "replay": programs.replayed,
+    "image": images.decoded,
 }

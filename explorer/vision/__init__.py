@@ -28,6 +28,7 @@ from explorer.vision.feature_maps import (
     layers_of,
 )
 from explorer.vision.image import ImageError, Picture, decode, open_image
+from explorer.vision.layers import MapLayer, map_layers
 from explorer.vision.receptive_field import ReceptiveField, receptive_fields
 from explorer.vision.tiles import Tiling, tile
 from explorer.vision.weights import WeightsError, load_weights
@@ -40,6 +41,7 @@ __all__ = [
     "FeatureMaps",
     "GradCam",
     "ImageError",
+    "MapLayer",
     "Picture",
     "PixelArithmetic",
     "Prediction",
@@ -59,6 +61,7 @@ __all__ = [
     "layers_of",
     "load_published",
     "load_weights",
+    "map_layers",
     "open_image",
     "pixel_arithmetic",
     "predict",

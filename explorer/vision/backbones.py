@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from explorer.networks.drawn import CLASSES
 from explorer.networks.filter_bank import FilterBank
-from explorer.networks.shapes_net import SIZE, shapes_net
+from explorer.networks.shapes_net import SIZE, ShapesNet, shapes_net
 from explorer.torchvision_guard import torchvision
 from explorer.training.problem import random_stream
 from explorer.vision.download import DownloadError, Progress, fetch
@@ -45,10 +45,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network on offer. `make` builds it: with its weights where `ready`, else random ones.
+    """A network on offer. `make` builds it with random weights, but for the filter bank, whose
+    weights are fixed; `make_ready`, where there is one, with those that ship with the project.
 
     `labels` names its classes (empty for the filter bank, which predicts nothing); `url` is where
-    its ImageNet weights are published and `megabytes` what they weigh.
+    its ImageNet weights are published and `megabytes` what they weigh. `slow` networks take
+    seconds rather than a blink.
     """
 
     name: str
@@ -56,9 +58,15 @@ class Backbone:
     make: Callable[[], nn.Module]
     transform: Any
     labels: tuple[str, ...] = ()
-    ready: bool = False
+    make_ready: Callable[[], nn.Module] | None = None
     url: str = ""
     megabytes: float = 0.0
+    slow: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether its weights ship with the project."""
+        return self.make_ready is not None
 
     def prepare(self, picture: np.ndarray) -> Prepared:
         """Resize the short side, cut out the middle, normalise: the network's own transform.
@@ -79,11 +87,14 @@ def names() -> tuple[str, ...]:
     return tuple(BACKBONES)
 
 
-def build(name: str) -> nn.Module:
-    """The network in evaluation mode; where no weights ship with the project, with random ones
-    that are the same every time. Takes a second for the largest: keep it."""
+def build(name: str, *, random: bool = False) -> nn.Module:
+    """The network in evaluation mode, with the weights that ship with the project. Where there
+    are none, or with `random`, the weights are random ones, the same every time. Takes a second
+    for the largest: keep it."""
+    backbone = BACKBONES[name]
+    make = backbone.make if random or backbone.make_ready is None else backbone.make_ready
     with random_stream(0):
-        return BACKBONES[name].make().eval()
+        return make().eval()
 
 
 def load_published(
@@ -125,7 +136,7 @@ def _crop(size: tuple[int, ...], resize: int, crop: int) -> Box:
     return left * right, top * down, (left + crop) * right, (top + crop) * down
 
 
-def _published(name: str, title: str) -> Backbone:
+def _published(name: str, title: str, *, slow: bool = False) -> Backbone:
     weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
     return Backbone(
         name=name,
@@ -135,6 +146,7 @@ def _published(name: str, title: str) -> Backbone:
         labels=tuple(weights.meta["categories"]),
         url=weights.url,
         megabytes=weights.meta["_file_size"],
+        slow=slow,
     )
 
 
@@ -148,12 +160,12 @@ def _plain(size: int) -> Any:
 BACKBONES: dict[str, Backbone] = {
     backbone.name: backbone
     for backbone in (
-        Backbone("filter_bank", "Filter bank", FilterBank, _plain(224), ready=True),
-        Backbone("shapes_net", "Shapes network", shapes_net, _plain(SIZE), CLASSES, ready=True),
+        Backbone("filter_bank", "Filter bank", FilterBank, _plain(224), (), FilterBank),
+        Backbone("shapes_net", "Shapes network", ShapesNet, _plain(SIZE), CLASSES, shapes_net),
         _published("resnet18", "ResNet-18"),
         _published("alexnet", "AlexNet"),
-        _published("vgg11", "VGG-11"),
+        _published("vgg11", "VGG-11", slow=True),
         _published("mobilenet_v3_small", "MobileNet V3 small"),
-        _published("densenet121", "DenseNet-121"),
+        _published("densenet121", "DenseNet-121", slow=True),
     )
 }

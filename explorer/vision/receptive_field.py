@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from explorer.vision.borrow import borrowed
-from explorer.vision.feature_maps import Inputs, as_arguments, first_tensor
+from explorer.vision.feature_maps import Inputs, Of, as_arguments, first_tensor
 from explorer.vision.geometry import Window
 
 
@@ -89,8 +89,11 @@ Field = ReceptiveField | None
 EVERYTHING = ReceptiveField(WHOLE, WHOLE)
 
 
-def receptive_fields(model: nn.Module, inputs: Inputs) -> dict[str, tuple[Field, ...]]:
-    """Layer name to its output's receptive field, one for each call, blocks of layers included.
+def receptive_fields(
+    model: nn.Module, inputs: Inputs, *, of: Of = "output"
+) -> dict[str, tuple[Field, ...]]:
+    """Layer name to its output's (or input's) receptive field, one for each call, blocks of
+    layers included.
 
     Runs the model once on `inputs`. Layers that did not run are left out.
     """
@@ -98,11 +101,13 @@ def receptive_fields(model: nn.Module, inputs: Inputs) -> dict[str, tuple[Field,
     with borrowed(model) as hooks, _Follow() as follow:
 
         def note(name: str) -> Callable[..., None]:
-            return lambda module, args, output: found[name].append(follow.field(output))
+            return lambda module, *values: found[name].append(follow.field(values[-1]))
 
-        hooks.keep(
-            module.register_forward_hook(note(name)) for name, module in model.named_modules()
-        )
+        for name, module in model.named_modules():
+            if of == "input":
+                hooks.keep([module.register_forward_pre_hook(note(name))])
+            else:
+                hooks.keep([module.register_forward_hook(note(name))])
         model(*(follow.start(tensor) for tensor in as_arguments(inputs)))
     return {name: tuple(fields) for name, fields in found.items()}
 

@@ -6,7 +6,7 @@ The picture has a palette, so a level of 0 to 255 per pixel is all that is compu
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -34,7 +34,10 @@ class Tiling:
     (equal for all of them unless the scale is per channel). Zero is white; where any value of the
     layer is negative the colours are `signed`: blue below zero, red above. `constant` lists
     the channels whose values are all equal: they are left blank and their caption says the value.
-    `scale` is how many pixels each value is drawn, in both directions.
+    `scale` is how many pixels each value is drawn, in both directions; where maps are too wide for
+    their column, `mean_of` is greater than 1 and each pixel is the mean of that many values in
+    both directions. `boxes` tells where each channel's map lies: left, top, right, bottom, in
+    pixels, the last two not included.
     """
 
     levels: np.ndarray
@@ -44,6 +47,8 @@ class Tiling:
     signed: bool
     constant: tuple[int, ...]
     scale: int
+    mean_of: int
+    boxes: tuple[tuple[int, int, int, int], ...]
     page: int
     pages: int
 
@@ -70,14 +75,15 @@ def tile(
     page_size: int = 64,
     columns: int = 8,
     width: int = 720,
+    numbered: bool = True,
 ) -> Tiling:
     """Draw one page of `maps` (channels × height × width).
 
     `order` chooses and sorts the channels (default: all, by index). Unless `per_channel`, the
     colours cover the values of the whole layer, whichever page is shown. Maps are enlarged by the
-    largest whole factor that keeps the picture about `width` pixels wide, and never shrunk.
-    Values that are not finite are drawn as blank. Raises ValueError for a page, or a channel,
-    that does not exist.
+    largest whole factor that keeps the picture about `width` pixels wide, or shrunk by the smallest
+    one. Values that are not finite are drawn as blank. `numbered` leaves a line above each map for
+    its channel. Raises ValueError for a page, or a channel, that does not exist.
     """
     chosen = np.arange(len(maps)) if order is None else np.asarray(order, int)
     if not ((chosen >= 0) & (chosen < len(maps))).all():
@@ -94,25 +100,46 @@ def tile(
     if not per_channel:
         reach[:] = reach.max(initial=0)
     constant = lows == highs
-    levels = _levels(maps[shown], reach[shown], signed)
+    room = max(1, width // columns - GUTTER)
+    mean_of = -(-maps.shape[2] // room)
+    levels = _levels(_means(maps[shown], mean_of), reach[shown], signed)
     levels[constant[shown]] = _BLANK
-    scale = max(1, (width // columns - GUTTER) // maps.shape[2])
+    scale = max(1, room // maps.shape[2])
     levels = levels.repeat(scale, axis=1).repeat(scale, axis=2)
+    above = CAPTION if numbered else GUTTER
     captions = [
         f"{channel} = {lows[channel]:.3g}" if constant[channel] else str(channel)
         for channel in shown
     ]
     return Tiling(
-        levels=_captioned(levels, columns, captions),
+        levels=_laid_out(levels, columns, above, captions if numbered else []),
         palette=_palette(signed),
         channels=tuple(shown.tolist()),
         ranges=tuple((-r if signed else 0.0, r) for r in reach[shown].tolist()),
         signed=signed,
         constant=tuple(shown[constant[shown]].tolist()),
         scale=scale,
+        mean_of=mean_of,
+        boxes=tuple(_boxes(levels.shape, columns, above)),
         page=page,
         pages=pages,
     )
+
+
+def coloured(values: np.ndarray, reach: float, signed: bool) -> np.ndarray:
+    """One map (height × width) in the colours of `tile`, a pixel per value: height × width × 3,
+    uint8. `reach` is the value at the last colour."""
+    return _palette(signed)[_levels(values[None], np.array([reach]), signed)[0]]
+
+
+def _means(maps: np.ndarray, n: int) -> np.ndarray:
+    """Means of n × n values; what is left over at the right and bottom edges is left out."""
+    if n == 1:
+        return maps
+    count, height, width = maps.shape[0], max(1, maps.shape[1] // n), maps.shape[2] // n
+    rows = min(n, maps.shape[1])
+    blocks = maps[:, : height * rows, : width * n].reshape(count, height, rows, width, n)
+    return blocks.mean(axis=(2, 4))
 
 
 def _extremes(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,21 +164,28 @@ def _levels(maps: np.ndarray, reach: np.ndarray, signed: bool) -> np.ndarray:
         return np.where(finite, levels, _BLANK).astype(np.uint8)
 
 
-def _captioned(tiles: np.ndarray, columns: int, captions: Sequence[str]) -> np.ndarray:
+def _boxes(size: tuple[int, ...], columns: int, above: int) -> Iterator[tuple[int, int, int, int]]:
+    """Where each of the tiles (count × height × width) lies in the picture."""
+    count, height, width = size
+    for i in range(count):
+        top = i // columns * (height + above + GUTTER) + above
+        left = i % columns * (width + GUTTER) + GUTTER
+        yield left, top, left + width, top + height
+
+
+def _laid_out(tiles: np.ndarray, columns: int, above: int, captions: Sequence[str]) -> np.ndarray:
     """The tiles in rows of `columns`, gutters around them, each with its caption above."""
     count, height, width = tiles.shape
     rows = -(-count // columns)
-    cells = np.full((rows * columns, height + CAPTION + GUTTER, width + GUTTER), _GROUND, np.uint8)
-    cells[:count, CAPTION : CAPTION + height, GUTTER:] = tiles
-    cell_height, cell_width = cells.shape[1:]
-    grid = cells.reshape(rows, columns, cell_height, cell_width).swapaxes(1, 2)
-    flat = grid.reshape(rows * cell_height, columns * cell_width)
-    canvas = np.pad(flat, ((0, 0), (0, GUTTER)), constant_values=_GROUND)
-    for i, caption in enumerate(captions):
-        text = _text(caption if len(caption) * _LETTER <= cell_width else caption.split()[0])
-        top, left = i // columns * cell_height, i % columns * cell_width + GUTTER
-        text = text[:, : cell_width - GUTTER]
-        canvas[top : top + len(text), left : left + text.shape[1]][text] = _INK
+    size = rows * (height + above + GUTTER), columns * (width + GUTTER) + GUTTER
+    canvas = np.full(size, _GROUND, np.uint8)
+    boxes = list(_boxes(tiles.shape, columns, above))
+    for (left, top, right, bottom), drawn in zip(boxes, tiles, strict=True):
+        canvas[top:bottom, left:right] = drawn
+    for (left, top, _, _), caption in zip(boxes, captions, strict=False):
+        text = _text(caption if len(caption) * _LETTER <= width + GUTTER else caption.split()[0])
+        text = text[:, :width]
+        canvas[top - CAPTION : top - CAPTION + len(text), left : left + text.shape[1]][text] = _INK
     return canvas
 
 
