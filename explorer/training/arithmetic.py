@@ -51,9 +51,16 @@ def update(
 ) -> Update:
     """The arithmetic of one step from the values before it; nothing given is changed.
 
-    `state` is the optimizer's state of this parameter (empty before its first step).
+    `state` is the optimizer's state of this parameter (empty before its first step). Complex
+    numbers are taken as pairs, along a last axis of 2, as torch's optimizers do.
     """
+    before, grad = _pairs(before), _pairs(grad)
+    state = {key: _pairs(v) if isinstance(v, Tensor) else v for key, v in state.items()}
     sheet = Sheet(hyper)
     with torch.no_grad():
         RULES[optimizer](sheet, before, grad, state, hyper)
     return Update(parameter, optimizer, to_numpy(before), to_numpy(grad), tuple(sheet.terms))
+
+
+def _pairs(tensor: Tensor) -> Tensor:
+    return torch.view_as_real(tensor.detach()) if tensor.is_complex() else tensor

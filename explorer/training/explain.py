@@ -133,6 +133,8 @@ def _step(machine: Machine) -> str:
         verb, word = ("add", "to") if hyper["maximize"] else ("subtract", "from")
         product = f"{in_words(hyper['lr'])} · {_bracketed(_number(grad))}"
         return f"will {verb} {product} {word} {label}{rest}."
+    if p.is_complex():
+        return f"will move {label}{rest}."
     state = {
         k: v.flatten()[:1] if isinstance(v, Tensor) and v.shape == p.shape else v
         for k, v in machine.optimizer.state.get(p, {}).items()

@@ -40,11 +40,11 @@ def parameters_of(variables: dict[str, Any]) -> dict[str, Tensor]:
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
     if isinstance(value, nn.Module):
-        yield from (
-            (f"{name}.{path}", p) for path, p in value.named_parameters() if p.requires_grad
-        )
+        for path, p in value.named_parameters():
+            if p.requires_grad and p.numel():
+                yield f"{name}.{path}", p
     elif isinstance(value, Tensor):
-        if value.is_leaf and value.requires_grad:
+        if value.requires_grad and value.is_leaf and value.numel():
             yield name, value
     elif isinstance(value, list | tuple):
         for i, item in enumerate(value):

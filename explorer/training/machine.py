@@ -167,6 +167,10 @@ class Machine:
             self.loss.backward()
         except Exception as error:
             raise Failed(_why_backward(str(error))) from error
+        for name, parameter in self.live.parameters.items():
+            if parameter.grad is not None and parameter.grad.is_sparse:
+                message = f"The gradient of {name} is sparse, which cannot be stepped here."
+                raise Failed(ProgramError(message, hint="Use sparse=False."))
         self.used = True
         track = self.track
         track.passes += 1

@@ -8,9 +8,9 @@ from torch import Tensor
 from explorer.trace import capture
 
 
-def in_words(value: float) -> str:
+def in_words(value: float | complex) -> str:
     """Six significant digits with a proper minus sign: "−0.0782", "1.2e-05", "20"."""
-    text = f"{float(value):.6g}"
+    text = f"{value:.6g}"
     return "−" + text[1:] if text.startswith("-") else text
 
 

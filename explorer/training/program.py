@@ -85,8 +85,10 @@ class _Instance:
         NUMPY_RANDOM.seed(seed % 2**32)
         _run("setup", self.environment, setup)
         self.others: Any = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
-        self.parameters = parameters_of(self.environment.variables)
-        self.variables = Variables(setup.source, self.loss.source, self.environment.variables)
+        variables = self.environment.variables
+        self.parameters = parameters_of(variables)
+        self.modules = {n: v for n, v in variables.items() if isinstance(v, nn.Module)}
+        self.variables = Variables(setup.source, self.loss.source, variables)
 
     def compute(self) -> Tensor:
         """Run the loss text. To be called inside `random_stream`, which holds the lock."""
@@ -127,10 +129,9 @@ class _Instance:
             self.others = (python, (kind, keys.numpy().astype("uint32"), *rest))
 
     def _buffers(self) -> Iterator[tuple[str, Tensor]]:
-        for name, value in self.environment.variables.items():
-            if isinstance(value, nn.Module):
-                for path, buffer in value.named_buffers():
-                    yield f"{name}.{path}", buffer
+        for name, module in self.modules.items():
+            for path, buffer in module.named_buffers():
+                yield f"{name}.{path}", buffer
 
 
 def _compiled(part: str, text: str) -> Program:

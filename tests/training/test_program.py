@@ -169,6 +169,47 @@ def test_random_numbers_of_the_loss_go_on_and_come_back():
     assert session.losses == losses
 
 
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "RMSprop"])
+@pytest.mark.parametrize("dtype", ["complex64", "float16", "bfloat16", "float64"])
+def test_other_kinds_of_number(dtype, optimizer):
+    start = "[1 + 2j, 3 - 1j]" if dtype == "complex64" else "[1.5, -3.0]"
+    problem = ProgramProblem(
+        setup=TORCH + f"z = torch.tensor({start}, dtype=torch.{dtype}, requires_grad=True)",
+        loss="loss = (z.abs() ** 2).sum()",
+    )
+    session = TrainingSession(problem, optimizer, lr=0.125)
+    assert session.iterate(3).ok
+    torch_dtype = getattr(torch, dtype)
+    z = torch.tensor(eval(start), dtype=torch_dtype, requires_grad=True)
+    stepper = getattr(torch.optim, optimizer)([z], lr=0.125)
+    for _ in range(3):
+        stepper.zero_grad()
+        (z.abs() ** 2).sum().backward()
+        stepper.step()
+    expected = z.detach().float() if dtype == "bfloat16" else z.detach()
+    assert np.array_equal(session.parameters["z"].value, expected.numpy())
+    after = session.last_update("z").after
+    pairs = torch.view_as_real(expected) if dtype == "complex64" else expected
+    assert np.array_equal(after, pairs.numpy())
+    assert session.last_update("z").at((0,) * after.ndim)
+    assert session.view().next
+
+
+def test_sparse_gradients_and_empty_tensors():
+    problem = ProgramProblem(
+        setup=TORCH
+        + "import torch.nn as nn\ne = nn.Embedding(4, 2, sparse=True)\n"
+        + "nothing = torch.zeros(0, requires_grad=True)",
+        loss="e(torch.tensor([1, 2])).sum() + nothing.sum()",
+    )
+    session = TrainingSession(problem, lr=0.1)
+    assert list(session.parameters) == ["e.weight"]
+    event = session.iterate(2)
+    assert "Iteration 1 of 2 failed" in event.message
+    assert "sparse" in event.error.message
+    assert session.parameters["e.weight"].grad is None
+
+
 def test_long_runs_may_print():
     problem = ProgramProblem(setup=X, loss="print('x' * 1000)\n(x ** 2).sum()")
     assert TrainingSession(problem, lr=0.01).iterate(120).ok
