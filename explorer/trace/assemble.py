@@ -214,7 +214,7 @@ def _pass(
             )
         )
     _add_places(nodes, raw.edges)
-    edges = [Edge(f"n{a}", f"n{b}") for a, b in raw.edges]
+    edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in raw.edges]
     _add_frozen(nodes, edges, functions, ids)
     by_id = dict(enumerate(records))
     positions = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
@@ -253,14 +253,14 @@ def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[in
     owners: dict[int, Seen] = {}
     outputs = [p for p, drawn in enumerate(raw.drawn) if drawn.kind == "output"]
     pairs: list[tuple[int, torch.Tensor]] = list(zip(outputs, raw.roots, strict=False))
-    for source, target in raw.edges:
+    for source, target, _ in raw.edges:
         function = raw.drawn[target].function
         if raw.drawn[source].kind == "leaf" and function is not None:
             variable = getattr(raw.functions[function], "variable", None)
             if variable is not None:
                 pairs.append((source, variable))
     for position, tensor in pairs:
-        seen = recorder.find(tensor)
+        seen = raw.leaves.get(id(tensor)) or recorder.find(tensor)
         if seen is not None and seen.number in ids:
             owners[position] = seen
     return owners
@@ -293,13 +293,13 @@ def _add_frozen(
                         frozen.line,
                     )
                 )
-            edges.append(Edge(placed[frozen.number], f"n{position}"))
+            edges.append(Edge(placed[frozen.number], f"n{position}", "frozen"))
 
 
-def _add_places(nodes: list[Node], edges: Sequence[tuple[int, int]]) -> None:
+def _add_places(nodes: list[Node], edges: Sequence[tuple[int, int, str]]) -> None:
     """A node inside one operation has its line and module, a parameter the one it is used in."""
     users: dict[int, list[int]] = {}
-    for source, target in edges:
+    for source, target, _ in edges:
         users.setdefault(source, []).append(target)
     for position, node in enumerate(nodes):  # users stand before what they use
         paths = {nodes[user].module for user in users.get(position, ())}

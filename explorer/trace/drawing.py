@@ -39,7 +39,6 @@ def dot_text(
     Without `gradients` no label shows one, for a reader who is to guess them first.
     """
     kept = {node.id for node in nodes if node.kind not in hide}
-    kinds = {node.id: node.kind for node in nodes}
     # An output is drawn beside the function that made it; its numbers stand there once.
     outputs = {node.tensor for node in nodes if node.kind == "output"}
     lines = [
@@ -61,9 +60,8 @@ def dot_text(
                 f"{style} label=<{_label(node, label, record, gradients)}>]"
             )
     for edge in edges:
-        if edge.source in kept and edge.target in kept:
-            plain = kinds[edge.source] in ("saved", "frozen", "base")
-            extra = ' style="dashed" arrowhead="none"' if plain else ""
+        if edge.source in kept and edge.target in kept and edge.kind not in hide:
+            extra = "" if edge.kind == "flow" else ' style="dashed" arrowhead="none"'
             lines.append(
                 f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{extra}]'
             )

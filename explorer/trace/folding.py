@@ -29,10 +29,11 @@ def fold(
                 owner[node.id] = block
     folded = [node for node in nodes if node.id not in owner]
     folded += [_block(name, members) for name, members in blocks.items()]
-    pairs = dict.fromkeys(
-        (owner.get(edge.source, edge.source), owner.get(edge.target, edge.target)) for edge in edges
+    joined = dict.fromkeys(
+        Edge(owner.get(edge.source, edge.source), owner.get(edge.target, edge.target), edge.kind)
+        for edge in edges
     )
-    return folded, [Edge(a, b) for a, b in pairs if a != b or a not in blocks]
+    return folded, [e for e in joined if e.source != e.target or e.source not in blocks]
 
 
 def _block(name: str, members: Sequence[Node]) -> Node:

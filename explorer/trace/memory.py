@@ -117,6 +117,15 @@ class Memory(Watcher):
         else:
             self.made.pop(key, None)
 
+    def refreshed(self, leaf: torch.Tensor) -> Seen | None:
+        """The record of a leaf as it is now: a new one if it was changed since the last."""
+        old = self.leaves.get(id(leaf))
+        if old is None or old.is_current():
+            return old
+        new = self.add(("changed", old.name), old.line, old.name, leaf)
+        new.named, new.scope, new.first_name = old.named, old.scope, old.first_name
+        return new
+
     def find(self, tensor: torch.Tensor) -> Seen | None:
         """The latest record of this tensor, if it was met before."""
         if tensor.grad_fn is None:

@@ -44,9 +44,11 @@ class RawPass:
     roots: list[torch.Tensor]
     functions: list[Any]
     drawn: list[Drawn]
-    edges: list[tuple[int, int]]
+    edges: list[tuple[int, int, str]]
     steps: list[RawStep] = field(default_factory=list)
     ours: bool = False
+    #: By id, the record of each leaf as the pass found it.
+    leaves: dict[int, Any] = field(default_factory=dict)
 
     def watched(self, run: Callable[[], Any]) -> Any:
         """Run the backward call with a hook on every node. No hook remains, whatever happens."""

@@ -192,6 +192,7 @@ class Recorder(Memory):
             raw = passes.begin(self.pass_count, line, what, roots, self.named_leaves())
             raw.ours = ours
             leaves = _leaves_of(raw)
+            raw.leaves = {id(leaf): self.refreshed(leaf) for leaf in leaves}
             before = [Before.of(leaf) for leaf in leaves]
         if len(self.first_passes) < FIRST:
             self.first_passes.append(raw)

@@ -104,10 +104,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow in the direction of computation; the gradient flows against it."""
+    """An arrow in the direction of computation; the gradient flows against it.
+
+    `kind` is "flow", or what else joins the two: "saved" (kept for the target's backward),
+    "frozen" (an input without gradient), "base" (of a view).
+    """
 
     source: str
     target: str
+    kind: str = "flow"
 
 
 @dataclass(frozen=True)

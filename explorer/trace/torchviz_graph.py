@@ -19,7 +19,8 @@ import torch
 import torchviz
 
 _NODE = re.compile(r"^\t(\d+) \[label=(.*?)(?: fillcolor=(\w+))?\]\n?$", re.DOTALL)
-_EDGE = re.compile(r"^\t(\d+) -> (\d+)")
+_EDGE = re.compile(r"^\t(\d+) -> (\d+)(?: \[(dir=none|style=dotted)\])?")
+_EDGE_KINDS = {"dir=none": "saved", "style=dotted": "base", None: "flow"}
 _KINDS = {
     "lightblue": "leaf",
     "orange": "saved",
@@ -74,12 +75,13 @@ def walk(roots: Sequence[torch.Tensor]) -> list[Any]:
 
 def draw(
     roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
-) -> tuple[list[Drawn], list[tuple[int, int]]]:
+) -> tuple[list[Drawn], list[tuple[int, int, str]]]:
     """Let torchviz draw the graph behind `roots`, and read it back.
 
     `functions` is what `walk(roots)` gave. Returns nodes (functions first, in that order, then
-    the others as torchviz met them) and edges as pairs of indices into them. Saved tensors are
-    included unless one was changed in place, when torch refuses to show them.
+    the others as torchviz met them) and edges as pairs of indices into them, with the kind of
+    `explorer.trace.Edge`. Saved tensors are included
+    unless one was changed in place, when torch refuses to show them.
     """
     with _deep_recursion(len(functions)):
         try:
@@ -88,13 +90,14 @@ def draw(
             dot = torchviz.make_dot(tuple(roots), params=names)
     index = {str(id(node)): i for i, node in enumerate(functions)}
     found: dict[str, Drawn] = {}
-    edges: list[tuple[str, str]] = []
+    edges: list[tuple[str, str, str]] = []
     for entry in dot.body:
         if edge := _EDGE.match(entry):
-            source, target = edge.groups()
+            source, target, style = edge.groups()
+            kind = _EDGE_KINDS[style]
             # torchviz hangs most saved tensors below the function that saved them: turn round.
-            turn = "dir=none" in entry and source in index
-            edges.append((target, source) if turn else (source, target))
+            turn = kind == "saved" and source in index
+            edges.append((target, source, kind) if turn else (source, target, kind))
         elif node := _NODE.match(entry):
             key, label, colour = node.groups()
             drawn = _drawn(label, colour, index.get(key))
@@ -103,10 +106,10 @@ def draw(
                 found[key] = drawn
     keys = [*index, *(key for key in found if key not in index)]
     position = {key: i for i, key in enumerate(keys)}
-    pairs = dict.fromkeys((position[a], position[b]) for a, b in edges)
+    joined = dict.fromkeys((position[a], position[b], kind) for a, b, kind in edges)
     # A leaf that is itself the root is drawn without its AccumulateGrad.
     lone = {key: Drawn("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
-    return [found.get(key) or lone[key] for key in keys], list(pairs)
+    return [found.get(key) or lone[key] for key in keys], list(joined)
 
 
 def _drawn(label: str, colour: str | None, function: int | None) -> Drawn:
