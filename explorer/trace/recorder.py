@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer.language import Place
 from explorer.trace import passes
 from explorer.trace.capture import Kept
 from explorer.trace.events import Events, HookCall, change, snapshot
@@ -107,6 +108,7 @@ class Recorder(Memory):
                 seen = self.find(value)
                 where = self.places[place]
                 if seen is None and value.numel():
+                    self.unseen(value, where)
                     seen = self.add(("note", place), where.line, where.text, value)
                 elif seen is not None and not seen.named and where.text:
                     seen.name, seen.line = where.text, where.line
@@ -119,11 +121,20 @@ class Recorder(Memory):
                 self.texts[place.line] = max(self.texts.get(place.line, ""), place.text, key=len)
         return self.texts.get(self.line, "")
 
+    def unseen(self, tensor: torch.Tensor, where: Place) -> None:
+        """A tensor met for the first time; torch.from_numpy is no operation that can be seen."""
+        if self.history.names and tensor.grad_fn is None and not self.history.of(tensor):
+            cuts = self.history.named(where.line, where.text)
+            if cuts:
+                self.history.lost(tensor, cuts, where.line, "from_numpy")
+
     def bind(self, place: int, name: str, value: Any) -> None:
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
         ):
             with _quiet():
+                if isinstance(value, torch.Tensor) and self.find(value) is None:
+                    self.unseen(value, self.places[place])
                 self.bind_value(place, name, value)
         if self.history.values or self.history.names:
             where = self.places[place]

@@ -1,23 +1,8 @@
-"""The example programs, each with one question and its answer."""
+"""What backward computes, in a few lines each."""
 
-from __future__ import annotations
+from explorer.trace.examples.example import Example
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Example:
-    """A program to learn from. `question` is answered by running it, `answer` in words."""
-
-    key: str
-    title: str
-    group: str
-    question: str
-    answer: str
-    source: str
-
-
-EXAMPLES = (
+FIRST_STEPS: tuple[Example, ...] = (
     Example(
         "mean",
         "Mean of 3(x + 2)²",
@@ -54,114 +39,183 @@ print(x.grad)
 """,
     ),
     Example(
-        "nonleaf",
-        "A gradient that is None",
-        "Non-leaf gradients",
-        "Why is y.grad None although y lies on the path?",
-        "y is no leaf. Autograd computes its gradient on the way to x but keeps only those of "
-        "leaves; y.retain_grad() would keep it.",
+        "chain",
+        "The chain rule",
+        "First steps",
+        "Which three numbers are multiplied to get x.grad?",
+        "Going back from y: exp gives e^0.5, sin gives cos of its input, and the product "
+        "gives 2. Each node multiplies what arrives by its own slope.",
+        """\
+import torch
+
+x = torch.tensor(0.25, requires_grad=True)
+a = 2 * x
+b = torch.sin(a)
+y = torch.exp(b)
+y.backward()
+print(x.grad, torch.exp(b) * torch.cos(a) * 2)
+""",
+    ),
+    Example(
+        "shared",
+        "A variable used twice",
+        "First steps",
+        "Where do the two gradients of x meet?",
+        "x² hands 2x = 6 to x, and 5x hands 5. Both arrive at x, and what arrives is added: 11.",
+        """\
+import torch
+
+x = torch.tensor(3.0, requires_grad=True)
+square = x**2
+line = 5 * x
+y = square + line
+y.backward()
+print(x.grad)
+""",
+    ),
+    Example(
+        "broadcast_sum",
+        "Broadcasting, backwards",
+        "First steps",
+        "Why is the gradient of b 3 and not 1?",
+        "b is added to three rows. Going back, the gradients of all rows are summed, so "
+        "that b.grad has the shape of b.",
+        """\
+import torch
+
+x = torch.zeros(3, 2)
+b = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x + b
+y.sum().backward()
+print(b.grad)
+""",
+    ),
+    Example(
+        "matmul",
+        "A matrix product",
+        "First steps",
+        "What are the gradients of A @ B?",
+        "With G the gradient that arrives (all ones here): A gets G @ B.T, B gets A.T @ G.",
+        """\
+import torch
+
+A = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+B = torch.tensor([[1.0, 0.0], [2.0, 1.0]], requires_grad=True)
+C = A @ B
+C.sum().backward()
+G = torch.ones(2, 2)
+print(A.grad, G @ B.T)
+print(B.grad, A.T @ G)
+""",
+    ),
+    Example(
+        "second",
+        "A second derivative",
+        "First steps",
+        "How can a gradient be differentiated again?",
+        "create_graph=True records the backward pass itself. The first derivative 3x² is "
+        "then a tensor with a history, and its own gradient is 6x = 12.",
+        """\
+import torch
+
+x = torch.tensor(2.0, requires_grad=True)
+y = x**3
+(first,) = torch.autograd.grad(y, x, create_graph=True)
+first.backward()
+print(first, x.grad)
+""",
+    ),
+    Example(
+        "upstream",
+        "Starting from a vector",
+        "First steps",
+        "What does the argument of backward do?",
+        "y has two elements. The argument is the gradient to start from, one number each:"
+        " 1 and 10. It weighs the elements of y.",
         """\
 import torch
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
-y = x + 2
-z = torch.mean(y**2)
-z.backward()
-print("x.grad", x.grad)
-print("y.grad", y.grad)
-
-x.data -= 1e-3 * x.grad
-print("x", x.data)
+y = x**2
+y.backward(torch.tensor([1.0, 10.0]))
+print(x.grad)
 """,
     ),
     Example(
-        "hook",
-        "A hook on a non-leaf",
-        "Non-leaf gradients",
-        "How can the gradient of y be seen while it passes?",
-        "A hook on y is called with it: 1/2 for each of two elements. Nothing is kept.",
+        "jacobian",
+        "All slopes at once",
+        "First steps",
+        "Which slope stands in row 1, column 0?",
+        "That of output 1 by input 0. backward never builds this table: it multiplies it "
+        "by one row of weights, and asking for each row in turn fills it.",
         """\
 import torch
 
-x = torch.tensor([1.0, 2.0], requires_grad=True)
-y = 2 * x
-y.register_hook(print)
-z = y.mean()
-z.backward()
+def f(x):
+    return torch.stack([x[0] * x[1], x[0] ** 2])
+
+x = torch.tensor([2.0, 3.0], requires_grad=True)
+print(torch.autograd.functional.jacobian(f, x))
+f(x).sum().backward()
 """,
     ),
     Example(
-        "two_layers",
-        "Two sigmoid layers",
-        "Non-leaf gradients",
-        "Which tensors get a .grad without asking?",
-        "Only the leaves w1 and w2. Everything between is seen by hooks here; retain_grad would "
-        "keep one more tensor in memory for each.",
+        "branch",
+        "Only what ran",
+        "First steps",
+        "What becomes of the branch that was not taken?",
+        "Nothing: autograd records operations as they run. The graph holds the doubling, "
+        "and the square was never computed.",
         """\
 import torch
 
-x = torch.tensor([[1.0]])
-y = torch.tensor([[1.0], [0.0]])
-w1 = torch.tensor([[1.0], [2.0]], requires_grad=True)
-w2 = torch.tensor([[3.0, 4.0], [5.0, 6.0]], requires_grad=True)
-
-z1 = w1 @ x
-y1 = torch.sigmoid(z1)
-z2 = w2 @ y1
-y2 = torch.sigmoid(z2)
-loss = 0.5 * ((y2 - y) ** 2).sum()
-loss.backward()
+x = torch.tensor(3.0, requires_grad=True)
+if x > 2:
+    y = 2 * x
+else:
+    y = x**2
+y.backward()
+print(x.grad)
 """,
     ),
     Example(
-        "regression",
-        "Linear regression, one batch",
-        "Models",
-        "Why do X and y have no blue node?",
-        "They need no gradient. torchviz leaves such tensors out; here they are drawn dashed. "
-        "The last mean is over one number and changes nothing but the graph.",
+        "picked",
+        "Indexing",
+        "First steps",
+        "What is the gradient of the elements that were not picked?",
+        "0: they are part of x, and x is on the path. Only x[1] has a slope other than 0.",
         """\
 import torch
 
-torch.manual_seed(0)
-true_w = torch.tensor([[2.0], [-3.4]])
-features = torch.randn(1000, 2)
-labels = (features @ true_w + 4.2).squeeze(1)
-labels = labels + 0.01 * torch.randn(1000)
-
-w = (0.01 * torch.randn(2, 1)).requires_grad_()
-b = torch.zeros(1, requires_grad=True)
-
-X, y = features[:10], labels[:10]
-y_hat = torch.mm(X, w) + b
-squared = (y_hat - y.view(y_hat.size())) ** 2 / 2
-loss = squared.sum()
-loss.mean().backward()
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = x[1] ** 2
+y.backward()
+print(x.grad)
 """,
     ),
     Example(
-        "broadcast",
-        "The same without the view",
-        "Models",
-        "Why is the loss so large? Nothing failed.",
-        "y_hat is (10, 1) and y is (10,): their difference is (10, 10), every prediction against "
-        "every label. Look at the shape of errors.",
+        "custom",
+        "A Function of your own",
+        "First steps",
+        "Where does the derivative of a custom Function come from?",
+        "From your backward: autograd calls it with the gradient that arrives. This one "
+        "clips what passes and leaves the value alone.",
         """\
 import torch
 
-torch.manual_seed(0)
-true_w = torch.tensor([[2.0], [-3.4]])
-X = torch.randn(10, 2)
-y = (X @ true_w + 4.2).squeeze(1)
+class Clip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
 
-w = (0.01 * torch.randn(2, 1)).requires_grad_()
-b = torch.zeros(1, requires_grad=True)
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.clamp(-1, 1)
 
-y_hat = torch.mm(X, w) + b
-errors = y_hat - y
-loss = (errors**2 / 2).sum()
-loss.backward()
-print(errors.shape)
+x = torch.tensor([0.1, 5.0], requires_grad=True)
+y = Clip.apply(x)
+(y**2).sum().backward()
+print(x.grad)
 """,
     ),
 )

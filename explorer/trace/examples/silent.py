@@ -1,0 +1,247 @@
+"""Values and gradients that are wrong without an error, and look-alikes that are right."""
+
+from explorer.trace.examples.example import Example
+
+SILENT: tuple[Example, ...] = (
+    Example(
+        "inplace_fine",
+        "A harmless change in place",
+        "Silent mistakes",
+        "Why is y += 1 allowed here?",
+        "The derivative of w · 2 does not need y, so nothing that is needed is overwritten.",
+        """\
+import torch
+
+w = torch.tensor([0.5, 1.0], requires_grad=True)
+y = w * 2
+y += 1
+y.sum().backward()
+print(w.grad)
+""",
+    ),
+    Example(
+        "inplace_data",
+        "Writing through .data",
+        "Silent mistakes",
+        "No error, but why is w.grad 20 and not 2?",
+        "w * w saved w. Writing through .data changes that saved value behind autograd's "
+        "back: the gradient is that of w = 10.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+y = w * w
+w.data.fill_(10.0)
+y.backward()
+print(w.grad)
+""",
+        explains="inplace.unseen",
+    ),
+    Example(
+        "flat",
+        "Zero instead of None",
+        "Silent mistakes",
+        "w.grad is 0, not None. What is the difference?",
+        "The path is whole, but round is flat between its steps: whatever arrives is "
+        "multiplied by 0.",
+        """\
+import torch
+
+w = torch.tensor([1.2, 2.7], requires_grad=True)
+y = torch.round(w)
+loss = ((y - 5) ** 2).sum()
+loss.backward()
+print(w.grad)
+""",
+        explains="zero.flat",
+    ),
+    Example(
+        "dead_relu",
+        "A dead relu",
+        "Silent mistakes",
+        "Why does this unit learn nothing?",
+        "Every value that enters relu is below 0, where it is flat. The gradient is 0 for"
+        " all inputs.",
+        """\
+import torch
+
+x = torch.tensor([1.0, 2.0, 3.0])
+w = torch.tensor(-0.5, requires_grad=True)
+h = torch.relu(w * x)
+loss = ((h - x) ** 2).mean()
+loss.backward()
+print(w.grad)
+""",
+        explains="zero.flat",
+    ),
+    Example(
+        "max_ties",
+        "The largest of equals",
+        "Silent mistakes",
+        "Who gets the gradient when two are the largest?",
+        "max() over everything shares it: a half each. max(dim=0) gives all of it to one "
+        "of them. Both are conventions.",
+        """\
+import torch
+
+x = torch.tensor([1.0, 3.0, 3.0], requires_grad=True)
+x.max().backward()
+print(x.grad)
+x.grad = None
+x.max(dim=0).values.backward()
+print(x.grad)
+""",
+        explains="zero.corner",
+    ),
+    Example(
+        "corner",
+        "The corner of relu",
+        "Silent mistakes",
+        "What is the slope of relu at 0?",
+        "There is none: 0 on the left, 1 on the right. torch says 0, by convention; for abs too.",
+        """\
+import torch
+
+x = torch.tensor([-1.0, 0.0, 1.0], requires_grad=True)
+y = torch.relu(x)
+y.sum().backward()
+print(x.grad)
+""",
+        explains="zero.corner",
+    ),
+    Example(
+        "nan_where",
+        "NaN behind where",
+        "Silent mistakes",
+        "where chose the safe branch. Why is x.grad NaN?",
+        "The root's slope at 0 is infinite. where hands it a gradient of 0, and 0 · ∞ is "
+        "NaN. Make the input safe before the root.",
+        """\
+import torch
+
+x = torch.tensor([0.0, 4.0], requires_grad=True)
+y = torch.where(x > 0, torch.sqrt(x), torch.zeros(2))
+y.sum().backward()
+print(y, x.grad)
+""",
+        explains="nonfinite.backward",
+    ),
+    Example(
+        "nan_where_safe",
+        "The same, made safe",
+        "Silent mistakes",
+        "Why is one where not enough?",
+        "The inner where keeps 0 away from the root, so its slope is finite, and 0 times "
+        "a finite number is 0.",
+        """\
+import torch
+
+x = torch.tensor([0.0, 4.0], requires_grad=True)
+safe = torch.where(x > 0, x, torch.ones(2))
+y = torch.where(x > 0, torch.sqrt(safe), torch.zeros(2))
+y.sum().backward()
+print(y, x.grad)
+""",
+    ),
+    Example(
+        "nan_norm",
+        "A norm at zero",
+        "Silent mistakes",
+        "The distance is 0. Why is its gradient NaN?",
+        "The root's slope at 0 is infinite, and the slope of the square is 0: their "
+        "product is NaN. Add a small number under the root.",
+        """\
+import torch
+
+a = torch.tensor([1.0, 2.0], requires_grad=True)
+b = torch.tensor([1.0, 2.0])
+squares = (a - b) ** 2
+distance = torch.sqrt(squares.sum())
+distance.backward()
+print(distance, a.grad)
+""",
+        explains="nonfinite.backward",
+    ),
+    Example(
+        "nan_std",
+        "The deviation of one number",
+        "Silent mistakes",
+        "Why is the deviation of one number NaN?",
+        "std divides by n − 1, and n is 1. With correction=0 it divides by n.",
+        """\
+import torch
+
+x = torch.tensor([2.0], requires_grad=True)
+deviation = x.std()
+deviation.backward()
+print(deviation, x.grad)
+""",
+        explains="nonfinite.forward",
+    ),
+    Example(
+        "inf_log",
+        "The logarithm of 0",
+        "Silent mistakes",
+        "Which line made the loss infinite?",
+        "log of a probability that is 0. Use the scores with cross_entropy instead, or clamp.",
+        """\
+import torch
+
+p = torch.tensor([0.0, 0.4, 0.6], requires_grad=True)
+target = torch.tensor([1.0, 0.0, 0.0])
+logs = torch.log(p)
+loss = -(target * logs).sum()
+loss.backward()
+print(loss, p.grad)
+""",
+        explains="nonfinite.forward",
+    ),
+    Example(
+        "softmax_twice",
+        "Softmax before cross-entropy",
+        "Silent mistakes",
+        "Why does the loss hardly fall?",
+        "cross_entropy takes softmax itself. Applied twice it cannot come below 0.5514 "
+        "with three classes, and its gradients are small.",
+        """\
+import torch
+import torch.nn.functional as F
+
+scores = torch.tensor([[8.0, 0.0, 0.0]], requires_grad=True)
+target = torch.tensor([0])
+p = torch.softmax(scores, dim=1)
+loss = F.cross_entropy(p, target)
+loss.backward()
+print(loss, F.cross_entropy(scores, target))
+""",
+        explains="silent.softmax",
+    ),
+    Example(
+        "wrong_backward",
+        "A wrong backward",
+        "Silent mistakes",
+        "The custom Function runs. Is its gradient right?",
+        "Nothing fails, but the check by central differences finds 2x² where 3x² belongs:"
+        " the factor is wrong.",
+        """\
+import torch
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x**2 * grad
+
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = Cube.apply(x)
+y.sum().backward()
+print(x.grad)
+""",
+        explains="check.differs",
+    ),
+)

@@ -1,0 +1,184 @@
+"""Loops and optimizers."""
+
+from explorer.trace.examples.example import Example
+
+TRAINING: tuple[Example, ...] = (
+    Example(
+        "loop",
+        "A training loop",
+        "Training",
+        "What are the four calls of every loop?",
+        "zero_grad, forward, backward, step. w goes to 1/3, where the loss is smallest.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.02)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = (3 * w - 1) ** 2
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item(), w.item())
+""",
+    ),
+    Example(
+        "accumulate",
+        "Gradients add up",
+        "Training",
+        "The loss is the same each time. Why does w.grad grow?",
+        "backward adds to .grad. Without zero_grad the second run makes 24 of 12.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+for step in range(3):
+    loss = (3 * w - 1) ** 2
+    loss.backward()
+    print(w.grad)
+""",
+        explains="accumulation.added",
+    ),
+    Example(
+        "cleared_early",
+        "zero_grad in the wrong place",
+        "Training",
+        "Why does w not move at all?",
+        "zero_grad stands between backward and step, so step finds no gradient.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.02)
+for step in range(3):
+    loss = (3 * w - 1) ** 2
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    print(w.item())
+""",
+        explains="accumulation.cleared",
+    ),
+    Example(
+        "not_held",
+        "A forgotten parameter",
+        "Training",
+        "b has a gradient. Why does it not change?",
+        "The optimizer was given w alone, and it changes only what it holds.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+b = torch.tensor(0.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+loss = (2 * w + b - 1) ** 2
+loss.backward()
+optimizer.step()
+print(w, b, b.grad)
+""",
+        explains="optimizer.not-held",
+    ),
+    Example(
+        "skipped",
+        "A step that skips",
+        "Training",
+        "Why does weight decay not shrink u?",
+        "u has no gradient: None. step leaves such a tensor alone, weight decay included.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+u = torch.tensor(5.0, requires_grad=True)
+optimizer = torch.optim.SGD([w, u], lr=0.1, weight_decay=0.5)
+loss = (w - 3) ** 2
+loss.backward()
+optimizer.step()
+print(w, u)
+""",
+        explains="optimizer.skipped",
+    ),
+    Example(
+        "momentum",
+        "Moving with a zero gradient",
+        "Training",
+        "The gradient is 0. Why does w move?",
+        "Momentum: the step follows a mean of earlier gradients. Setting .grad to None "
+        "would hold it still.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+for target in [3.0, 1.4]:
+    optimizer.zero_grad()
+    loss = (w - target) ** 2
+    loss.backward()
+    optimizer.step()
+    print(w.grad, w.item())
+""",
+        explains="optimizer.idle",
+    ),
+    Example(
+        "diverges",
+        "A learning rate too large",
+        "Training",
+        "Why does the loss explode?",
+        "The curvature is 18. Each step multiplies the distance to the minimum by 1 − "
+        "0.15 · 18 = −1.7. Below lr = 2/18 it shrinks.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.15)
+for step in range(6):
+    optimizer.zero_grad()
+    loss = (3 * w - 1) ** 2
+    loss.backward()
+    optimizer.step()
+    print(w.item())
+""",
+        explains="optimizer.diverges",
+    ),
+    Example(
+        "kept_losses",
+        "A list of losses",
+        "Training",
+        "Why does memory grow with every iteration?",
+        "Each loss in the list keeps the graph it came from. Append loss.item() instead.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+losses = []
+for step in range(4):
+    loss = (3 * w - 1) ** 2
+    loss.backward()
+    losses.append(loss)
+    with torch.no_grad():
+        w -= 0.02 * w.grad
+    w.grad = None
+print(losses)
+""",
+        explains="optimizer.kept-graphs",
+    ),
+    Example(
+        "gan",
+        "Training one of two",
+        "Training",
+        "How does detach keep the generator out of it?",
+        "The discriminator's loss uses fake.detach(): its gradient ends there, so only d "
+        "is trained by this loss.",
+        """\
+import torch
+
+g = torch.tensor(0.5, requires_grad=True)
+d = torch.tensor(1.0, requires_grad=True)
+fake = 2 * g
+real = torch.tensor(3.0)
+loss_d = (d * fake.detach() - d * real) ** 2
+loss_d.backward()
+print(d.grad, g.grad)
+""",
+        explains="none.cut",
+    ),
+)
