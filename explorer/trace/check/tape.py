@@ -1,0 +1,274 @@
+"""The operations behind a tensor, remembered so that they can be run again in float64.
+
+Only what autograd follows is repeated: everything else (random draws, what came out of `detach`,
+`no_grad`, a comparison, an index) stays what it was, as it does for autograd.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as tree
+
+#: Calls remembered, and bytes of results held for them; the oldest are dropped.
+MOST_CALLS, MOST_BYTES = 20_000, 256 * 2**20
+
+_WIDER = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+_WIDENED: dict[Any, Any] = {
+    getattr(torch.Tensor, name): torch.Tensor.double for name in ("float", "half", "bfloat16")
+}
+
+
+#: Functions that compute nothing, though autograd follows what they are given.
+_PASSIVE = {"backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad"} | {
+    *("requires_grad_", "__repr__", "__format__", "__hash__", "__len__", "size", "dim", "numel")
+}
+
+
+class CannotRepeat(Exception):
+    """Why the operations cannot be run again. The text is a sentence for the reader."""
+
+
+@dataclass(frozen=True)
+class Live:
+    """Stands in a call's arguments for a tensor that autograd follows.
+
+    `use` counts, for a leaf, which of its values it had then.
+    """
+
+    key: int
+    use: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Stands for a tensor that stays as it was; `fresh` if the call writes into it."""
+
+    value: torch.Tensor
+    fresh: bool = False
+
+
+@dataclass
+class Call:
+    """One operation: what was called with what, and which live tensors came out where."""
+
+    function: Callable[..., Any]
+    name: str
+    line: int
+    arguments: list[Any]
+    shape: Any
+    outputs: list[tuple[int, int]]
+    random: torch.Tensor | None
+    holds: list[torch.Tensor]
+    storages: set[int] = field(default_factory=set)
+
+    def inputs(self) -> Iterator[Live]:
+        return (item for item in self.arguments if isinstance(item, Live))
+
+
+class Tape(TorchFunctionMode):
+    """On while a program runs. `line` tells the line that is running."""
+
+    def __init__(self, line: Callable[[], int]) -> None:
+        super().__init__()
+        self.line = line
+        self.calls: deque[Call] = deque()
+        self.bytes = 0
+        self.leaves: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        self._fixed: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.__iter__:
+            return iter(self.call(torch.Tensor.unbind, args, {}))
+        return self.call(func, args, kwargs or {})
+
+    def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Run an operation, and remember it if autograd follows its result."""
+        flat, shape = tree.tree_flatten((args, kwargs))
+        followed = torch.is_grad_enabled() and any(
+            isinstance(item, torch.Tensor) and item.requires_grad for item in flat
+        )
+        if not followed or getattr(function, "__name__", "") in _PASSIVE:
+            return function(*args, **kwargs)
+        with torch._C.DisableTorchFunction():
+            arguments = [self.argument(item) for item in flat]
+            before, line = torch.get_rng_state(), self.line()
+        result = function(*args, **kwargs)
+        with torch._C.DisableTorchFunction():
+            self.remember(function, arguments, flat, shape, result, before, line)
+        return result
+
+    def argument(self, item: Any) -> Any:
+        if isinstance(item, torch.dtype):
+            return _WIDER.get(item, item)
+        if not isinstance(item, torch.Tensor):
+            return item
+        if not item.requires_grad:
+            return Fixed(self.fixed(item))
+        return Live(id(item), self.leaf(item) if item.grad_fn is None else 0)
+
+    def leaf(self, tensor: torch.Tensor) -> int:
+        """Note a leaf's value where it is used; a new one if it has changed since."""
+        values = self.leaves.setdefault(id(tensor), (tensor, []))[1]
+        now = widened(tensor)
+        if not values or not torch.equal(values[-1], now):
+            values.append(now)
+        return len(values) - 1
+
+    def fixed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor's value now, in float64; the same copy as long as nothing wrote to it."""
+        if tensor.is_inference():
+            return widened(tensor)
+        value = widened(tensor)
+        known = self._fixed.get(id(tensor))
+        if known is not None and known[0] is tensor and torch.equal(known[1], value):
+            return known[1]
+        self._fixed[id(tensor)] = (tensor, value)
+        return value
+
+    def remember(
+        self,
+        function: Callable[..., Any],
+        arguments: list[Any],
+        flat: list[Any],
+        shape: Any,
+        result: Any,
+        before: torch.Tensor,
+        line: int,
+    ) -> None:
+        name = getattr(function, "__name__", "")
+        if name == "__get__":
+            name = getattr(function.__self__, "__name__", "")  # type: ignore[attr-defined]
+            if name == "grad":
+                return  # made by an earlier backward, not by an operation
+        made = [flat[0]] if name == "__setitem__" else tree.tree_flatten(result)[0]
+        outputs = [
+            (place, id(item))
+            for place, item in enumerate(made)
+            if isinstance(item, torch.Tensor) and item.grad_fn is not None
+        ]
+        if not outputs:
+            return
+        written = {key for _, key in outputs}
+        arguments = [
+            Fixed(given.value, fresh=True)
+            if isinstance(given, Fixed) and id(item) in written
+            else given
+            for given, item in zip(arguments, flat, strict=True)
+        ]
+        drew = None if torch.equal(before, torch.get_rng_state()) else before
+        tensors = [item for item in (*flat, *made) if isinstance(item, torch.Tensor)]
+        call = Call(
+            _WIDENED.get(function, function),
+            name,
+            line,
+            arguments,
+            shape,
+            outputs,
+            drew,
+            tensors,
+            {s for item in made if isinstance(item, torch.Tensor) for s in _storage(item)},
+        )
+        self.calls.append(call)
+        self.bytes += _size(call)
+        while len(self.calls) > MOST_CALLS or self.bytes > MOST_BYTES:
+            self.bytes -= _size(self.calls.popleft())
+
+    # -- running again ------------------------------------------------------------------------
+
+    def behind(self, roots: Iterable[torch.Tensor]) -> list[Call]:
+        """The calls the roots were computed by, in order. Raises CannotRepeat."""
+        roots = list(roots)
+        needed = {id(root) for root in roots if root.grad_fn is not None}
+        storages = {s for root in roots for s in _storage(root)}
+        chosen: list[Call] = []
+        made: set[int] = set()
+        for call in reversed(self.calls):
+            keys = {key for _, key in call.outputs}
+            if not chosen and not keys & needed:
+                continue  # after the roots were made
+            if keys & needed or call.storages & storages:
+                chosen.append(call)
+                made |= keys
+                needed |= {live.key for live in call.inputs()}
+                for item in call.holds:
+                    if id(item) in needed:
+                        storages.update(_storage(item))
+        if all(root.grad_fn is None for root in roots):
+            raise CannotRepeat("Backward began at a leaf: there is nothing to check.")
+        unknown = needed - made - set(self.leaves)
+        if unknown or not chosen:
+            raise CannotRepeat(
+                "Part of what leads to the output cannot be repeated here: it was made by "
+                "torch.func, read from .grad, written through a view, or made too long ago."
+            )
+        return chosen[::-1]
+
+    def used(self, calls: Iterable[Call]) -> dict[int, torch.Tensor]:
+        """The leaves these calls use, by key, with their values then. Raises CannotRepeat."""
+        uses = {live for call in calls for live in call.inputs() if live.key in self.leaves}
+        if len({live.key for live in uses}) < len(uses):
+            raise CannotRepeat("A leaf was changed between two of its uses before backward.")
+        return {live.key: self.leaves[live.key][1][live.use] for live in uses}
+
+
+def repeat(calls: Iterable[Call], leaves: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
+    """Run the calls again with these values for the leaves: every live tensor, by key."""
+    values = dict(leaves)
+    for call in calls:
+        flat = [_value(item, values) for item in call.arguments]
+        args, kwargs = tree.tree_unflatten(flat, call.shape)
+        if call.random is not None:
+            torch.set_rng_state(call.random)
+        result = call.function(*args, **kwargs)
+        made = [flat[0]] if call.name == "__setitem__" else tree.tree_flatten(result)[0]
+        for place, key in call.outputs:
+            values[key] = made[place]
+    return values
+
+
+@contextmanager
+def as_it_was() -> Iterator[None]:
+    """Keep the random state of the process: repeated calls draw again."""
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy in float64 (complex128); other types unchanged."""
+    wide = _WIDER.get(tensor.dtype, tensor.dtype)
+    return tensor.detach().to(wide, copy=True)
+
+
+def _value(item: Any, values: Mapping[int, torch.Tensor]) -> Any:
+    if isinstance(item, Live):
+        return values[item.key]
+    if isinstance(item, Fixed):
+        return item.value.clone() if item.fresh else item.value
+    return item
+
+
+def _size(call: Call) -> int:
+    keys = {key for _, key in call.outputs}
+    return sum(t.numel() * t.element_size() for t in call.holds if id(t) in keys)
+
+
+def _storage(tensor: torch.Tensor) -> Iterator[int]:
+    try:
+        yield tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return
