@@ -6,7 +6,8 @@ from explorer.language import Environment, Program, ProgramRefused, isolated
 from explorer.trace.check.comparison import Comparison
 from explorer.trace.check.last_pass import PassKeeper, watch_apply
 from explorer.trace.check.records import Check
-from explorer.trace.check.tape import CannotRepeat, as_it_was
+from explorer.trace.check.repeating import as_it_was
+from explorer.trace.check.tape import CannotRepeat
 from explorer.trace.running import Upstream, _own_backward
 
 

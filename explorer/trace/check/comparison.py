@@ -14,7 +14,8 @@ import torch
 from explorer.trace.check import kinks
 from explorer.trace.check.last_pass import Last, PassKeeper
 from explorer.trace.check.records import Check, Element, LeafCheck
-from explorer.trace.check.tape import CannotRepeat, repeat, widened
+from explorer.trace.check.repeating import repeat
+from explorer.trace.check.tape import CannotRepeat, widened
 
 #: Leaves of at most this many elements are checked whole; of larger ones so many, evenly spread.
 ALL, SAMPLE = 64, 32
@@ -43,6 +44,7 @@ class Comparison:
 
     def __init__(self, recorder: PassKeeper, last: Last, deadline: float | None) -> None:
         self.recorder, self.last, self.deadline = recorder, last, deadline
+        self.key_of = recorder.tape.key_of
         self.calls = recorder.tape.behind(last.roots)
         self.leaves = recorder.tape.used(self.calls)
         self.follow = any(call.name == "grad" for call in self.calls)
@@ -68,7 +70,7 @@ class Comparison:
         """What backward started from: the roots, weighted by the gradients given for them."""
         total = torch.zeros((), dtype=torch.float64)
         for root, start in zip(self.last.roots, self.last.starts, strict=False):
-            value = values[id(root)]
+            value = values[self.key_of(root)]
             if value.is_complex():
                 raise CannotRepeat("The output is complex; only real outputs are checked.")
             total = total + (value if start is None else value * widened(start)).sum()
@@ -77,7 +79,7 @@ class Comparison:
     def confirm(self) -> None:
         """The repetition must give the value the program had."""
         for root in self.last.roots:
-            was, now = widened(root), self.values[id(root)].detach()
+            was, now = widened(root), self.values[self.key_of(root)].detach()
             near = 1e-2 if root.dtype in (torch.float16, torch.bfloat16) else 1e-3
             if was.shape != now.shape or not torch.allclose(
                 now, was, rtol=near, atol=near / 10, equal_nan=True
@@ -134,7 +136,10 @@ class Comparison:
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def kink_names(self) -> str:
-        return ", ".join(kinks.found(self.calls, self.values))
+        if not np.isfinite(self.base):
+            return f"the output is {self.base}"
+        found = kinks.found(self.calls, self.values)
+        return ", ".join(found) or "the slopes from both sides differ"
 
     def exact(self) -> dict[int, torch.Tensor]:
         """autograd's own gradients of the repetition, in float64 and without the hooks."""
@@ -198,9 +203,7 @@ class _Table:
         elif wrong:
             verdict, note = self.cause(wrong)
         elif self.kinks:
-            names = self.comparison.kink_names()
-            verdict = "kink"
-            note = f"No derivative there: {names or 'the slopes from both sides differ'}."
+            verdict, note = "kink", f"No derivative there: {self.comparison.kink_names()}."
         else:
             verdict, note = "agrees", ""
         return LeafCheck(
@@ -230,7 +233,7 @@ class _Table:
             return "changed", f"A hook replaced a gradient on its way (line {hooks[0].line})."
         if agrees:
             far = max((e.deviation for e in wrong), default=0.0) > 100 * self.tolerance()
-            return "differs", CHANGED if far else ROUNDED
+            return ("differs", CHANGED) if far else ("agrees", ROUNDED)
         if any(call.name in ("scatter", "scatter_") for call in comparison.calls):
             return "differs", REPEATED
         if own:

@@ -64,7 +64,7 @@ _ROWS: list[tuple[str, str, Test]] = [
     ("max min amax amin aminmax median sort topk kthvalue cummax cummin quantile", "a tie", _tie),
     ("max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d", "a tie", _tie),
     ("clamp clip clamp_ clamp_min clamp_max threshold", "its bound", _bounds),
-    ("sqrt rsqrt norm vector_norm pow __pow__ dist", "0", _small),
+    ("log log2 log10 sqrt rsqrt norm vector_norm pow __pow__ dist", "0", _small),
     ("round round_", "a jump", _half),
     ("floor ceil trunc fix frac", "a jump", _whole),
     ("remainder fmod __mod__ floor_divide __floordiv__", "a jump", _small),

@@ -7,8 +7,7 @@ Only what autograd follows is repeated: everything else (random draws, what came
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,6 +85,7 @@ class Tape(TorchFunctionMode):
         self.calls: deque[Call] = deque()
         self.bytes = 0
         self.leaves: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
+        self._keys: dict[tuple[int, int], int] = {}
         self._fixed: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -116,7 +116,15 @@ class Tape(TorchFunctionMode):
             return item
         if not item.requires_grad:
             return Fixed(self.fixed(item))
-        return Live(id(item), self.leaf(item) if item.grad_fn is None else 0)
+        source = _unhooked(item)
+        if isinstance(source, torch.Tensor):
+            return Live(id(source), self.leaf(source))
+        return Live(self.key_of(item))
+
+    def key_of(self, tensor: torch.Tensor) -> int:
+        """What a live tensor is known by."""
+        source = _unhooked(tensor)
+        return id(source) if isinstance(source, torch.Tensor) else self._keys.get(source, 0)
 
     def leaf(self, tensor: torch.Tensor) -> int:
         """Note a leaf's value where it is used; a new one if it has changed since."""
@@ -160,6 +168,8 @@ class Tape(TorchFunctionMode):
         ]
         if not outputs:
             return
+        for place, key in outputs:
+            self._keys[id(made[place].grad_fn), made[place].output_nr] = key
         written = {key for _, key in outputs}
         arguments = [
             Fixed(given.value, fresh=True)
@@ -185,12 +195,12 @@ class Tape(TorchFunctionMode):
         while len(self.calls) > MOST_CALLS or self.bytes > MOST_BYTES:
             self.bytes -= _size(self.calls.popleft())
 
-    # -- running again ------------------------------------------------------------------------
+    # -- what is needed again ------------------------------------------------------------------------
 
     def behind(self, roots: Iterable[torch.Tensor]) -> list[Call]:
         """The calls the roots were computed by, in order. Raises CannotRepeat."""
         roots = list(roots)
-        needed = {id(root) for root in roots if root.grad_fn is not None}
+        needed = {self.key_of(root) for root in roots if root.grad_fn is not None}
         storages = {s for root in roots for s in _storage(root)}
         chosen: list[Call] = []
         made: set[int] = set()
@@ -223,43 +233,27 @@ class Tape(TorchFunctionMode):
         return {live.key: self.leaves[live.key][1][live.use] for live in uses}
 
 
-def repeat(calls: Iterable[Call], leaves: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
-    """Run the calls again with these values for the leaves: every live tensor, by key."""
-    values = dict(leaves)
-    for call in calls:
-        flat = [_value(item, values) for item in call.arguments]
-        args, kwargs = tree.tree_unflatten(flat, call.shape)
-        if call.random is not None:
-            torch.set_rng_state(call.random)
-        result = call.function(*args, **kwargs)
-        made = [flat[0]] if call.name == "__setitem__" else tree.tree_flatten(result)[0]
-        for place, key in call.outputs:
-            values[key] = made[place]
-    return values
-
-
-@contextmanager
-def as_it_was() -> Iterator[None]:
-    """Keep the random state of the process: repeated calls draw again."""
-    state = torch.get_rng_state()
-    try:
-        yield
-    finally:
-        torch.set_rng_state(state)
-
-
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """A copy in float64 (complex128); other types unchanged."""
     wide = _WIDER.get(tensor.dtype, tensor.dtype)
     return tensor.detach().to(wide, copy=True)
 
 
-def _value(item: Any, values: Mapping[int, torch.Tensor]) -> Any:
-    if isinstance(item, Live):
-        return values[item.key]
-    if isinstance(item, Fixed):
-        return item.value.clone() if item.fresh else item.value
-    return item
+def _unhooked(tensor: torch.Tensor) -> Any:
+    """The leaf a live tensor is, or the node and number of the result it is.
+
+    nn.Module wraps what goes in and out of a module with full backward hooks in an identity of
+    its own, which no torch function makes: look behind it.
+    """
+    if tensor.grad_fn is None:
+        return tensor
+    node: Any = tensor.grad_fn
+    place = tensor.output_nr
+    while type(node).__name__ == "BackwardHookFunctionBackward":
+        node, place = node.next_functions[place]
+        if node is not None and hasattr(node, "variable"):
+            return node.variable
+    return id(node), place
 
 
 def _size(call: Call) -> int:
