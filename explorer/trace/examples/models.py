@@ -33,7 +33,7 @@ loss.mean().backward()
         "broadcast",
         "The same without the view",
         "Models",
-        "Why is the loss so large? Nothing failed.",
+        "Nothing failed. Why is the loss so large?",
         "y_hat is (10, 1) and y is (10,): their difference is (10, 10), every prediction against "
         "every label. Look at the shape of errors.",
         """\
