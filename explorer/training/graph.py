@@ -19,18 +19,18 @@ def waiting_graph(loss: Tensor, parameters: Mapping[str, Tensor]) -> str:
     Saved tensors are left out; above `MAX_NODES` nodes the graph is folded.
     """
     functions = walk([loss])
-    drawn, pairs = draw([loss], dict(parameters), functions)
-    kept = [i for i, node in enumerate(drawn) if node.kind != "saved"]
+    drawn, arrows = draw([loss], dict(parameters), functions)
+    kept = {i for i, node in enumerate(drawn) if node.kind != "saved"}
     records = {i: _record(i, name, p) for i, (name, p) in enumerate(parameters.items())}
     records[len(records)] = _record(len(records), "loss", loss)
     by_name = {record.name: i for i, record in records.items()}
     nodes = []
-    for i in kept:
+    for i in sorted(kept):
         node = drawn[i]
         name = {"leaf": node.name, "output": "loss"}.get(node.kind, "")
         kind = node.name if node.function is not None else node.kind
         nodes.append(Node(f"n{i}", node.kind, kind, name, node.shape, by_name.get(name)))
-    edges = [Edge(f"n{a}", f"n{b}") for a, b in pairs if a in set(kept) and b in set(kept)]
+    edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in arrows if {a, b} <= kept]
     shown = (nodes, edges) if len(nodes) <= MAX_NODES else fold(nodes, edges)
     return dot_text(*shown, records)
 

@@ -193,8 +193,9 @@ class RemoteSession:
             plane=plane,
             path=path,
         )
+        data = self._ask(to_plain(request))
         try:
-            answer = from_plain(Answer, self._ask(to_plain(request)))
+            answer = from_plain(Answer, data)
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ProgramRefused(ProgramError("The answer could not be read.")) from None
         if press != "script":
