@@ -56,7 +56,7 @@ def full_graph(
         names |= {f"input {i}": t for i, t in enumerate(tensors_in(passed))}
         drawn, pairs = draw([total], names | {"loss": total}, walk([total]))
     nodes = (_node(i, node) for i, node in enumerate(drawn))
-    return FullGraph(tuple(nodes), tuple(Edge(f"n{a}", f"n{b}") for a, b in pairs))
+    return FullGraph(tuple(nodes), tuple(Edge(f"n{a}", f"n{b}", kind) for a, b, kind in pairs))
 
 
 def _node(number: int, drawn: Drawn) -> Node:

@@ -78,7 +78,7 @@ def inspect(
             structure.calls(recorder.visits),
             *built,
             {p.name: p.numel for p in parameters},
-            {p.name: p.grad.norm for p in parameters if p.grad is not None},
+            {p.name: p.grad_norm for p in parameters if p.grad_norm is not None},
         )
     return Report(
         model=type(model).__name__,
@@ -95,7 +95,7 @@ def inspect(
             None if t.grad is None or t.is_meta else _array(t.grad) for t in tensors_in(passed)
         ),
         error=error,
-        notes=tuple(notes(layers, parameters)),
+        notes=tuple(notes(layers, model)),
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
 from explorer.networks.preserve import removing
 from explorer.networks.records import Shape, Shapes
@@ -112,7 +111,7 @@ class Recorder:
             visit.hooked, visit.meta = True, output.is_meta
 
             def note(grad: Tensor) -> None:
-                visit.gradient = describe(grad)
+                visit.gradient = describe(grad, units=False)
 
             # A tensor hook, because a full backward hook forbids in-place layers after it.
             self.handles.append(output.register_hook(note))
@@ -120,7 +119,13 @@ class Recorder:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """All tensors in nested tuples, lists and dicts."""
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, tuple | list):
+        return [tensor for part in value for tensor in tensors_in(part)]
+    return []
 
 
 def _shapes(value: Any) -> Shapes | None:

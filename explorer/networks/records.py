@@ -61,7 +61,8 @@ class LayerRecord:
 class ParameterRecord:
     """One parameter; tied ones appear once, under their first name, the others in `aliases`.
 
-    `norm` is that of its values: NaN or infinite if one of them is, None on meta.
+    `grad_norm` is the Euclidean norm of its gradient: NaN or infinite if an element is, None
+    without a gradient, for which `why_none` gives the reason, and on meta.
     """
 
     name: str
@@ -71,8 +72,7 @@ class ParameterRecord:
     dtype: str
     trainable: bool
     aliases: tuple[str, ...] = ()
-    norm: float | None = None
-    grad: Statistics | None = None
+    grad_norm: float | None = None
     why_none: str = ""
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from explorer.networks.recorder import Recorder, Visit, tensors_in
 from explorer.networks.records import LayerRecord, Memory, ParameterRecord
-from explorer.networks.statistics import describe
 
 _MB = 2**20
 _STOPPED = "the run stopped before backward reached it"
@@ -109,8 +108,7 @@ def parameter_rows(
             dtype=str(parameter.dtype).removeprefix("torch."),
             trainable=parameter.requires_grad,
             aliases=tuple(aliases),
-            norm=None if parameter.is_meta else float(parameter.detach().norm()),
-            grad=None if grad is None else describe(grad, units=False),
+            grad_norm=None if grad is None else float(torch.linalg.vector_norm(grad)),
             why_none=reasons.parameter(name, model.get_submodule(layer), parameter),
         )
 
@@ -129,19 +127,17 @@ def memory(model: nn.Module, visits: list[Visit], passed: tuple[Any, ...]) -> Me
     return Memory(size(tensors_in(passed)) / _MB, 2 * outputs / _MB, size(model.parameters()) / _MB)
 
 
-def notes(
-    layers: tuple[LayerRecord, ...], parameters: tuple[ParameterRecord, ...]
-) -> Iterator[str]:
-    if not any(p.trainable for p in parameters):
+def notes(layers: tuple[LayerRecord, ...], model: nn.Module) -> Iterator[str]:
+    """Sentences worth reading beside the numbers."""
+    if not any(p.requires_grad for p in model.parameters()):
         yield "No parameter needs a gradient: there is none to train, or all are frozen."
-    bad = [p.name for p in parameters if p.norm is not None and not math.isfinite(p.norm)]
-    if bad:
-        more = f" and {len(bad) - 1} more" if bad[1:] else ""
-        yield f"NaN or infinity among the weights: {bad[0]}{more}."
     first = next((r for r in layers if r.activation and r.activation.nonfinite), None)
     if first is not None:
-        where = first.name or first.type
-        yield f"The first output with a NaN or an infinity is that of {where}."
-    unused = [r for r in layers if r.call is None and r.why_none.startswith("never used")]
-    for row in unused:
-        yield f"{row.name} is {row.why_none}; its gradient stays None."
+        yield f"The first output with a NaN or an infinity is that of {first.name or first.type}."
+        bad = [name for name, p in model.named_parameters() if not p.isfinite().all()]
+        more = f" and {len(bad) - 1} more" if bad[1:] else ""
+        if bad:
+            yield f"NaN or infinity among the weights: {bad[0]}{more}."
+    for row in layers:
+        if row.call is None and row.why_none.startswith("never used"):
+            yield f"{row.name} is {row.why_none}; its gradient stays None."

@@ -63,6 +63,8 @@ def test_records_and_gradients_equal_plain_hooks(which):
             assert name not in report.gradients
         else:
             np.testing.assert_array_equal(report.gradients[name], grad.numpy())
+            norm = next(p.grad_norm for p in report.parameters if p.name == name)
+            assert norm == pytest.approx(float(grad.norm()), rel=1e-5)
 
 
 def test_totals_are_sums_of_rows_and_shared_parameters_count_once():
@@ -225,8 +227,10 @@ def test_nan_weights_are_named():
     with torch.no_grad():
         model[2].weight[0, 0] = float("nan")
     report = inspect(model, torch.ones(1, 2))
-    assert report.notes[0] == "NaN or infinity among the weights: 2.weight."
-    assert report.notes[1] == "The first output with a NaN or an infinity is that of 2."
+    assert report.notes == (
+        "The first output with a NaN or an infinity is that of 2.",
+        "NaN or infinity among the weights: 2.weight.",
+    )
     assert report.layers[0].activation.nonfinite == 0
     assert report.layers[2].activation.nonfinite == 1
 

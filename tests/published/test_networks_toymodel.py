@@ -60,6 +60,6 @@ def test_the_unused_layer_is_explained():
     assert "forward does not call this layer" in row.why_none
     for parameter in report.parameters[:2]:
         assert parameter.layer == "tmp"
-        assert parameter.grad is None
+        assert parameter.grad_norm is None
         assert "never used" in parameter.why_none
     assert any(note.startswith("tmp is never used") for note in report.notes)
