@@ -10,7 +10,7 @@ import ast
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,11 @@ class History:
         self._places: dict[tuple[int, str], deque[int]] = {}
         self._latest: tuple[int, tuple[Cut, ...]] = (0, ())
 
+    @property
+    def active(self) -> bool:
+        """Whether anything has left the graph so far."""
+        return bool(self.values or self.names or self._latest[0])
+
     def of(self, value: Any) -> tuple[Cut, ...]:
         """The cuts this very object came out of."""
         return self.values.get(id(value), (None, ()))[1]
@@ -133,7 +138,7 @@ def cause(function: str, result: Any, recording: bool) -> str:
     return "other"
 
 
-@cache
+@lru_cache(maxsize=512)
 def names_read(statement: str) -> frozenset[str]:
     """The names a statement reads, also the first line of a compound one."""
     try:

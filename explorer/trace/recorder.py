@@ -123,7 +123,7 @@ class Recorder(Memory):
 
     def unseen(self, tensor: torch.Tensor, where: Place) -> None:
         """A tensor met for the first time; torch.from_numpy is no operation that can be seen."""
-        if self.history.names and tensor.grad_fn is None and not self.history.of(tensor):
+        if self.history.active and tensor.grad_fn is None and not self.history.of(tensor):
             cuts = self.history.named(where.line, where.text)
             if cuts:
                 self.history.lost(tensor, cuts, where.line, "from_numpy")
@@ -136,7 +136,7 @@ class Recorder(Memory):
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
                     self.unseen(value, self.places[place])
                 self.bind_value(place, name, value)
-        if self.history.values or self.history.names:
+        if self.history.active:
             where = self.places[place]
             self.history.bound(where.line, where.text, name, value)
         if self.events.running is not None:
@@ -179,9 +179,9 @@ class Recorder(Memory):
             storage = target.untyped_storage().data_ptr()
         except (RuntimeError, NotImplementedError):
             return
-        name = self.name_of(target)
-        silent = not name and any(cut.how == "data" for cut in self.history.of(target))
-        name = name or next((cut.name for cut in self.history.of(target)), "")
+        source = next((cut for cut in self.history.of(target) if cut.how == "data"), None)
+        silent = source is not None or function == "data"
+        name = source.name if source is not None else self.name_of(target)
         self.history.writes.append(Write(self.number, self.line, function, storage, name))
         if silent:
             self.events.add("write", f"{name}.data was changed; autograd does not see this", name)

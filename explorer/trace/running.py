@@ -76,7 +76,8 @@ def _own_backward(
     """Run backward for a program that did not. Returns the output's name if it could not."""
     every = [seen for slot in recorder.slots.values() for seen in slot]
     outputs = sorted(
-        (s for s in every if s.grad_fn is not None and s.is_current()), key=lambda s: s.number
+        (s for s in every if s.grad_fn is not None and s.is_current() and not _is_inner(s.tensor)),
+        key=lambda s: s.number,
     )
     named = [seen for seen in outputs if seen.named and not seen.scope]
     scalars = [s for s in named if s.tensor.numel() == 1] or [
@@ -97,6 +98,11 @@ def _own_backward(
     except Exception as failure:
         raise ProgramRefused(environment.explain(failure, program)) from None
     return None
+
+
+def _is_inner(tensor: torch.Tensor) -> bool:
+    """Whether it lived inside a torch.func transform, and is over with it."""
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def _gradient(root: Seen, upstream: Upstream) -> torch.Tensor:

@@ -6,6 +6,7 @@ the order in which their answers are shown.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
 from explorer.trace.answers import (
@@ -22,6 +23,8 @@ from explorer.trace.answers import (
 )
 from explorer.trace.records import Answer
 from explorer.trace.story import Story
+
+_LOG = logging.getLogger(__name__)
 
 #: Most answers one run gives.
 MOST_ANSWERS = 12
@@ -44,6 +47,10 @@ def explain(story: Story) -> tuple[Answer, ...]:
     """All answers a run calls for, each question once."""
     found: dict[tuple[str, str], Answer] = {}
     for family in FAMILIES:
-        for answer in family(story):
-            found.setdefault((answer.key, answer.title), answer)
+        try:
+            for answer in family(story):
+                found.setdefault((answer.key, answer.title), answer)
+        except Exception:
+            # A program may make tensors nobody thought of; the trace is worth more than a remark.
+            _LOG.exception("an explanation failed")
     return tuple(found.values())[:MOST_ANSWERS]

@@ -48,7 +48,7 @@ def _told(text: str, count: int) -> str:
 def _in_question(story: Story) -> Iterator[Seen]:
     """Each tensor once."""
     asked = {id(seen.tensor): seen for seen in _read_as_none(story)}
-    if story.recorder.pass_count:
+    if any(not raw.ours for raw in story.passes):
         for seen in story.finals.values():
             if isinstance(seen, Seen) and id(seen.tensor) not in asked and _surprises(seen, story):
                 asked[id(seen.tensor)] = seen

@@ -56,7 +56,7 @@ def answers(story: Story) -> Iterator[Answer]:
 def _flat(raw: RawPass, paths: list[Path], story: Story) -> Iterator[Answer]:
     stopped: dict[int, list[str]] = {}
     for path in paths:
-        grad = path.leaf.grad
+        grad = path.leaf.grad if path.leaf.numel() else None
         if path.arrived is None or _any(path.arrived) or grad is None or bool(grad.any()):
             continue
         step = next((s for s in path.steps if _comes(s) and not _goes(s, raw, path)), None)
