@@ -51,6 +51,14 @@ PAGES = (
         "Where does each gradient come from?",
         "Type a tensor program. See its graph, every value and every gradient.",
     ),
+    Page(
+        "feature_maps",
+        "Feature maps",
+        ":material/image_search:",
+        "pages/feature_maps.py",
+        "What does each layer see?",
+        "Upload an image. See what every layer of a network makes of it, and why it decides.",
+    ),
 )
 
 

@@ -76,6 +76,7 @@ def tile(
     columns: int = 8,
     width: int = 720,
     numbered: bool = True,
+    names: Sequence[str] = (),
 ) -> Tiling:
     """Draw one page of `maps` (channels × height × width).
 
@@ -83,7 +84,9 @@ def tile(
     colours cover the values of the whole layer, whichever page is shown. Maps are enlarged by the
     largest whole factor that keeps the picture about `width` pixels wide, or shrunk by the smallest
     one. Values that are not finite are drawn as blank. `numbered` leaves a line above each map for
-    its channel. Raises ValueError for a page, or a channel, that does not exist.
+    its channel's number, and its name if there are `names` (one per channel).
+
+    Raises ValueError for a page, or a channel, that does not exist.
     """
     chosen = np.arange(len(maps)) if order is None else np.asarray(order, int)
     if not ((chosen >= 0) & (chosen < len(maps))).all():
@@ -107,8 +110,9 @@ def tile(
     scale = max(1, room // maps.shape[2])
     levels = levels.repeat(scale, axis=1).repeat(scale, axis=2)
     above = CAPTION if numbered else GUTTER
+    titles = [f"{i} {name}" for i, name in enumerate(names)] or [str(i) for i in range(len(maps))]
     captions = [
-        f"{channel} = {lows[channel]:.3g}" if constant[channel] else str(channel)
+        f"{titles[channel]} = {lows[channel]:.3g}" if constant[channel] else titles[channel]
         for channel in shown
     ]
     return Tiling(

@@ -1,0 +1,63 @@
+// Shows pictures in a row that wraps. They are replaced only when their digest changes; marks and
+// the selection are laid over them, so scrolling survives a choice.
+
+const drawn = new WeakMap()
+
+function element(tag, className, text) {
+  const node = document.createElement(tag)
+  if (className) node.className = className
+  if (text) node.textContent = text
+  return node
+}
+
+function frame(picture, choose) {
+  const figure = element("figure")
+  figure.dataset.id = picture.id
+  figure.style.width = `${picture.width}px`
+  const place = element(choose ? "button" : "div", "place")
+  const image = element("img", picture.smooth ? "smooth" : "")
+  image.src = picture.src
+  image.alt = picture.alt
+  if (picture.title) place.title = picture.title
+  place.append(image, element("div", "marks"))
+  figure.append(place)
+  if (picture.label) figure.append(element("figcaption", "", picture.label))
+  return figure
+}
+
+function mark([left, top, width, height]) {
+  const box = element("i")
+  const sides = { left, top, width, height }
+  for (const [side, share] of Object.entries(sides)) box.style[side] = `${100 * share}%`
+  return box
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  const root = parentElement.querySelector(".frames")
+  root.classList.toggle("arrows", data.arrows)
+  root.style.maxHeight = data.height ? `${data.height}px` : ""
+  if (drawn.get(parentElement) !== data.digest) {
+    root.replaceChildren(...data.pictures.map((picture) => frame(picture, data.choose)))
+    drawn.set(parentElement, data.digest)
+  }
+  for (const figure of root.children) {
+    const marks = data.marks[figure.dataset.id] ?? []
+    figure.querySelector(".marks").replaceChildren(...marks.map(mark))
+    const on = data.selected.includes(figure.dataset.id)
+    figure.classList.toggle("selected", on)
+    if (data.choose) figure.querySelector("button").setAttribute("aria-pressed", on)
+  }
+  root.onclick = (event) => {
+    const place = event.target.closest("button.place")
+    if (!place) return
+    const box = place.querySelector("img").getBoundingClientRect()
+    const keyboard = event.detail === 0 // no place was pointed at: take the middle
+    setTriggerValue("clicked", {
+      id: place.parentElement.dataset.id,
+      x: keyboard ? 0.5 : (event.clientX - box.left) / box.width,
+      y: keyboard ? 0.5 : (event.clientY - box.top) / box.height,
+    })
+  }
+  return () => drawn.delete(parentElement)
+}

@@ -1,0 +1,87 @@
+"""The kernels of a convolution as pictures, and the statistics of every channel as a table."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from explorer.trace.text import number
+from explorer.ui.frames import Frame, frames
+from explorer.ui.maps import results
+from explorer.ui.maps.results import Look
+from explorer.ui.maps.spot import Spot, channel_names
+from explorer.ui.maps.widgets import choice, count_below, download, note
+from explorer.vision import tile
+
+_ONE, _EVERY = "of this channel", "of every channel"
+_MOST, _COLUMNS, _WIDTH = 128, 16, 940
+
+
+def kernels(look: Look, spot: Spot) -> None:
+    """Those of the chosen channel, one for each input; or every channel's for one input."""
+    if spot.layer.type != "Conv2d":
+        note(f"{spot.layer.name} is a {spot.layer.type}; convolutions have kernels.")
+        return
+    weights = results.weights(look, spot.layer.name)
+    out, inputs, height, width = weights.shape
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        which = choice("Kernels", "kernels", [_ONE, _EVERY], "Which kernels are shown")
+        if which == _EVERY and inputs > 1:
+            count_below("kernel-input", inputs, 0)
+            of = st.number_input(
+                "Input channel",
+                0,
+                inputs - 1,
+                0,
+                key="kernel-input",
+                bind="query-params",
+                label_visibility="collapsed",
+                help="Input channel",
+                width=96,
+            )
+            shown, over = weights[:, int(of or 0)], f"for input channel {int(of or 0)}"
+        elif which == _EVERY:
+            shown, over = weights[:, 0], "for its input channel"
+        else:
+            channel = min(spot.channel, out - 1) if spot.of == "output" else 0
+            shown, over = weights[channel], f"that make channel {channel}, one for each input"
+        drawn = tile(shown[:_MOST], columns=_COLUMNS, page_size=_MOST, width=_width(len(shown)))
+        download(drawn.png, "kernels.png", "These kernels as PNG")
+    alt = f"Kernels of {spot.layer.name}, {height} × {width}, {over}"
+    frames([Frame("kernels", drawn.png(), alt, drawn.levels.shape[1])], key="kernels-picture")
+    first = f"The first {_MOST} of {len(shown)} kernels" if len(shown) > _MOST else "The kernels"
+    low, high = drawn.ranges[0]
+    below = f"{number(low)} (blue) over 0 (white)" if drawn.signed else "0 (white)"
+    note(f"{first} {over}: {height} × {width}, from {below} to {number(high)} (red).")
+
+
+def _width(count: int) -> int:
+    """So wide that few kernels are not drawn monstrously large."""
+    return min(_WIDTH, 96 * min(count, _COLUMNS))
+
+
+def statistics(look: Look, spot: Spot) -> None:
+    """One row for each channel; a click on a heading sorts."""
+    found = spot.maps.statistics
+    count = len(found.min)
+    table: dict[str, object] = {"channel": list(range(count))}
+    if names := channel_names(look, spot):
+        table["filter"] = names
+    table |= {
+        "min": found.min,
+        "max": found.max,
+        "mean": found.mean,
+        "std": found.std,
+        "above 0": found.positive,
+        "exactly 0": found.zeros,
+        "dead": found.dead,
+    }
+    share = st.column_config.NumberColumn(format="percent")
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=380,
+        column_config={"above 0": share, "exactly 0": share},
+        alt=f"Statistics of every channel of {spot.layer.name}",
+    )
+    dead = int(found.dead.sum())
+    note(f"Dead means no value above 0 for this picture: {dead} of {count} channels.")

@@ -1,0 +1,103 @@
+"""The arithmetic of one output pixel of a convolution: what it saw, times its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from explorer.trace.text import number
+from explorer.ui.maps import results
+from explorer.ui.maps.results import Look
+from explorer.ui.maps.spot import Spot
+from explorer.ui.maps.widgets import count_below, label, note
+from explorer.vision import PixelArithmetic
+
+#: How many input channels the sum names one by one.
+_NAMED = 4
+
+
+def pixel(look: Look, spot: Spot) -> None:
+    """The sum over all input channels, and the products of one of them."""
+    if spot.layer.type != "Conv2d":
+        note(f"{spot.layer.name} is a {spot.layer.type}; choose a convolution for its arithmetic.")
+        return
+    if spot.of == "input":
+        note("This is the arithmetic of an output pixel; show the output above.")
+        return
+    where = (spot.channel, spot.row, spot.column)
+    found = results.pixel(look, spot.layer.name, spot.maps.call, where)
+    sums = found.products.sum(axis=(1, 2))
+    strongest = int(abs(sums).argmax())
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        label("Input channel")
+        chosen = _input_channel(found, len(sums), strongest)
+        st.html(f'<div class="ax-map-sum">{_sum(found, sums)}</div>', width="stretch")
+    blocks = (
+        ("What the kernel lies on", found.patch[chosen], found.inside, "×"),
+        ("Kernel", found.weights[chosen], None, "="),
+        (f"Products; their sum is {number(sums[chosen])}", found.products[chosen], None, ""),
+    )
+    st.html('<div class="ax-map-grids">' + "".join(_block(*block) for block in blocks) + "</div>")
+    note(
+        f"Rows {found.rows[0]} to {found.rows[-1]} and columns {found.columns[0]} to "
+        f"{found.columns[-1]} of input channel {found.first_channel + chosen}; striped places are "
+        f"padding. All {found.products.size:,} products and the bias add up to "
+        f"{found.total:.7g}; PyTorch gave {found.value:.7g}."
+    )
+
+
+def _input_channel(found: PixelArithmetic, count: int, strongest: int) -> int:
+    """Which of the input channels to write out; counted within the group."""
+    count_below("input-channel", count, None)
+    chosen = st.number_input(
+        "Input channel",
+        0,
+        count - 1,
+        None,
+        key="input-channel",
+        bind="query-params",
+        placeholder=str(strongest),
+        help="Empty: the one that adds most",
+        label_visibility="collapsed",
+        width=96,
+    )
+    return strongest if chosen is None else int(chosen)
+
+
+def _sum(found: PixelArithmetic, sums: np.ndarray) -> str:
+    """The value as bias and contributions, the largest by name."""
+    order = np.argsort(-abs(sums), kind="stable")
+    named = sorted(order[:_NAMED].tolist())
+    rest = sums[order[_NAMED:]]
+    terms = [(number(found.bias), "bias")]
+    terms += [(number(sums[i]), f"input {found.first_channel + i}") for i in named]
+    if len(rest):
+        terms.append((number(rest.sum()), f"{len(rest)} other inputs"))
+    written = " + ".join(
+        f"<span><b>{escape(value)}</b><i>{escape(name)}</i></span>" for value, name in terms
+    )
+    return f"<span><b>{escape(number(found.value))}</b><i>value</i></span> = {written}"
+
+
+def _block(title: str, values: np.ndarray, inside: np.ndarray | None, sign: str) -> str:
+    after = f'<div class="ax-map-sign">{sign}</div>' if sign else ""
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _rows(values, inside))
+    return f"<div><span>{escape(title)}</span><table>{rows}</table></div>{after}"
+
+
+def _rows(values: np.ndarray, inside: np.ndarray | None) -> Iterator[Iterator[str]]:
+    reach = float(abs(values).max()) or 1.0
+    for i, row in enumerate(values):
+        yield (
+            _cell(float(v), reach, inside is None or bool(inside[i, j])) for j, v in enumerate(row)
+        )
+
+
+def _cell(value: float, reach: float, inside: bool) -> str:
+    colour = "214,96,77" if value > 0 else "67,147,195"
+    kind = "" if inside else ' class="padding"'
+    shade = f"rgba({colour},{0.65 * abs(value) / reach:.2f})"
+    return f'<td{kind} style="background-color:{shade}">{value:.2g}</td>'
