@@ -12,12 +12,15 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from explorer.language.namespaces import Namespace
 
 #: Reading one of these takes no part in the graph of what it is read from.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
+#: What is compared by its value.
+PLAIN = (bool, int, float, complex, str, slice, range, torch.Size, torch.dtype, torch.device)
 #: What stays as the setup made it as long as it is the same object.
 STABLE = (types.FunctionType, types.BuiltinFunctionType, type, Namespace)
 
@@ -26,23 +29,24 @@ class Variables:
     """Watches a program's variables from the moment its setup has run."""
 
     def __init__(self, setup: str, loss: str, variables: Mapping[str, Any]) -> None:
-        self.read, self.read_detached = _read_from_outside(ast.parse(setup), ast.parse(loss))
+        self.read, detached = _read_from_outside(ast.parse(setup), ast.parse(loss))
+        self.watched = self.read | detached
         # The values are held so that no new object can get the id of an old one.
         self.first = {name: (value, _print(value)) for name, value in variables.items()}
 
     def changed(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Those that are not as the setup left them; None if they cannot be copied."""
+        """Those the loss may read that are not as the setup left them; None if some cannot be
+        copied. What it sets before it reads makes no difference to it."""
         found: dict[str, Any] = {}
-        for name, value in variables.items():
+        for name in self.watched & variables.keys():
+            value = variables[name]
             if name in self.first and self.first[name][1] == _print(value):
                 continue
             if _can_be_copied(value):
                 found[name] = value
-            elif name in self.read:
+            elif name in self.read or not isinstance(value, Tensor):
                 return None
-            elif name in self.read_detached:
-                if not isinstance(value, Tensor):
-                    return None
+            else:
                 found[name] = value
         return found
 
@@ -67,20 +71,20 @@ def _print(value: Any) -> Any:
     if isinstance(value, Tensor):
         return id(value), None if value.requires_grad else value._version
     if isinstance(value, nn.Module):
-        plain = (
-            (id(module), name, item)
+        own = [  # names with "_" are torch's: parameters, buffers, children, hooks
+            (name, _print(item))
             for module in value.modules()
             for name, item in vars(module).items()
-            if isinstance(item, bool | int | float | str)
-        )
-        return id(value), tuple(plain)
+            if not name.startswith("_")
+        ]
+        return id(value), own
     if type(value) in (list, tuple):
         return [_print(item) for item in value]
     if type(value) is dict:
         return [(key, _print(item)) for key, item in value.items()]
     if isinstance(value, STABLE):
         return id(value)
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, PLAIN):
         return type(value), value
     return object()  # an iterator, an object of the reader's class: may have changed inside
 
@@ -91,7 +95,9 @@ def _read_from_outside(setup: ast.Module, loss: ast.Module) -> tuple[set[str], s
     detached: set[str] = set()
     for tree in (setup, loss):
         for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
+            if isinstance(node, ast.Global):
+                read.update(node.names)
+            elif isinstance(node, ast.FunctionDef | ast.Lambda):
                 arguments = {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
                 _add(node, arguments | _set_in(node), read, detached)
     _add_block(loss.body, set(), read, detached)

@@ -106,7 +106,7 @@ class _Instance:
 
         None if some of it cannot be copied.
         """
-        changed = self.variables.changed(self.environment.variables)
+        changed = self.variables.changed(self.environment.names)
         if changed is None:
             return None
         held: dict[str, Any] = {"variables": copied(changed)}

@@ -45,7 +45,7 @@ class Timeline:
         if position in self.bases:
             self._drop(position)
         self.bases[position] = values
-        self.held += values.nbytes()
+        self.held += values.nbytes
         while len(self.bases) > 1 and (self.held > self.limit or len(self.bases) > self.MOST):
             for old in sorted(self.bases)[-2::-2]:
                 self._drop(old)
@@ -86,7 +86,7 @@ class Timeline:
         return next((i for i in range(position - 1, -1, -1) if self.actions[i][0] in names), -1)
 
     def _drop(self, position: int) -> None:
-        self.held -= self.bases.pop(position).nbytes()
+        self.held -= self.bases.pop(position).nbytes
 
 
 def title(actions: list[Action]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class Values:
     track: Track
     mark: tuple[int, int, int, int, str]
 
+    @cached_property
     def nbytes(self) -> int:
         """Roughly the memory held, without the random state (which is shared)."""
         held = (self.parameters, self.grads, self.optimizer, self.state)

@@ -39,6 +39,23 @@ PROGRAMS = {
         "loss = (net(w) ** 2).sum()",
         False,
     ),
+    "module's tensor": (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.h = torch.ones(2)\n"
+        "    def forward(self, x):\n        self.h = torch.tanh(x + self.h.detach())\n"
+        "        return self.h\n"
+        "net = Net()",
+        "loss = net(w).sum()",
+        False,
+    ),
+    "layers": (
+        "net = nn.Sequential(nn.Conv1d(1, 2, 1), nn.BatchNorm1d(2), nn.Dropout(0.5), nn.GELU())\n"
+        "lstm = nn.LSTM(2, 2)",
+        "loss = lstm(net(w.view(1, 1, 2)))[0].sum()",
+        True,
+    ),
+    "comprehension": ("", "y = w * 2\nloss = sum(y * y for y in [w[0], w[1]])", True),
+    "branch": ("", "if w[0] > 0:\n    y = w * 3\n    loss = (y * y).sum()", True),
     "closure": (
         "n = 0\ndef f():\n    global n\n    n += 1\n    return n",
         "loss = w[0] * f()",

@@ -117,8 +117,8 @@ def test_two_hundred_actions_and_more(limit):
         for press in (session.zero_grad, session.forward, session.backward, session.step):
             assert press().ok
     timeline = session.timeline
-    largest = max(values.nbytes() for values in timeline.bases.values())
-    assert timeline.held == sum(values.nbytes() for values in timeline.bases.values())
+    largest = max(values.nbytes for values in timeline.bases.values())
+    assert timeline.held == sum(values.nbytes for values in timeline.bases.values())
     assert timeline.held <= max(limit, largest)
     undone = 0
     while session.undo().ok:
