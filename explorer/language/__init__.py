@@ -10,12 +10,14 @@ from explorer.language.errors import (
     ProgramStopped,
 )
 from explorer.language.program import PROCESS, Environment, Program, isolated
+from explorer.language.reference import Entry, ReferenceGroup, reference
 from explorer.language.rewrite import Place
 from explorer.language.syntax import line_of, without_prompts
 from explorer.language.watcher import Watcher
 
 __all__ = [
     "PROCESS",
+    "Entry",
     "Environment",
     "OutsideLanguage",
     "Place",
@@ -23,8 +25,10 @@ __all__ = [
     "ProgramError",
     "ProgramRefused",
     "ProgramStopped",
+    "ReferenceGroup",
     "Watcher",
     "isolated",
     "line_of",
+    "reference",
     "without_prompts",
 ]

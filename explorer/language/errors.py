@@ -22,6 +22,12 @@ class ProgramError:
     hint: str = ""
     detail: str = ""
 
+    def __post_init__(self) -> None:
+        """Half a character, which Python's strings can hold, cannot be sent or shown."""
+        for name in ("message", "text", "hint", "detail"):
+            whole = str(getattr(self, name)).encode(errors="replace").decode()
+            object.__setattr__(self, name, whole)
+
 
 class ProgramRefused(Exception):
     """Raised while checking or running a program; carries the error to show."""

@@ -135,6 +135,11 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "Check in_channels, and that the input is (batch, channels, height, width).",
     ),
     (
+        r"not compiled with CUDA|Cannot initialize CUDA|No CUDA GPUs|found no NVIDIA driver",
+        "Programs run on the processor: there is no CUDA device here.",
+        "Leave the device out, or write device = 'cuda' if torch.cuda.is_available() else 'cpu'.",
+    ),
+    (
         r"maximum recursion depth exceeded",
         "A function calls itself without an end.",
         "Check the condition that should stop it.",

@@ -54,7 +54,6 @@ class Watcher:
 
     def check_time(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
-            self.deadline = None  # once: what follows is reporting
             raise ProgramStopped(
                 "The program took too long and was stopped.",
                 "Check that the loop ends, or use fewer iterations or smaller tensors.",

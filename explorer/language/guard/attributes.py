@@ -166,7 +166,7 @@ class Attributes:
 
     def _missing(self, receiver: Any, kind: type, name: str) -> OutsideLanguage:
         """Says that there is no such attribute, and suggests the likeliest that is."""
-        what = vocabulary.kind_name(receiver if isinstance(receiver, type) else kind)
+        what = vocabulary.kind_name(receiver if isinstance(receiver, type | Kind) else kind)
         exists = inspect.getattr_static(receiver, name, None) is not None
         if name.startswith("__") or not exists:
             known = self._ways[kind].keys() | set(getattr(receiver, "__dict__", ()))

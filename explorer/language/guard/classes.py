@@ -45,7 +45,11 @@ class Classes:
     def of(self, value: Any) -> Any:
         """`type(value)`: the class itself, or what stands for it in a program."""
         kind = type(value.kind if isinstance(value, Kind) else value)
+        if kind is OutsideLanguage:
+            return AttributeError  # what Python itself would have raised
         if kind in self.own or kind in _PLAIN or kind in vocabulary.CLASSES:
+            return kind
+        if issubclass(kind, Exception) and kind.__module__ == "builtins":
             return kind
         if kind not in self.kinds:
             self.kinds[kind] = Kind(kind)

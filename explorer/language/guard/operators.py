@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -73,7 +74,7 @@ def check_growth(symbol: str, left: Any, right: Any) -> None:
             formatting.check_template(left, right)
 
 
-_SIZED = (str, list, tuple)
+_SIZED = (str, list, tuple, deque)
 
 
 def limit(size: int, most: int, what: str) -> None:

@@ -91,7 +91,7 @@ def members(kind: type) -> frozenset[str]:
     return found | _MEMBERS[node] if issubclass(kind, node) else found
 
 
-def kind_name(kind: type) -> str:
+def kind_name(kind: type | Kind) -> str:
     """What a reader calls an object of this class."""
     return kind.__name__[:60]
 
@@ -131,5 +131,6 @@ def entries() -> Iterator[tuple[str, str, Any]]:
     for full, thing in vision.FUNCTIONS.items():
         yield "Networks of torchvision, untrained", full, thing
     for kind, names in _MEMBERS.items():
+        owner = f"numpy {kind.__name__}" if "numpy" in kind.__module__ else kind.__name__
         for name in sorted(names):
-            yield f"On a {kind_name(kind)}", f"{kind_name(kind)}.{name}", kind
+            yield f"{owner}: attributes and methods", f"{owner}.{name}", getattr(kind, name, None)

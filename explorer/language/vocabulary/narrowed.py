@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
+from explorer.language.vocabulary.checked import CLASSES
 from explorer.language.vocabulary.data import numbers_only
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.vocabulary.python import NUMPY_RANDOM
@@ -199,6 +200,7 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
     made = {name: _sized(table[name], size) for name, size in SIZES.items()}
     for name in ("torch.tensor", "torch.as_tensor"):
         made[name] = _of_numbers(table[name])
+    made |= CLASSES
     made |= {name: thing for name, (_, thing) in ADDED.items()}
     made["torch.empty"], made["torch.empty_like"] = made["torch.zeros"], table["torch.zeros_like"]
     made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], table["numpy.zeros_like"]

@@ -63,20 +63,22 @@ GROUPS = (
 
 #: What may be read of Python's and numpy's own objects.
 MEMBERS: dict[type, str] = {
-    str: """capitalize center count endswith find format index isalpha isdigit islower isspace
-        isupper join ljust lower lstrip replace rfind rjust rstrip split splitlines startswith strip
-        title upper zfill""",
+    str: """capitalize center count endswith find format index isalpha isalnum isdigit islower
+        isnumeric isspace isupper join ljust lower lstrip partition removeprefix removesuffix
+        replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip
+        swapcase title upper zfill""",
     list: "append clear copy count extend index insert pop remove reverse sort",
     tuple: "count index",
-    dict: "clear copy get items keys pop popitem setdefault update",
+    dict: "clear copy get items keys pop popitem setdefault update values",
     collections.OrderedDict: "move_to_end",
-    collections.Counter: "most_common",
-    collections.deque: """append appendleft clear copy count extend extendleft index pop popleft
-        remove reverse rotate""",
-    set: """add clear copy difference discard intersection isdisjoint issubset issuperset pop remove
-        symmetric_difference union update""",
-    frozenset: "difference intersection issubset issuperset union",
-    int: "bit_length real imag",
+    collections.Counter: "most_common elements subtract total",
+    collections.deque: """append appendleft clear copy count extend extendleft index insert maxlen
+        pop popleft remove reverse rotate""",
+    set: """add clear copy difference difference_update discard intersection intersection_update
+        isdisjoint issubset issuperset pop remove symmetric_difference union update""",
+    frozenset: """copy difference intersection isdisjoint issubset issuperset
+        symmetric_difference union""",
+    int: "bit_length real imag conjugate",
     float: "is_integer real imag",
     complex: "real imag conjugate",
     slice: "start stop step",
