@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +138,11 @@ class Operations(TorchFunctionMode):
             cut = Cut(recorder.line, name, name, source, recorder.name_of(source))
             recorder.history.escaped(result, cut)
         elif before:
-            recorder.history.escaped(result, before[0])
+            cut = before[0]
+            if cut.line == recorder.line and cut.how in ("detach", "data"):
+                # x.detach().numpy() on one line: it was numpy that was wanted.
+                cut = replace(cut, how=name, function=name)
+            recorder.history.escaped(result, cut)
 
     def grad_was_none(self, args: Any) -> None:
         """`.grad` was read and was None (one argument), or was set to None (two)."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from explorer.trace.memory import Seen
+from explorer.trace.passes import RawStep
 from explorer.trace.records import Answer
 from explorer.trace.story import Story
 from explorer.trace.text import shape_text
@@ -32,7 +34,7 @@ def _second_time(story: Story) -> Iterator[Answer]:
     name, line = (made.name, made.line) if made is not None else (type(node).__name__, None)
     freed = f"line {earlier.line}" if earlier is not None else "an earlier line"
     text = (
-        f"backward on {freed} ran through {story.called(node)} and freed what it had saved; "
+        f"backward on {freed} ran through {story.called(node)} and freed {_saved(step, made)}; "
         f"backward on line {raw.line} needs it again."
     )
     cure = f"Compute {name} again before the second backward"
@@ -53,6 +55,18 @@ def _second_time(story: Story) -> Iterator[Answer]:
         raw.line,
         (name,),
         "retain_graph",
+    )
+
+
+def _saved(step: RawStep, made: Seen | None) -> str:
+    """What a node had kept, by the reader's names."""
+    inputs = [seen.name for seen in made.inputs] if made is not None else []
+    known = dict(zip(("self", "other"), inputs, strict=False))
+    names = [known[name] for name in step.refused if name in known]
+    if made is not None and "result" in step.refused:
+        names.append(made.name)
+    return (
+        f"what it had saved ({', '.join(dict.fromkeys(names))})" if names else "what it had saved"
     )
 
 

@@ -169,6 +169,7 @@ def _backward(step: RawStep, raw: RawPass, story: Story) -> Answer:
         if any(source is node for source, _ in other.next_functions)
     }
     has_nan = any(map(_has_nan, step.grads_out))
+    ends_nan = any(_has_nan(kept) for other in raw.steps for kept in other.grads_out)
     said = BACKWARD.get(kind, "its slope is not finite at these values")
     name = made.inputs[0].name if made is not None and made.inputs else ""
     chosen = "WhereBackward0" in users or "MaskedFillBackward0" in users
@@ -186,11 +187,13 @@ def _backward(step: RawStep, raw: RawPass, story: Story) -> Answer:
         makes = "NaN" if has_nan else "an infinity"
         text = f"The forward values are finite. Going back, {story.called(node)} is the first to "
         text += f"make {makes}: {said}."
+        if ends_nan and not has_nan:
+            text += " Further on it meets a 0, and 0 · ∞ is NaN."
         cure = f"Keep {name or 'its input'} away from that value, for example with + 1e-8."
     return Answer(
         "nonfinite.backward",
         "Why is a gradient NaN although the result is a number?"
-        if has_nan
+        if ends_nan
         else "Why is a gradient infinite although the result is a number?",
         text,
         cure,
