@@ -5,6 +5,7 @@ Each becomes an `Event`, in the order they ran; of very many the first and the l
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -33,11 +34,14 @@ class HookCall:
     """One call of a hook on a tensor: what went in, what it returned."""
 
     line: int
-    tensor: torch.Tensor
     name: str
+    is_leaf: bool
     kind: str
     gradient: Kept | None
-    given: torch.Tensor
+    #: The names under which hooks were put on this tensor; one list for all its calls.
+    hooks: list[str]
+    tensor: torch.Tensor | None
+    given: torch.Tensor | None
     returned: Kept | None = None
     is_replaced: bool = False
     argument: str = ""
@@ -46,7 +50,7 @@ class HookCall:
 
     def bound(self, name: str, value: Any) -> None:
         """Inside the hook, `name` was given a value: a new one for its own argument is lost."""
-        if value is self.given:
+        if value is not None and value is self.given:
             self.argument = self.argument or name
         elif name == self.argument and isinstance(value, torch.Tensor):
             self.dropped = name
@@ -85,7 +89,7 @@ class Events:
         self.last: deque[Event] = deque(maxlen=LAST_EVENTS)
         self.count = 0
         self.hook_calls: list[HookCall] = []
-        self.hooks_on: dict[int, list[str]] = {}
+        self.hooks_on: dict[int, tuple[weakref.ref[torch.Tensor], list[str]]] = {}
         self.running: HookCall | None = None
         self.optimizers: dict[int, Held] = {}
         self.last_zero = (0, -1)
@@ -120,15 +124,24 @@ class Events:
         self, kind: str, tensor: torch.Tensor, hook: Callable[..., Any]
     ) -> Callable[..., Any]:
         name = self.recorder.name_of(tensor)
-        self.hooks_on.setdefault(id(tensor), []).append(name)
+        known = self.hooks_on.get(id(tensor))
+        if known is None or known[0]() is not tensor:
+            known = self.hooks_on[id(tensor)] = (weakref.ref(tensor), [])
+        hooks = known[1]
+        hooks.append(name)
+        of = weakref.ref(tensor)
+        is_leaf = tensor.is_leaf
 
         def told(given: torch.Tensor) -> Any:
             accumulated = kind == "register_post_accumulate_grad_hook"
             gradient = snapshot(given.grad if accumulated else given)
-            shown = name or self.recorder.name_of(tensor)
-            call = HookCall(self.recorder.line, tensor, shown, kind, gradient, given)
+            target = of()
+            shown = name or (self.recorder.name_of(target) if target is not None else "")
+            line = self.recorder.line
+            call = HookCall(line, shown, is_leaf, kind, gradient, hooks, target, given)
             with self.recorder.inside(call):
                 result = hook(given)
+            call.tensor = call.given = None  # or the calls would keep the graphs
             if isinstance(result, torch.Tensor):
                 call.returned, call.is_replaced = snapshot(result), True
             if len(self.hook_calls) < FIRST_EVENTS:

@@ -7,8 +7,9 @@ on to whatever is computed from that value, so that a missing gradient can name 
 from __future__ import annotations
 
 import ast
+import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 import torch
 
 #: Values without history remembered for each function on each line; older ones are let go.
-MOST_VALUES = 64
+MOST_VALUES = 8
 #: Writes remembered in all; cuts handed on to one value.
 MOST_WRITES, MOST_CUTS = 300, 4
 
@@ -70,7 +71,7 @@ class History:
     """Follows values that have left the graph."""
 
     def __init__(self) -> None:
-        self.values: dict[int, tuple[Any, tuple[Cut, ...]]] = {}
+        self.values: dict[int, tuple[Callable[[], Any], tuple[Cut, ...]]] = {}
         self.names: dict[str, tuple[Cut, ...]] = {}
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
         self._places: dict[tuple[int, str], deque[int]] = {}
@@ -83,7 +84,8 @@ class History:
 
     def of(self, value: Any) -> tuple[Cut, ...]:
         """The cuts this very object came out of."""
-        return self.values.get(id(value), (None, ()))[1]
+        known = self.values.get(id(value))
+        return known[1] if known is not None and known[0]() is value else ()
 
     def among(self, values: Iterable[Any]) -> tuple[Cut, ...]:
         """The cuts of several objects, each once."""
@@ -92,12 +94,12 @@ class History:
         return _merged(cut for value in values for cut in self.of(value))
 
     def lost(self, value: Any, cuts: tuple[Cut, ...], line: int, function: str) -> None:
-        """`value` came out of these cuts. It is held, so that its id stays its own."""
+        """`value` came out of these cuts."""
         place = self._places.setdefault((line, function), deque())
         if len(place) >= MOST_VALUES:
             self.values.pop(place.popleft(), None)
         place.append(id(value))
-        self.values[id(value)] = (value, cuts)
+        self.values[id(value)] = (_held(value), cuts)
 
     def escaped(self, value: Any, cut: Cut) -> None:
         """A plain value was read out of a tensor. Small whole numbers have no identity."""
@@ -147,6 +149,14 @@ def names_read(statement: str) -> frozenset[str]:
         return frozenset()
     loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
     return frozenset(node.id for node in loads)
+
+
+def _held(value: Any) -> Callable[[], Any]:
+    """Gives the value back: tensors and arrays as long as they live, anything else always."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 def _merged(cuts: Iterable[Cut]) -> tuple[Cut, ...]:

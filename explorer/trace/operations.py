@@ -25,6 +25,8 @@ ESCAPES = frozenset(["item", "tolist", "numpy", "__array__", "__float__", "__int
 VALUELESS = frozenset(["grad", "backward", "requires_grad_", "retain_grad", "register_hook"])
 #: Functions that make a tensor from plain numbers.
 CREATES = frozenset(["tensor", "as_tensor", "from_numpy"])
+#: Tensors whose `.grad` was read and was None that are kept.
+MOST_NONE_READS = 30
 #: Results of one operation that are looked at (of torch.split, for example).
 MOST_RESULTS = 20
 
@@ -150,7 +152,7 @@ class Operations(TorchFunctionMode):
         tensor = args[0]
         if len(args) == 1 and recorder.events.running is not None:
             recorder.events.running.reads(tensor, recorder.line)
-        elif len(args) == 1:
+        elif len(args) == 1 and len(recorder.none_reads) < MOST_NONE_READS:
             recorder.none_reads.setdefault(id(tensor), (tensor, recorder.line, recorder.pass_count))
         elif args[1] is None:
             recorder.cleared[id(tensor)] = recorder.line

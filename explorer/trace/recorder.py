@@ -22,6 +22,8 @@ from explorer.trace.passes import RawPass
 
 #: Most elements of a leaf whose path downhill is followed, and how many points of it are kept.
 MOST_FOLLOWED, POINTS = 16, 6
+#: Leaves that are followed.
+MOST_LEAVES = 40
 #: Additions to a gradient that are kept.
 MOST_ADDED = 12
 
@@ -113,6 +115,14 @@ class Recorder(Memory):
                 elif seen is not None and not seen.named and where.text:
                     seen.name, seen.line = where.text, where.line
         return value
+
+    def follow(self, leaf: torch.Tensor, value: Kept, slope: Kept) -> None:
+        """Remember where a small leaf stood, and with which gradient."""
+        known = self.descents.get(id(leaf))
+        if known is None and len(self.descents) < MOST_LEAVES:
+            known = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
+        if known is not None:
+            known[1].append((value, slope))
 
     def statement(self) -> str:
         """The text of the running statement: the longest expression on its line."""
@@ -240,8 +250,7 @@ class Recorder(Memory):
         for was in before:
             leaf, slope = was.leaf, arrived.get(id(was.leaf))
             if slope is not None and was.value is not None and leaf.numel() <= MOST_FOLLOWED:
-                path = self.descents.setdefault(id(leaf), (leaf, deque(maxlen=POINTS)))[1]
-                path.append((was.value, slope))
+                self.follow(leaf, was.value, slope)
             if raw.call == "torch.autograd.grad" or leaf.grad is None:
                 continue
             new = snapshot(leaf.grad)

@@ -19,14 +19,14 @@ def answers(story: Story) -> Iterator[Answer]:
             yield _dropped(call)
         if call.read_grad:
             yield _too_early(call)
-    yield from _order(calls, story)
+    yield from _order(calls)
 
 
 def _replaced(call: HookCall) -> Answer:
     was = None if call.gradient is None else call.gradient.array()
     now = None if call.returned is None else call.returned.array()
     values = f": {short(was)} became {short(now)}" if was is not None and now is not None else ""
-    what = f"{call.name}.grad" if call.tensor.is_leaf else f"the gradient before {call.name}"
+    what = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
     return Answer(
         "hooks.replaced",
         f"Why is {what} not what the formula says?",
@@ -65,9 +65,9 @@ def _too_early(call: HookCall) -> Answer:
     )
 
 
-def _order(calls: list[HookCall], story: Story) -> Iterator[Answer]:
-    for tensor, names in story.recorder.events.hooks_on.items():
-        mine = [call for call in calls if id(call.tensor) == tensor]
+def _order(calls: list[HookCall]) -> Iterator[Answer]:
+    for names in {id(call.hooks): call.hooks for call in calls}.values():
+        mine = [call for call in calls if call.hooks is names]
         if len(names) > 1 and len(mine) > 1 and any(call.is_replaced for call in mine[:-1]):
             name = mine[0].name
             yield Answer(
