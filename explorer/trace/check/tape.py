@@ -195,7 +195,7 @@ class Tape(TorchFunctionMode):
         while len(self.calls) > MOST_CALLS or self.bytes > MOST_BYTES:
             self.bytes -= _size(self.calls.popleft())
 
-    # -- what is needed again ------------------------------------------------------------------------
+    # -- what is needed again ---------------------------------------------------------------
 
     def behind(self, roots: Iterable[torch.Tensor]) -> list[Call]:
         """The calls the roots were computed by, in order. Raises CannotRepeat."""
