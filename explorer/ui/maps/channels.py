@@ -49,7 +49,7 @@ def _all(look: Look, spot: Spot) -> None:
             width=_WIDTH,
             names=channel_names(look, spot),
         )
-        download(tiling.png, f"{spot.layer.name}.png", "These channels as PNG")
+        download(tiling.png, f"{spot.layer.name}.png", "These channels as PNG", key="tiles")
 
     def chosen(_: str, x: float, y: float) -> None:
         height, width = tiling.levels.shape
@@ -188,10 +188,18 @@ def _one(look: Look, spot: Spot) -> None:
         )
     st.html(f'<div class="ax-map-facts">{_facts(spot, field)}</div>')
     with st.container(horizontal=True, gap="small"):
-        download(partial(to_png, drawn), "channel.png", "This channel as PNG", label="Map")
+        download(
+            partial(to_png, drawn), "channel.png", "This channel as PNG", key="map", label="Map"
+        )
         if box:
             boxed = partial(_boxed, seen, box)
-            download(boxed, "field.png", "The picture with its frame as PNG", label="Picture")
+            download(
+                boxed,
+                "field.png",
+                "The picture with its frame as PNG",
+                key="field",
+                label="Picture",
+            )
 
 
 def _boxed(seen: np.ndarray, box: tuple[int, int, int, int]) -> bytes:

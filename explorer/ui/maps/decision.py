@@ -73,7 +73,7 @@ def _cam(look: Look, spot: Spot, target: int, name: str) -> None:
         if found.map.any()
         else f"Nothing in this layer speaks for {name}: the map is 0 everywhere."
     )
-    download(partial(to_png, picture), "grad-cam.png", "Grad-CAM as PNG")
+    download(partial(to_png, picture), "grad-cam.png", "Grad-CAM as PNG", key="cam")
 
 
 def _saliency(look: Look, target: int, name: str) -> None:
@@ -86,7 +86,7 @@ def _saliency(look: Look, target: int, name: str) -> None:
         f"The size of the score's gradient for {name} at each pixel of the picture, from 0 (white) "
         f"to {number(reach)} (dark red)."
     )
-    download(partial(to_png, picture), "saliency.png", "Saliency as PNG")
+    download(partial(to_png, picture), "saliency.png", "Saliency as PNG", key="saliency")
 
 
 def _shown(key: str, picture: np.ndarray, alt: str) -> None:
@@ -127,9 +127,7 @@ def _without(look: Look, spot: Spot) -> None:
         )
     )
     change = found.scores_after[shown[0].index] - found.scores_before[shown[0].index]
-    note(
-        f"The score of {shown[0].label} changes by {number(float(change))}. Lines mark what was before."
-    )
+    note(f"The score of {shown[0].label} changes by {number(float(change))}. Lines: before.")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def kernels(look: Look, spot: Spot) -> None:
             channel = min(spot.channel, out - 1) if spot.of == "output" else 0
             shown, over = weights[channel], f"that make channel {channel}, one for each input"
         drawn = tile(shown[:_MOST], columns=_COLUMNS, page_size=_MOST, width=_width(len(shown)))
-        download(drawn.png, "kernels.png", "These kernels as PNG")
+        download(drawn.png, "kernels.png", "These kernels as PNG", key="kernels")
     alt = f"Kernels of {spot.layer.name}, {height} × {width}, {over}"
     frames([Frame("kernels", drawn.png(), alt, drawn.levels.shape[1])], key="kernels-picture")
     first = f"The first {_MOST} of {len(shown)} kernels" if len(shown) > _MOST else "The kernels"

@@ -115,14 +115,14 @@ def _at_hand(backbone: Backbone) -> bool:
     """Whether the published weights are on this machine; a button to fetch them if not."""
     if cached(backbone.url):
         return True
-    place = st.empty()
+    place, below = st.empty(), st.empty()
     if not place.button(
         f"Download {backbone.megabytes:.0f} MB",
         icon=":material/download:",
         help="The weights PyTorch publishes, trained on ImageNet",
     ):
         return False
-    bar = place.progress(0.0, "Downloading")
+    bar = below.progress(0.0, "Downloading")
 
     def progress(done: int, total: int) -> None:
         bar.progress(done / total if total else 0.0, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
@@ -130,10 +130,11 @@ def _at_hand(backbone: Backbone) -> bool:
     try:
         fetch(backbone.url, progress=progress)
     except DownloadError as error:
-        place.empty()
-        refuse(f"{error} A safetensors file of your own will do as well.")
+        with below:
+            refuse(f"{error} A safetensors file of your own will do as well.")
         return False
     place.empty()
+    below.empty()
     return True
 
 

@@ -67,6 +67,7 @@ def choose(look: Look, of: Of) -> Spot:
             partial(results.layer_npz, look, layer.name, of, call),
             f"{layer.name}.npz",
             "All values of this layer and their statistics, for NumPy",
+            key="layer",
             label="NPZ",
             mime="application/octet-stream",
         )

@@ -30,7 +30,12 @@ def head(look: Look) -> Of:
             "channels, each layer with its own colour scale. Choose a layer.</div>",
             width="stretch",
         )
-        download(partial(results.strip_png, look, of), "filmstrip.png", "The filmstrip as PNG")
+        download(
+            partial(results.strip_png, look, of),
+            "filmstrip.png",
+            "The filmstrip as PNG",
+            key="strip",
+        )
     return of
 
 

@@ -64,7 +64,12 @@ def way_in(look: Look) -> None:
             "Cut out, not squashed; RGB, not OpenCV's BGR.</div>",
             width="stretch",
         )
-        download(partial(_together, rgb, box, seen), "picture.png", "The three pictures as PNG")
+        download(
+            partial(_together, rgb, box, seen),
+            "picture.png",
+            "The three pictures as PNG",
+            key="way-in",
+        )
 
 
 def _sides(aspect: float) -> tuple[int, int]:

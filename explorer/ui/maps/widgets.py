@@ -24,7 +24,13 @@ def choice(label: str, key: str, options: list[str], help: str) -> str:
 
 
 def download(
-    make: Callable[[], bytes], file: str, help: str, *, label: str = "", mime: str = "image/png"
+    make: Callable[[], bytes],
+    file: str,
+    help: str,
+    *,
+    key: str,
+    label: str = "",
+    mime: str = "image/png",
 ) -> None:
     """A quiet button; `make` is called when it is pressed."""
     st.download_button(
@@ -32,7 +38,7 @@ def download(
         make,
         file,
         mime,
-        key=f"download-{help}",
+        key=f"download-{key}",
         icon=":material/download:",
         type="tertiary",
         on_click="ignore",

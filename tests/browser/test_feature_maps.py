@@ -1,0 +1,95 @@
+"""The Feature maps page in a real browser."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import get_data_path
+from PIL import Image
+
+pytestmark = pytest.mark.browser
+
+PHOTOGRAPH = Path(get_data_path(), "sample_data", "grace_hopper.jpg")
+FRAME = ".frames figure"
+
+
+def open_page(tab: Any, url: str, query: str = "") -> None:
+    tab.goto(f"{url}/feature_maps{query}")
+    tab.wait_for_selector(".st-key-map img")
+
+
+def fetched(tab: Any, name: str) -> bytes:
+    """What the download button with this help brings."""
+    with tab.expect_download() as caught:
+        tab.locator(f".st-key-download-{name} button").first.click()
+    return Path(caught.value.path()).read_bytes()
+
+
+def test_upload_choose_a_layer_a_channel_a_position_and_download(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.locator(".st-key-picture-file input[type=file]").set_input_files(PHOTOGRAPH)
+    tab.wait_for_selector(".st-key-way-in figcaption:text-is('Image, 512 × 600')")
+
+    tab.locator(".st-key-strip figure", has_text="block2.conv2").locator("button").click()
+    tab.wait_for_selector(".st-key-strip figure.selected:has-text('block2.conv2')")
+    tab.wait_for_selector("text=Conv2d · 24 × 32 × 32")
+
+    tiles = tab.locator(".st-key-tiles button.place")
+    box = tiles.bounding_box()
+    tiles.click(position={"x": box["width"] * 1.5 / 8, "y": box["height"] * 0.5})
+    tab.wait_for_selector(".ax-label:text-is('Channel 9')")
+
+    chosen = tab.locator(".st-key-map button.place")
+    box = chosen.bounding_box()
+    chosen.click(position={"x": box["width"] * 20.5 / 32, "y": box["height"] * 3.5 / 32})
+    tab.wait_for_selector(".ax-map-facts span:text-is('row 3, column 20')")
+    for part in ("layer=block2.conv2", "channel=9", "row=3", "column=20"):
+        assert part in tab.url
+
+    with np.load(io.BytesIO(fetched(tab, "layer"))) as archive:
+        value = archive["activations"][0, 9, 3, 20]
+    assert tab.inner_text(".ax-map-facts b >> nth=0") == f"{value:.5g}"
+    for name in ("tiles", "map", "field", "strip", "way-in"):
+        Image.open(io.BytesIO(fetched(tab, name))).verify()
+
+
+def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
+    query = "?picture=Drawn%3A+ring&network=Filter+bank&channel=5&view=One+pixel&row=100&column=90"
+    open_page(tab, app, query.replace("&view=One+pixel", ""))
+    tab.wait_for_selector(".ax-label:text-is('Channel 5, Laplacian')")
+    assert "row 100, column 90" in tab.inner_text(".ax-map-facts")
+    tab.goto(f"{app}/feature_maps{query}")
+    tab.wait_for_selector("text=PyTorch gave")
+    tab.get_by_role("tab", name="Channels").click()
+    tab.wait_for_selector(".ax-label:text-is('Channel 5, Laplacian')")
+
+
+def test_every_picture_has_words(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    pictures = tab.locator("[data-testid=stMain] img")
+    assert pictures.count() >= 12
+    for i in range(pictures.count()):
+        assert pictures.nth(i).get_attribute("alt")
+
+
+def test_a_bad_file_gets_a_sentence(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    bad = {"name": "<img src=x onerror=alert(1)>.png", "mimeType": "image/png", "buffer": b"%PDF-"}
+    tab.locator(".st-key-picture-file input[type=file]").set_input_files(bad)
+    tab.wait_for_selector(".ax-error:has-text('PDF')")
+    assert tab.locator(".st-key-strip figure").count() == 6
+
+
+def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    assert tab.locator(".st-key-tiles img").bounding_box()["y"] < 700
+    for view in ("Channels", "One pixel", "Kernels", "Statistics", "Prediction"):
+        tab.get_by_role("tab", name=view).click()
+        tab.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{view}')")
+        tab.wait_for_timeout(300)
+        main = "document.querySelector('[data-testid=stMain]')"
+        assert tab.evaluate(f"{main}.scrollWidth <= {main}.clientWidth")

@@ -1,0 +1,255 @@
+"""The Feature maps page, run through app.py as Streamlit's own test runner does."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import save
+
+from explorer.networks.drawn import CLASSES, draw_one
+from explorer.ui.maps import network, picture, results
+from explorer.vision import BACKBONES, build, predict
+from tests.pages.test_pages import html_of, opened
+from tests.vision import bad_images, good_images
+from tests.vision.image_case import Case, saved
+
+PAGE = "pages/feature_maps.py"
+
+
+def frames(at: Any, key: str) -> dict[str, Any]:
+    """The data of the frames with this key."""
+    for element in at.get("bidi_component"):
+        if f"-{key}" in element.proto.id:
+            return json.loads(element.proto.json)
+    raise AssertionError(f"no frames {key!r}")
+
+
+def upload(at: Any, name: str, data: bytes, key: str = "picture-file") -> Any:
+    return at.file_uploader(key=key).upload(name, data, "application/octet-stream").run()
+
+
+def fine(at: Any) -> Any:
+    assert not at.exception
+    assert "ax-error" not in html_of(at)
+    return at
+
+
+@pytest.fixture
+def page() -> Any:
+    return fine(opened(PAGE))
+
+
+def drawn_file(name: str) -> bytes:
+    rgb = (draw_one(name, 128, seed=3).transpose(1, 2, 0) * 255).astype(np.uint8)
+    return saved(Image.fromarray(rgb), "PNG")
+
+
+def test_opens_on_a_worked_example(page: Any) -> None:
+    assert len(frames(page, "way-in")["pictures"]) == 3
+    strip = frames(page, "strip")
+    assert [p["label"] for p in strip["pictures"]] == [
+        f"block{b}.conv{c}" for b in (1, 2, 3) for c in (1, 2)
+    ]
+    assert strip["selected"] == ["0 block1.conv1"]
+    assert "star" in html_of(page)
+    assert all(p["alt"] for p in frames(page, "tiles")["pictures"])
+    for key in ("way-in", "strip", "tiles", "map", "field"):
+        assert all(p["src"].startswith("data:image/png") for p in frames(page, key)["pictures"])
+
+
+def test_an_uploaded_picture_is_seen_at_once_and_gone_when_taken_away(page: Any) -> None:
+    upload(page, "ripples.png", drawn_file("ripples"))
+    fine(page)
+    assert page.selectbox(key="picture").value == picture.OWN
+    assert "Image, 128 × 128" in str(frames(page, "way-in"))
+    shown = predict(
+        build("shapes_net"),
+        BACKBONES["shapes_net"]
+        .prepare(np.array(Image.open(io.BytesIO(drawn_file("ripples")))))
+        .tensor,
+        CLASSES,
+    )
+    assert f"<span>{shown[0].label}</span>" in html_of(page)
+    assert f"{shown[0].probability:.1%}" in html_of(page)
+    page.selectbox(key="picture").set_value(picture.PHOTOGRAPH).run()  # a sample again
+    fine(page)
+    assert "Image, 512 × 600" in str(frames(page, "way-in"))
+    page.selectbox(key="picture").set_value(picture.OWN).run()
+    page.file_uploader(key="picture-file").set_value([]).run()
+    fine(page)
+    assert "Image, 256 × 256" in str(frames(page, "way-in"))
+
+
+def cases() -> Iterator[Case]:
+    wanted = {"half.png", "empty.png", "eps.png", "pdf.jpg", "svg.png", "bomb_header.jpg"}
+    found = [*bad_images.cut_off(), *bad_images.no_pictures(), *bad_images.bombs()]
+    yield from (case for case in found if case.name in wanted)
+    yield next(good_images.modes())
+    yield from list(good_images.several_pictures())[:1]
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_every_file_gives_a_picture_or_a_sentence(page: Any, case: Case) -> None:
+    upload(page, case.name, case.data)
+    assert not page.exception
+    said = html_of(page)
+    if case.error:
+        assert "ax-error" in said
+        assert case.error in said
+        assert "Image, 256 × 256" in str(frames(page, "way-in"))  # the sample stands in
+    else:
+        assert "ax-error" not in said
+        assert case.note in said
+    assert "Traceback" not in said
+
+
+def test_every_network_and_view_draws(page: Any) -> None:
+    for title in ("Filter bank", "ResNet-18", "MobileNet V3 small"):
+        page.selectbox(key="network").set_value(title).run()
+        fine(page)
+        loud = any("Untrained" in warning.value for warning in page.warning)
+        assert loud == (title != "Filter bank")
+        for view in ("One pixel", "Kernels", "Statistics", "Prediction", "Channels"):
+            page.session_state["view"] = view
+            page.run()
+            fine(page)
+
+
+def test_a_layer_its_channel_and_position_can_be_chosen(page: Any) -> None:
+    page.selectbox(key="layer").set_value("block2.conv2").run()
+    page.number_input(key="channel").set_value(23).run()
+    page.number_input(key="row").set_value(4)
+    page.number_input(key="column").set_value(31).run()
+    fine(page)
+    look = looked("Drawn: star")
+    value = results.maps(look, "block2.conv2", "output", 0).activations[0, 23, 4, 31]
+    assert f"<b>{value:.5g}</b>" in html_of(page)
+    assert frames(page, "map")["marks"]["map"] == [[31 / 32, 4 / 32, 1 / 32, 1 / 32]]
+    # What does not exist in the next layer falls back.
+    page.selectbox(key="layer").set_value("block3.conv1").run()
+    fine(page)
+    assert page.number_input(key="column").value is None
+    page.session_state["view"] = "One pixel"
+    page.run()
+    assert "PyTorch gave" in html_of(fine(page))
+
+
+def looked(name: str) -> results.Look:
+    eyes = network.Eyes(BACKBONES["shapes_net"], network.SHIPPED, build("shapes_net"))
+    return results.look(picture._sample(name), eyes)
+
+
+def test_inputs_are_what_a_pre_hook_sees(page: Any) -> None:
+    page.button_group(key="of").set_value("input").run()
+    fine(page)
+    seen: list[torch.Tensor] = []
+    model = build("shapes_net")
+    model.block2.conv1.register_forward_pre_hook(lambda module, args: seen.append(args[0].clone()))
+    look = looked("Drawn: star")
+    with torch.no_grad():
+        model(look.prepared.tensor)
+    given = results.maps(look, "block2.conv1", "input", 0).activations
+    assert np.array_equal(given, seen[0].numpy())
+    page.session_state["view"] = "One pixel"
+    page.run()
+    assert "show the output" in html_of(fine(page))
+
+
+def test_own_weights_are_used_and_the_shared_model_stays(page: Any) -> None:
+    before = {
+        k: v.clone() for k, v in network._model("shapes_net", network.SHIPPED).named_parameters()
+    }
+    own = {name: value * 0.5 for name, value in build("shapes_net").state_dict().items()}
+    page.button_group(key="weights").set_value(network.FILE).run()
+    fine(page)
+    assert page.warning
+    upload(page, "mine.safetensors", save(own), "weights-file")
+    fine(page)
+    assert not page.warning
+    for name, value in network._model("shapes_net", network.SHIPPED).named_parameters():
+        assert torch.equal(value, before[name])
+    del own["block2.conv1.weight"]
+    for data, words in (
+        (save(own), "block2.conv1.weight"),
+        (save(own)[:500], "no whole safetensors file"),
+        (b"PK\x03\x04 checkpoint", "pickled checkpoint"),
+    ):
+        upload(page, "other.safetensors", data, "weights-file")
+        assert not page.exception
+        assert words in html_of(page)
+        assert page.warning  # random weights stand in, and it is said
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A folder served on this machine; gives its address."""
+    (tmp_path / "served").mkdir()
+    handler = partial(Quiet, directory=str(tmp_path / "served"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{served.server_address[1]}"
+        served.shutdown()
+
+
+def test_weights_are_fetched_on_request_and_an_absent_server_is_said(
+    page: Any, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    file = io.BytesIO()
+    torch.save(build("mobilenet_v3_small").state_dict(), file)
+    name = f"small-{hashlib.sha256(file.getvalue()).hexdigest()[:8]}.pth"
+    backbone = BACKBONES["mobilenet_v3_small"]
+    monkeypatch.setitem(BACKBONES, "mobilenet_v3_small", replace(backbone, url=f"{server}/{name}"))
+    page.selectbox(key="network").set_value(backbone.title).run()
+    page.button_group(key="weights").set_value(network.IMAGENET).run()
+    fine(page)
+    button = next(b for b in page.button if b.label.startswith("Download"))
+    assert page.warning  # until then the weights are random
+    button.click().run()  # the server does not have the file yet
+    assert not page.exception
+    assert "could not be downloaded" in html_of(page)
+    (tmp_path / "served" / name).write_bytes(file.getvalue())
+    next(b for b in page.button if b.label.startswith("Download")).click().run()
+    fine(page)
+    assert not page.warning
+    assert not [b for b in page.button if b.label.startswith("Download")]
+    network._model.clear()
+
+
+def test_a_rerun_that_changes_nothing_runs_no_network(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("the network ran")
+
+    model = network._model("shapes_net", network.SHIPPED)
+    monkeypatch.setattr(type(model), "forward", run)
+    for _ in range(2):
+        fine(page.run())
+
+
+def test_an_npz_holds_the_layer(page: Any) -> None:
+    look = looked("Drawn: star")
+    with np.load(io.BytesIO(results.layer_npz(look, "block1.conv1", "output", 0))) as archive:
+        assert archive["activations"].shape == (1, 12, 64, 64)
+        assert np.allclose(archive["max"], archive["activations"][0].max(axis=(1, 2)))
+    strip = Image.open(io.BytesIO(results.strip_png(look, "output")))
+    assert strip.width > strip.height
