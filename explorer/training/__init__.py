@@ -1,8 +1,21 @@
 """Problems and the four real calls of training: zero_grad, forward, backward, step."""
 
 from explorer.training.arithmetic import Update
-from explorer.training.compare import with_setting, without_zero_grad
-from explorer.training.landscape import Plane, Surface, loss_surface, through_elements, through_path
+from explorer.training.compare import (
+    Follower,
+    forgetful,
+    otherwise,
+    with_setting,
+    without_zero_grad,
+)
+from explorer.training.landscape import (
+    Plane,
+    Surface,
+    loss_surface,
+    through_element,
+    through_elements,
+    through_path,
+)
 from explorer.training.presets import PRESETS
 from explorer.training.problem import (
     Live,
@@ -20,6 +33,7 @@ from explorer.training.views import Event, ParameterView, Point, View
 __all__ = [
     "PRESETS",
     "Event",
+    "Follower",
     "Live",
     "ModuleProblem",
     "Network",
@@ -34,8 +48,11 @@ __all__ = [
     "TrainingSession",
     "Update",
     "View",
+    "forgetful",
     "loss_surface",
+    "otherwise",
     "random_stream",
+    "through_element",
     "through_elements",
     "through_path",
     "with_setting",

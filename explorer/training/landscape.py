@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +20,9 @@ Element = tuple[str, tuple[int, ...]]
 
 #: Most numbers the principal directions are computed from; of longer paths every k-th point.
 MOST_NUMBERS = 4_000_000
+#: How long a session's surface may take; its grid becomes coarser, down to `COARSEST` a side.
+SURFACE_SECONDS = 0.4
+COARSEST = 9
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,13 @@ def through_elements(point: Point, first: Element, second: Element) -> Plane:
     return Plane(origin, along, across, (element(*first), element(*second)), exact=True)
 
 
+def through_element(point: Point, element_: Element) -> Plane:
+    """The line of one element, a plane without a second direction."""
+    along = _unit(point, *element_)
+    origin = np.where(along != 0, 0.0, _joined(point.values))
+    return Plane(origin, along, np.zeros_like(along), (element(*element_), ""), exact=True)
+
+
 def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
     """The plane that holds most of the path, through its last point.
 
@@ -99,20 +111,35 @@ def loss_surface(
     seed: int = 0,
     size: int = 41,
     margin: float = 0.35,
+    seconds: float | None = None,
 ) -> Surface:
     """The loss on a size × size grid around the path; the session's own numbers are not touched.
 
-    A loss that draws random numbers draws the same ones at every place. Raises `ProgramRefused`
-    when a program's setup does.
+    `seconds` makes the grid coarser where computing the loss takes long. A plane without a second
+    direction gives one row. A loss that draws random numbers draws the same ones at every place.
+    Raises `ProgramRefused` when a program's setup does.
     """
     path = plane.place(points)
-    x, y = (_axis(path[:, i], size, margin) for i in (0, 1))
     live = problem.build(seed)
-    loss = np.empty((size, size))
+    flat = not plane.second.any()
+    if seconds is not None and not flat:
+        size = _affordable(live, plane, size, seconds)
+    x = _axis(path[:, 0], size, margin)
+    y = np.zeros(1) if flat else _axis(path[:, 1], size, margin)
+    loss = np.empty((len(y), len(x)))
     for row, b in enumerate(y):
         for column, a in enumerate(x):
             loss[row, column] = _loss_at(live, plane.origin + a * plane.first + b * plane.second)
     return Surface(x, y, loss, path, plane.labels, plane.exact)
+
+
+def _affordable(live: Live, plane: Plane, size: int, seconds: float) -> int:
+    """The points per side that can be computed in this time, at most `size`."""
+    _loss_at(live, plane.origin)  # the first is slower
+    start = time.perf_counter()
+    _loss_at(live, plane.origin)
+    taken = time.perf_counter() - start
+    return max(COARSEST, min(size, math.isqrt(int(seconds / taken))))
 
 
 def _loss_at(live: Live, joined: np.ndarray) -> float:

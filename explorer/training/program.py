@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -21,6 +22,7 @@ from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
 from explorer.training.carried import Variables
 from explorer.training.leaves import expressions_of, parameters_of
 from explorer.training.loss_watcher import Limits, LossWatcher
+from explorer.training.numbers import to_numpy
 from explorer.training.problem import Live, random_stream
 from explorer.training.values import copied
 
@@ -64,6 +66,12 @@ class ProgramProblem:
             found = instance.compute()
         names = [n for n, value in instance.environment.variables.items() if value is found]
         return _with_result(without_prompts(self.loss), names)
+
+    def tensors(self, seed: int = 0) -> dict[str, np.ndarray]:
+        """The tensors that the setup leaves, by name."""
+        with random_stream(seed):
+            variables = _Instance(self, seed).environment.variables
+        return {n: to_numpy(v) for n, v in variables.items() if isinstance(v, Tensor)}
 
     def build(self, seed: int = 0) -> Live:
         with random_stream(seed) as state:

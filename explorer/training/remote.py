@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -94,6 +94,10 @@ class RemoteSession:
             self._undone.pop()
         return event
 
+    def join(self, first: int) -> None:
+        """Make one press of all from the `first`-th on: what one `undo` takes back."""
+        del self._timeline.presses[first + 1 :]
+
     @property
     def seed(self) -> int:
         return self._view.seed
@@ -146,9 +150,10 @@ class RemoteSession:
         until = self._timeline.last_reset() + 1
         return self._send("script", list(self.actions), until=until).script
 
-    def surface(self, plane: Plane) -> Surface:
-        """The loss on a plane around the path. Raises ProgramRefused."""
-        found = self._send(plane=plane, path=self.points()).surface
+    def surface(self, plane: Plane, points: Sequence[Point] | None = None) -> Surface:
+        """The loss on a plane around these points, or the path. Raises ProgramRefused."""
+        path = self.points() if points is None else tuple(points)
+        found = self._send(plane=plane, path=path).surface
         assert found is not None
         return found
 

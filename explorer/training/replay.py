@@ -15,7 +15,7 @@ import torch
 
 from explorer.language import ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
-from explorer.training.landscape import Plane, Surface, loss_surface
+from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, loss_surface
 from explorer.training.loss_watcher import Limits
 from explorer.training.machine import Failed
 from explorer.training.program import ProgramProblem
@@ -118,7 +118,9 @@ def _answer(asked: Request, progress: Callable[[int], None] | None, limits: Limi
         script=script(problem, asked.optimizer, from_data(asked.arguments))
         if asked.press == "script"
         else "",
-        surface=loss_surface(problem, asked.plane, asked.path, seed=session.seed)
+        surface=loss_surface(
+            problem, asked.plane, asked.path, seed=session.seed, seconds=SURFACE_SECONDS
+        )
         if asked.plane is not None
         else None,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.training import explain, optimizers
 from explorer.training.arithmetic import Update
+from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, loss_surface
 from explorer.training.machine import Failed, Machine
 from explorer.training.numbers import to_numpy
 from explorer.training.problem import Problem
@@ -38,7 +39,7 @@ class TrainingSession:
     Every press returns an `Event` with one sentence; a press that fails changes nothing and its
     event carries the error. `hyper` are keyword arguments of the optimizer. ValueError, with a
     sentence, for settings that make no sense; `ProgramRefused` when the problem cannot be built.
-    One session belongs to one reader: it is not to be shared between threads.
+    One session belongs to one reader, and to one thread at a time.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class TrainingSession:
     # -- the presses ---------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> Event:
-        """`optimizer.zero_grad(set_to_none=…)`."""
+        """`optimizer.zero_grad(set_to_none=…)`"""
         return self._press("zero_grad", set_to_none)
 
     def forward(self) -> Event:
@@ -161,6 +162,10 @@ class TrainingSession:
         actions = self._undone.pop()
         self.do_again(actions)
         return Event("redo", f"Did {title(actions)} again.")
+
+    def join(self, first: int) -> None:
+        """Make one press of all from the `first`-th on: what one `undo` takes back."""
+        del self.timeline.presses[first + 1 :]
 
     def do_again(self, actions: list[Action]) -> None:
         """Do recorded actions as one press. Raises what they raise."""
@@ -237,7 +242,13 @@ class TrainingSession:
 
     def anew(self, optimizer: str, hyper: Mapping[str, Any]) -> TrainingSession:
         """A new session on the same problem and seed."""
-        return TrainingSession(self.problem, optimizer, seed=self.seed, **hyper)
+        same = {"seed": self.seed, "history_bytes": self.timeline.limit}
+        return TrainingSession(self.problem, optimizer, **same, **hyper)
+
+    def surface(self, plane: Plane, points: Sequence[Point] | None = None) -> Surface:
+        """The loss on a plane around these points, or the path; coarser where a loss takes long."""
+        around = self.points() if points is None else points
+        return loss_surface(self.problem, plane, around, seed=self.seed, seconds=SURFACE_SECONDS)
 
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""
@@ -257,12 +268,9 @@ class TrainingSession:
         try:
             self._make_room(1)
             self._do((name, argument))
-        except Failed as failed:
+        except (Failed, ProgramRefused) as wrong:  # a reset with another seed may fail to build
             self._return_to(start)
-            return Event(name, failed.error.message, failed.error)
-        except ProgramRefused as refused:  # a reset with another seed may fail to build
-            self._return_to(start)
-            return Event(name, refused.error.message, refused.error)
+            return Event(name, wrong.error.message, wrong.error)
         return self._done(start, Event(name, explain.after(self._machine, name, argument)))
 
     def _done(self, start: int, event: Event) -> Event:

@@ -159,8 +159,12 @@ def update_of(
 
 
 def point_of(values: Values) -> Point:
-    """Where the run was at this kept moment."""
-    return Point(values.mark[0], {name: to_numpy(p) for name, p in values.parameters.items()})
+    """Where the run was at this kept moment; made once, so that a path need not be copied anew."""
+    made: Point | None = vars(values).get("point")
+    if made is None:
+        arrays = {name: to_numpy(p) for name, p in values.parameters.items()}
+        made = vars(values)["point"] = Point(values.mark[0], arrays)
+    return made
 
 
 def _dot(machine: Machine) -> str:
