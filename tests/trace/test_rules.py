@@ -13,30 +13,28 @@ from explorer.trace.rules import RULES, UNKNOWN, NotStated, compute, state
 from tests.trace.expressions import EXPRESSIONS, program
 
 #: Nodes of the expressions that have no short rule; everything else must have one.
-WITHOUT = set(
-    [
-        "CdistBackward0",
-        "CholeskyBackward0",
-        "Col2ImBackward0",
-        "ComplexBackward0",
-        "FftR2CBackward0",
-        "FftC2CBackward0",
-        "LinalgCholeskyExBackward0",
-        "LinalgEighBackward0",
-        "LinalgMatrixExpBackward0",
-        "LinalgPinvBackward0",
-        "LinalgQrBackward0",
-        "LinalgSolveTriangularBackward0",
-        "LinalgSvdBackward0",
-        "MultiMarginLossBackward0",
-        "RenormBackward0",
-        "ScatterReduceBackward0",
-        "TrilinearBackward0",
-        "UpsampleBilinear2DBackward0",
-        "ViewAsRealBackward0",
-        "AccumulateGrad",
-    ]
-)
+WITHOUT = {
+    "CdistBackward0",
+    "CholeskyBackward0",
+    "Col2ImBackward0",
+    "ComplexBackward0",
+    "FftR2CBackward0",
+    "FftC2CBackward0",
+    "LinalgCholeskyExBackward0",
+    "LinalgEighBackward0",
+    "LinalgMatrixExpBackward0",
+    "LinalgPinvBackward0",
+    "LinalgQrBackward0",
+    "LinalgSolveTriangularBackward0",
+    "LinalgSvdBackward0",
+    "MultiMarginLossBackward0",
+    "RenormBackward0",
+    "ScatterReduceBackward0",
+    "TrilinearBackward0",
+    "UpsampleBilinear2DBackward0",
+    "ViewAsRealBackward0",
+    "AccumulateGrad",
+}
 #: Described in words alone.
 WORDS = {"CopySlices"}
 

@@ -11,7 +11,7 @@ from explorer.trace.records import Summary
 from explorer.trace.text import number
 
 #: Arrays with more rows, columns or elements than this are named, not written out.
-ROWS, COLUMNS, ELEMENTS = 4, 6, 16
+ROWS, COLUMNS, ELEMENTS = 3, 4, 6
 
 
 def is_short(value: Any) -> bool:
@@ -28,10 +28,11 @@ def is_short(value: Any) -> bool:
 
 
 def scalar(value: Any) -> str:
-    """A number: 1.5e-07 as 1.5·10⁻⁷, nan and inf as words and ∞."""
-    text = number(value)
-    if text in ("True", "False"):
+    """A number in four digits: 1.5e-07 as 1.5·10⁻⁷, nan and inf as words and ∞."""
+    if isinstance(value, bool | np.bool_):
         return str(int(value))
+    is_real = isinstance(value, float | np.floating)
+    text = f"{float(value):.4g}" if is_real else number(value)
     if "nan" in text:
         return r"\text{nan}"
     if "inf" in text:
