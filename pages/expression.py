@@ -3,70 +3,110 @@
 import streamlit as st
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui import frame, program, tables
-from explorer.ui.detail import detail
+from explorer.ui import frame, lesson, panels, predict, program, tables, walk
+from explorer.ui.answers import answers, example_of
+from explorer.ui.downloads import downloads
 from explorer.ui.drawing import drawing, unfolding
-from explorer.ui.editor import editor, mark_lines
+from explorer.ui.editor import editor, line_clicks, mark_lines
 from explorer.ui.errors import program_error
-from explorer.ui.graph_view import Marks, graph, legend
+from explorer.ui.events import events_panel
+from explorer.ui.graph_view import graph, legend
+from explorer.ui.handover import step_button
+from explorer.ui.lookup import lookup_button
+from explorer.ui.memory import memory_panel
+from explorer.ui.numeric import check_panel
 from explorer.ui.running import run
 from explorer.ui.selection import Picker
+from explorer.ui.tensor import tensor_panel
 
 frame.page("expression")
-left, right = st.columns([0.44, 0.56], gap="medium")
+left, right = (column.container(gap="xsmall") for column in st.columns([0.44, 0.56], gap="medium"))
 
 with left:
-    source = editor(EXAMPLES)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    source, tools = editor(EXAMPLES)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         pressed = st.button("Run", type="primary", icon=":material/play_arrow:")
-        st.html('<div class="ax-note">Non-leaf gradients by</div>', width="content")
         capture = program.capture_choice()
     trace = run(source, capture=capture, afresh=pressed)
+    upstream = None
     if trace.needs_upstream:
         upstream = program.upstream_choice(trace.needs_upstream)
         trace = run(source, capture=capture, upstream=upstream, afresh=pressed)
-    program.answer(source, EXAMPLES)
-    program.printed(trace)
-    program.answers(trace)
-    program.torch_said(trace)
+    with tools:
+        lookup_button()
+        plan = lesson.teacher(trace)
+    lesson.banner(plan)
+    blind = not lesson.guess(plan, trace)
+    if blind:
+        trace = predict.hidden(trace)
 
 with right:
-    if trace.error:
-        program_error(trace.error)
-    head = st.container(horizontal=True, vertical_alignment="center")
+    head = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with head:
         shown = program.which_pass(trace)
     program.remarks(trace, shown)
     if shown:
         place, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
         key = foot.container(width="stretch")
+        with foot:
+            step_button(trace)
         saved = foot.toggle("Saved tensors", key="saved", bind="query-params")
         drawn = drawing(trace, shown, saved=saved)
-    picker = Picker("expression", trace, drawn.nodes if shown else ())
-    picked = picker.current()
-    if shown:
-        with place:
-            graph(
-                drawn.dot,
-                drawn.nodes,
-                key="graph",
-                head=head,
-                marks=Marks(selected=picked.node.id if picked.node else None),
-                alt=f"Graph of the backward pass from {shown.root}",
-                on_choose=picker.node,
-            )
-        with key:
-            legend({node.kind for node in drawn.nodes})
+
+with left if shown else right:  # what is said stands where there is room for it
+    if trace.error:
+        program_error(trace.error)
+    answers(trace, None if blind or plan.question else example_of(source, EXAMPLES))
+with left:
+    program.printed(trace)
+    program.torch_said(trace)
+
+picker = Picker("expression", trace, shown, drawn.nodes if shown else ())
+picked = picker.current()
+if shown:
+    with place:
+        graph(
+            drawn.dot,
+            drawn.nodes,
+            key="graph",
+            head=head,
+            marks=walk.marks(picked, shown, drawn.nodes),
+            alt=f"Graph of the backward pass from {shown.root}",
+            on_choose=picker.node,
+        )
+    with key:
+        legend({node.kind for node in drawn.nodes})
+    with right:
         unfolding(drawn, picked.node)
-        detail(picked, shown)
+with head:
+    downloads(trace, drawn.dot if shown else None, upstream)
 
 mark_lines(error=trace.error.line if trace.error else None, selected=picked.line)
+line_clicks(picker.line)
+
 if trace.tensors:
-    tables.table(
-        tables.TENSOR_COLUMNS,
-        tables.tensor_rows(trace.tensors),
-        key="tensors",
-        total=len(trace.tensors),
-        selected=picked.tensor.id if picked.tensor else None,
-        on_choose=picker.tensor,
-    )
+    below = st.columns([0.44, 0.56], gap="medium", vertical_alignment="center")
+    with below[0]:
+        chosen = panels.switch(blind=blind)
+    with below[1]:
+        if shown:
+            walk.bar(picker, picked, shown)
+    if chosen == "tensors":
+        tables.table(
+            tables.TENSOR_COLUMNS,
+            tables.tensor_rows(trace.tensors, hidden=blind),
+            key="tensors",
+            total=len(trace.tensors),
+            selected=picked.tensor.id if picked.tensor else None,
+            on_choose=picker.tensor,
+        )
+    elif chosen == "step":
+        walk.step_panel(picked, shown)
+    elif chosen == "tensor":
+        tensor_panel(trace, picker, picked)
+    elif chosen == "events":
+        events_panel(trace)
+    elif chosen == "check":
+        check_panel(trace, upstream)
+    else:
+        memory_panel(trace, lambda way: run(source, capture=way, upstream=upstream))

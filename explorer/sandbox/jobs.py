@@ -13,5 +13,6 @@ from explorer.sandbox.context import Job
 JOBS: dict[str, Job] = {
     "run": programs.answer,
     "replay": programs.replayed,
+    "check": programs.checked,
     "image": images.decoded,
 }

@@ -1,4 +1,4 @@
-"""The jobs "run", a program's text to its Trace, and "replay", one press on a reader's problem."""
+"""The jobs on programs: "run", "replay" (one press on a reader's problem) and "check"."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from explorer import trace
 from explorer.sandbox.context import Context
 from explorer.trace import to_plain
+from explorer.trace.check import check
 from explorer.training.replay import replay
 
 
@@ -19,3 +20,8 @@ def answer(request: Any, context: Context) -> Any:
 def replayed(request: Any, context: Context) -> Any:
     """In the child: one press of `explorer.training.RemoteSession`; progress is iterations done."""
     return replay(request, context.progress, deadline=context.deadline, on_line=context.on_line)
+
+
+def checked(request: Any, context: Context) -> Any:
+    """In the child: the numerical check of a program's last backward."""
+    return to_plain(check(**request, deadline=context.deadline))

@@ -39,7 +39,8 @@ def split(trace: Trace) -> Parts | None:
     shown = trace.passes[0]
     before, inside, last = _around(body, shown)
     computed = {t.line for t in trace.tensors if t.grad_fn is not None}
-    setup, loss = list(before), []
+    setup = list(before)
+    loss: list[ast.stmt] = []
     tainted: set[str] = set()
     for statement in inside:
         if _called(statement) & _CALLS:

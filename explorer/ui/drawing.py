@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from explorer.trace import MAX_NODES, BackwardPass, Node, Trace, dot_text, fold
+from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
 from explorer.ui.layout import digest
 
 _KEY = "unfolded"
@@ -45,8 +45,25 @@ def _drawing(
     folded = len(nodes) > MAX_NODES
     if folded:
         nodes, edges = fold(nodes, edges, unfolded)
-    dot = dot_text(nodes, edges, {record.id: record for record in _trace.tensors}, hide=hide)
+    dot = dot_text(nodes, edges, _as_then(_trace, _shown), hide=hide)
     return Drawing(name, dot, tuple(nodes), unfolded, folded)
+
+
+def _as_then(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
+    """The records by id; of several passes, with the gradients as this one left them."""
+    records = {record.id: record for record in trace.tensors}
+    if trace.pass_count < 2:
+        return records
+    nodes = {node.id: node for node in shown.nodes}
+    for step in shown.steps:
+        feeds = [edge.source for edge in shown.edges if edge.target == step.node]
+        leaf = next((nodes[n] for n in feeds if nodes[n].kind == "leaf"), None)
+        if step.after is not None and leaf is not None and leaf.tensor in records:
+            records[leaf.tensor] = replace(records[leaf.tensor], grad=step.after)
+        made = nodes[step.node].tensor if step.node in nodes else None
+        if made in records and len(step.grads_in) == 1:
+            records[made] = replace(records[made], grad=step.grads_in[0])
+    return records
 
 
 def unfolding(drawn: Drawing, chosen: Node | None) -> None:

@@ -6,7 +6,9 @@ stands on the screen once. Line heights agree with style.css.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -14,7 +16,9 @@ import streamlit as st
 from explorer.trace.examples import Example
 
 KEY = "program"
-_LINE, _TOP, _NUMBERED = 20, 8, 400
+_LINE, _TOP, _NUMBERED, _GUTTER_WIDTH = 20, 8, 400, 36
+#: The text area is as high as its program, within these bounds, in lines.
+_LEAST, _MOST = 7, 13
 _COLOURS = {"error": "rgba(220,70,70,.22)", "selected": "rgba(59,130,246,.2)"}
 
 
@@ -34,8 +38,15 @@ _GUTTER = (
 )
 
 
-def editor(examples: Sequence[Example], *, height: int = 250) -> str:
-    """Draw the list of examples and the text area; return the program.
+_line_clicks = st.components.v2.component(
+    "line_clicks",
+    js=Path(__file__).with_name("line_clicks.js").read_text(encoding="utf-8"),
+)
+
+
+def editor(examples: Sequence[Example]) -> tuple[str, Any]:
+    """Draw the list of examples and the text area; return the program, and the row of the list,
+    which has place for tools.
 
     The program lives in the address (`?program=`), so a link reproduces it; the first example
     stands there otherwise.
@@ -48,7 +59,9 @@ def editor(examples: Sequence[Example], *, height: int = 250) -> str:
         if chosen:
             st.session_state[KEY] = chosen.source
 
-    top = st.container()
+    lines = (st.session_state.get(KEY) or examples[0].source).rstrip().count("\n") + 1
+    height = _LINE * min(max(lines, _LEAST), _MOST) + 2 * _TOP + 2
+    top = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     with st.container(key="editor", gap=None):
         source = st.text_area(
             "Program",
@@ -72,7 +85,17 @@ def editor(examples: Sequence[Example], *, height: int = 250) -> str:
         label_visibility="collapsed",
         on_change=load,
     )
-    return source
+    return source, top
+
+
+def line_clicks(on_line: Callable[[int], None]) -> None:
+    """Call `on_line` with a line, counted from 1, when its number in the editor is clicked."""
+    key = "line-clicks"
+    _line_clicks(
+        key=key,
+        data={"editor": "editor", "gutter": _GUTTER_WIDTH, "top": _TOP, "height": _LINE},
+        on_line_change=lambda: on_line(st.session_state[key].line),
+    )
 
 
 def mark_lines(*, error: int | None = None, selected: int | None = None) -> None:

@@ -23,7 +23,10 @@ def as_html(error: ProgramError) -> str:
     if error.hint:
         parts.append(f'<div class="ax-hint">{escape(error.hint)}</div>')
     if error.detail:
-        parts.append(f'<div class="ax-detail"><code>{escape(error.detail)}</code></div>')
+        parts.append(
+            "<details><summary>In the words of torch or Python</summary>"
+            f"<code>{escape(error.detail)}</code></details>"
+        )
     return f'<div class="ax-error" role="alert">{"".join(parts)}</div>'
 
 
@@ -32,6 +35,6 @@ def _pointed(error: ProgramError) -> str:
     line = error.text.rstrip("\n")
     indent = len(line) - len(line.lstrip())
     shown = line.strip()
-    if error.column is None or error.column < indent or error.column - indent > len(shown):
+    if error.column is None or not indent < error.column <= indent + len(shown):
         return shown
     return f"{shown}\n{' ' * (error.column - indent)}^"

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from explorer import sandbox
+
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
 NAME = "Autograd Explorer"
@@ -64,13 +66,16 @@ PAGES = (
 
 @functools.cache
 def _settle() -> None:
-    """Once per process: take the imported modules out of the garbage collector's rounds."""
+    """Once per process: start the sandbox, so that the first program need not wait for it, and
+    take the imported modules out of the garbage collector's rounds."""
+    sandbox.start()
     gc.collect()
     gc.freeze()
 
 
 def page(key: str) -> Page:
     """Draw the frame of the page `key` and return its entry. The first call of every page."""
+    _settle()
     here = next(p for p in (HOME, *PAGES) if p.key == key)
     st.set_page_config(
         page_title=NAME if here is HOME else f"{here.title} · {NAME}",
@@ -87,5 +92,4 @@ def page(key: str) -> Page:
         st.html(
             f'<div class="ax-head"><h1>{here.question}</h1></div>',
         )
-    _settle()
     return here

@@ -7,6 +7,7 @@ const boxes = new WeakMap()
 const STEP = 1.25
 const MARGIN = 14
 const READABLE = 1.0 // the labels' 10 units are then 10 pixels
+const LEGIBLE = 0.84 // small enough, if all of the graph is then seen
 const LARGEST = 1.4
 
 function mount(parent) {
@@ -40,7 +41,8 @@ function mount(parent) {
 
   // The first view: all of it if its words can then be read, else a readable part.
   box.open = () => {
-    box.place(box.still ? box.whole() : Math.max(box.whole(), READABLE))
+    const whole = box.whole()
+    box.place(box.still || whole > LEGIBLE ? whole : READABLE)
     box.centre()
   }
 

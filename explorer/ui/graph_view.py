@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +64,17 @@ def graph(
     key: str,
     head: Any,
     marks: Marks = _NONE,
-    height: int = 440,
+    height: int = 400,
     alt: str,
     on_choose: Callable[[str | None], None],
 ) -> None:
     """Draw `dot`; `on_choose` is called with a node's id when the reader picks one.
 
-    A node is picked by a click or from the list, which is there in every form; the list and the
-    downloads go into the row `head`.
+    A node is picked by a click or from the list, which is there in every form and goes into the
+    row `head`.
     """
     with head:
         _list(nodes[:MAX_NODES], key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
-        _downloads(dot, key=key)
     if len(nodes) > MAX_NODES:
         st.info(
             f"This graph has {len(nodes):,} nodes; up to {MAX_NODES} are drawn. "
@@ -112,10 +110,6 @@ def describe(node: Node) -> str:
     parts = [node.label, node.name] if node.label and node.label != node.name else [node.name]
     where = [f"line {node.line}"] if node.line and node.kind != "block" else []
     return " · ".join(parts + where)
-
-
-def _picture(dot: str, kind: str) -> bytes:
-    return layout.render(dot, kind) or b""
 
 
 def _clickable(
@@ -174,20 +168,3 @@ def _list(
         on_change=lambda: on_choose(st.session_state[key]),
         width=210,
     )
-
-
-def _downloads(dot: str, *, key: str) -> None:
-    with st.popover("", icon=":material/download:", type="tertiary", help="Download the graph"):
-        st.download_button(
-            "DOT", dot, "graph.dot", "text/vnd.graphviz", key=f"{key}-dot", on_click="ignore"
-        )
-        if layout.available():
-            for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
-                st.download_button(
-                    kind.upper(),
-                    partial(_picture, dot, kind),
-                    f"graph.{kind}",
-                    mime,
-                    key=f"{key}-{kind}",
-                    on_click="ignore",
-                )

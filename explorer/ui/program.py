@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
 
 from explorer.trace import BackwardPass, Trace
-from explorer.trace.examples import Example
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
@@ -18,6 +16,7 @@ _PRINTED = 4000
 
 def capture_choice() -> str:
     """How gradients of non-leaf tensors are read."""
+    st.html('<div class="ax-note">Non-leaf gradients by</div>', width="content")
     return st.segmented_control(
         "Gradients of non-leaf tensors by",
         list(_CAPTURE),
@@ -74,14 +73,6 @@ def _numbers(text: str) -> str | list | float:
     return "sum"
 
 
-def answer(source: str, examples: Sequence[Example]) -> None:
-    """The question an example answers, with the answer; nothing for another program."""
-    example = next((example for example in examples if example.source == source), None)
-    if example:
-        asked, told = escape(example.question), escape(example.answer)
-        st.html(f'<div class="ax-answer"><b>{asked}</b> {told}</div>')
-
-
 def printed(trace: Trace) -> None:
     """What the program printed."""
     if trace.output:
@@ -90,15 +81,6 @@ def printed(trace: Trace) -> None:
         with st.container(gap="xxsmall"):
             st.html('<div class="ax-label">Printed</div>')
             st.html(f'<pre class="ax-printed">{escape(cut.rstrip(chr(10)) + more)}</pre>')
-
-
-def answers(trace: Trace) -> None:
-    """What happened, explained: each question opens to its answer and its cure."""
-    for found in trace.answers:
-        st.html(
-            f'<details class="ax-answer"><summary>{escape(found.title)}</summary>'
-            f"{escape(found.text)} {escape(found.cure)}</details>"
-        )
 
 
 def torch_said(trace: Trace) -> None:
@@ -122,6 +104,7 @@ def which_pass(trace: Trace) -> BackwardPass | None:
         list(names),
         format_func=lambda n: names.get(n, n),
         key=f"pass-{len(names)}",
+        bind="query-params",
         label_visibility="collapsed",
     )
     return next((p for p in trace.passes if p.number == number), trace.passes[0])

@@ -68,12 +68,12 @@ _ROWS, _COLUMNS = 4, 4  # of a matrix; the chosen node shows more
 _SEEN = {".grad": ".grad", "hook": "a hook"}
 
 
-def tensor_rows(tensors: Sequence[TensorRecord]) -> tuple[Row, ...]:
-    """The rows of the tensor table, the first `MOST_ROWS` of them."""
-    return tuple(map(_tensor_row, tensors[:MOST_ROWS]))
+def tensor_rows(tensors: Sequence[TensorRecord], *, hidden: bool = False) -> tuple[Row, ...]:
+    """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`."""
+    return tuple(_tensor_row(record, hidden) for record in tensors[:MOST_ROWS])
 
 
-def _tensor_row(record: TensorRecord) -> Row:
+def _tensor_row(record: TensorRecord, hidden: bool) -> Row:
     start = (
         record.name,
         str(record.line),
@@ -85,6 +85,8 @@ def _tensor_row(record: TensorRecord) -> Row:
     )
     leaf = record.is_leaf and record.requires_grad
     kind = "leaf" if leaf else "" if record.named else "unnamed"
+    if hidden:
+        return Row(record.id, (*start, "?", ""), "", kind)
     if record.grad is None:
         return Row(record.id, (*start, "None"), record.why_none, kind)
     seen = _SEEN.get(record.grad_from or "", record.grad_from or "")

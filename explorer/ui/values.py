@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.trace import Array, Summary
+from explorer.trace import Array, Plain, Summary
 from explorer.trace.text import number
 
 ROWS, COLUMNS = 6, 8
@@ -25,6 +25,13 @@ def text(array: Array | None, *, rows: int = ROWS, columns: int = COLUMNS) -> st
     if array.size == 0:
         return "[]"
     return "\n".join(_lines(array, rows, columns))
+
+
+def any_text(value: Array | Plain) -> str:
+    """An array as `text` has it, anything else as Python writes it, cut."""
+    if value is None or isinstance(value, np.ndarray | Summary):
+        return text(value)
+    return repr(value)[:200]
 
 
 def _summary(s: Summary) -> str:

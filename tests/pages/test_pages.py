@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
 from explorer.ui import frame
+from explorer.ui.panels import PANELS
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -122,6 +123,21 @@ def test_odd_programs_are_answered_in_words(source: str) -> None:
     assert "ax-error" in html_of(at) or "made no tensor" in html_of(at)
 
 
+def has_graph(at: Any) -> bool:
+    return any("svg" in json.loads(element.proto.json) for element in at.get("bidi_component"))
+
+
+def walk_to_the_end(at: Any) -> None:
+    """The last step of the pass shows what it does, in words at least."""
+    buttons = [button for button in at.button if button.key == "walk-last_page"]
+    if buttons and not buttons[0].disabled:
+        buttons[0].click().run()
+        assert not at.exception
+        last = at.slider(key="walk-slider").max
+        assert at.slider(key="walk-slider").value == last
+        assert f"Step {last} of {last}:" in html_of(at)
+
+
 NODES = re.compile(r"(\d+) nodes:")
 LOOP = """\
 import torch
@@ -155,6 +171,8 @@ def test_what_happened_is_explained() -> None:
     at.selectbox(key="example").set_value("nonleaf").run()
     assert not at.exception
     assert "<summary>Why is y.grad None?</summary>" in html_of(at)
+    run_program(at, at.text_area(key="program").value + "# mine\n")
+    assert '<details class="ax-answer" open><summary>Why is y.grad None?</summary>' in html_of(at)
 
 
 def test_saved_tensors_are_drawn_when_asked_for() -> None:
@@ -180,3 +198,73 @@ def test_every_pass_can_be_seen() -> None:
     choice.select_index(3).run()
     assert not at.exception
     assert component(at, "svg")["digest"] != before
+
+
+def test_the_walk_marks_the_table_and_the_graph() -> None:
+    at = opened("pages/expression.py")
+    at.slider(key="walk-slider").set_value(3).run()
+    assert not at.exception
+    assert "Step 3 of 5:" in html_of(at)
+    assert next(latex.value for latex in at.latex).strip("$ \n").endswith(r"G \cdot 2 \cdot a")
+    graph = component(at, "svg")
+    assert graph["current"] == graph["selected"]
+    assert len(graph["active"]) == 1
+    at.segmented_control(key="panel").set_value("tensors").run()
+    chosen = component(at, "rows")["selected"]
+    square = next(row for row in component(at, "rows")["rows"] if row["cells"][0] == "y**2")
+    assert chosen == square["id"]
+
+
+@pytest.mark.parametrize("panel", list(PANELS))
+@pytest.mark.parametrize("key", ["loop", "no_history", "wrong_backward"])
+def test_every_panel_of_every_kind_of_run(panel: str, key: str) -> None:
+    at = opened("pages/expression.py")
+    at.selectbox(key="example").set_value(key).run()
+    at.segmented_control(key="panel").set_value(panel).run()
+    assert not at.exception
+
+
+def test_the_check_runs_on_demand() -> None:
+    at = opened("pages/expression.py")
+    at.segmented_control(key="panel").set_value("check").run()
+    assert "Largest deviation" not in html_of(at)
+    at.button(key="check").click().run()
+    assert not at.exception
+    assert "Largest deviation" in html_of(at)
+    run_program(at, "import torch\nw = torch.tensor(2.0, requires_grad=True)\n(w * w).backward()\n")
+    assert "Largest deviation" not in html_of(at)  # that was another program
+
+
+def everything(at: Any) -> str:
+    """All that the page sends for drawing, but the program itself."""
+    drawn = [element.proto.json for element in at.get("bidi_component")]
+    return html_of(at) + "".join(drawn)
+
+
+def test_predict_first_hides_then_reveals() -> None:
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    at.switch_page("pages/expression.py")
+    at.query_params.update({"predict": "true", "title": "One <b>", "question": "What is x.grad?"})
+    at.run()
+    assert not at.exception
+    assert "9., 12." not in everything(at)
+    assert "[[9, 12]]" not in everything(at)
+    assert "One &lt;b&gt;" in html_of(at)
+    assert rows(at)["x"][7] == "?"
+    guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
+    guess.set_value("[[18, 24]]")
+    next(button for button in at.button if button.label == "Compare").click().run()
+    assert not at.exception
+    assert "Every number is 2 times too large." in html_of(at)
+    assert rows(at)["x"][7] == "[[9, 12]]"
+
+
+def test_a_guess_in_words_is_asked_again() -> None:
+    at = opened("pages/expression.py")
+    at.toggle(key="predict").set_value(True).run()
+    guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
+    guess.set_value("nine")
+    next(button for button in at.button if button.label == "Compare").click().run()
+    assert not at.exception
+    assert "Write numbers" in html_of(at)
+    assert rows(at)["x"][7] == "?"

@@ -1,0 +1,56 @@
+"""What can be taken home of a run: the graph, the trace, a plain PyTorch script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from explorer.trace import Trace, to_plain
+from explorer.trace.script import script
+from explorer.ui import layout
+
+
+def downloads(trace: Trace, dot: str | None, upstream: Any) -> None:
+    """A menu of files; those of the graph only where there is one. `upstream` is what the run was
+    given to start from."""
+    with st.popover("", icon=":material/download:", type="tertiary", help="Download"):
+        if dot is not None:
+            _file("Graph as DOT", lambda: dot.encode(), "graph.dot", "text/vnd.graphviz")
+            if layout.available():
+                for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
+                    _file(
+                        f"Graph as {kind.upper()}",
+                        partial(_picture, dot, kind),
+                        f"graph.{kind}",
+                        mime,
+                    )
+        _file("Trace as JSON", partial(_json, trace), "trace.json", "application/json")
+        _file("PyTorch script", partial(_script, trace, upstream), "program.py", "text/x-python")
+
+
+def _file(label: str, data: Callable[[], bytes], name: str, mime: str) -> None:
+    st.download_button(
+        label,
+        data,
+        name,
+        mime,
+        key=f"download-{name}",
+        on_click="ignore",
+        width="stretch",
+    )
+
+
+def _picture(dot: str, kind: str) -> bytes:
+    return layout.render(dot, kind) or b""
+
+
+def _script(trace: Trace, upstream: Any) -> bytes:
+    return script(trace, upstream=upstream).encode()
+
+
+def _json(trace: Trace) -> bytes:
+    return json.dumps(to_plain(trace)).encode()

@@ -1,0 +1,49 @@
+"""What happened besides operations, in order: hooks, zero_grad, backward, step, silent writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from explorer.trace import Trace
+from explorer.trace.records import Change, Event
+from explorer.ui import values
+
+
+def of(trace: Trace, name: str) -> list[Event]:
+    """The events a tensor took part in."""
+    mine = (name, f"{name}.grad")
+    return [e for e in trace.events if e.name == name or any(c.name in mine for c in e.changes)]
+
+
+def events_panel(trace: Trace) -> None:
+    """All events of the run."""
+    if not trace.events:
+        st.html('<div class="ax-note">No backward, hook or optimizer ran.</div>')
+        return
+    left_out = trace.event_count - len(trace.events)
+    more = f'<div class="ax-note">{left_out:,} events between are left out.</div>'
+    with st.container(height=260, border=False):
+        st.html((more if left_out > 0 else "") + as_html(trace.events))
+
+
+def as_html(events: Sequence[Event]) -> str:
+    """A list: number, line, what happened, and each change from … to."""
+    rows = "".join(
+        f"<div><b>{event.number}</b><span>{_line(event)}</span>{escape(event.what)}"
+        f"{''.join(map(_change, event.changes))}</div>"
+        for event in events
+    )
+    return f'<div class="ax-events">{rows}</div>'
+
+
+def _line(event: Event) -> str:
+    return f"line {event.line}" if event.line else ""
+
+
+def _change(change: Change) -> str:
+    both = (change.before, change.after)
+    before, after = (escape(values.text(array, rows=3, columns=5)) for array in both)
+    return f'<div class="ax-value">{escape(change.name)}: {before} → {after}</div>'

@@ -1,0 +1,148 @@
+"""The panels' words, against plain PyTorch and the arithmetic of their programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+import explorer
+from explorer.trace import Summary
+from explorer.trace.check import check
+from explorer.trace.examples import EXAMPLES
+from explorer.ui import answers, downloads, events, lookup, memory, numeric, tensor
+
+CHANGED = """\
+import torch
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+y = x * 2
+y *= 3
+y.sum().backward()
+"""
+SOURCES = {example.key: example.source for example in EXAMPLES}
+
+
+def both(source: str) -> memory.Held:
+    return memory.held(explorer.run(source), explorer.run(source, capture="retain_grad"))
+
+
+def test_bytes_are_those_of_the_non_leaves() -> None:
+    found = both(SOURCES["two_layers"])
+    # z1, y1, z2, y2, y2 - y and its square hold two numbers, the sum and the loss one.
+    assert found.retained == 4 * (6 * 2 + 2)
+    assert not found.differ
+    assert "same gradients" in memory.as_html(found)
+
+
+def test_a_change_in_place_makes_them_differ() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    seen: list[torch.Tensor] = []
+    y.register_hook(seen.append)
+    y.retain_grad()
+    y *= 3
+    y.sum().backward()
+    found = both(CHANGED)
+    (hooked, retained), *rest = found.differ
+    assert not rest
+    assert hooked.name == "y"
+    np.testing.assert_array_equal(hooked.grad, seen[0])
+    assert y.grad is not None
+    np.testing.assert_array_equal(retained.grad, y.grad)
+    assert "[3, 3]" in memory.as_html(found)
+    assert found.retained == y.numel() * 4 + 4  # y once, and its sum
+
+
+def test_the_largest_deviation_is_said() -> None:
+    shown = numeric.as_html(check(SOURCES["two_layers"]))
+    assert "Largest deviation" in shown
+    assert shown.count("<td>agrees</td>") == 2
+
+
+def test_a_wrong_backward_is_named() -> None:
+    shown = numeric.as_html(check(SOURCES["wrong_backward"]))
+    assert "The gradient of x is wrong." in shown
+    assert "ax-differs" in shown
+
+
+def test_a_kink_is_named() -> None:
+    shown = numeric.as_html(check(SOURCES["corner"]))
+    assert "no derivative here" in shown
+    assert "x[1]" in shown
+
+
+def test_what_was_not_checked_says_why() -> None:
+    shown = numeric.as_html(check("import torch\nx = torch.ones(2)\n"))
+    assert shown.startswith('<div class="ax-note">Not checked: ')
+    assert len(shown) > 60
+
+
+def test_names_are_escaped_everywhere() -> None:
+    source = (
+        'import torch\nd = {"<b>": torch.ones(2, requires_grad=True)}\nd["<b>"].sum().backward()\n'
+    )
+    trace = explorer.run(source)
+    record = next(t for t in trace.tensors if "<b>" in t.name)
+    for shown in (
+        tensor.facts(record),
+        events.as_html(trace.events),
+        numeric.as_html(check(source)),
+        lookup.terms_html("<b>"),
+        lookup.functions_html("<b>"),
+    ):
+        assert "<b>" not in shown.replace("<b>d[", "").replace("<b>1</b>", "").replace(
+            "<b>Largest", ""
+        )
+
+
+def test_events_stand_in_order_with_their_changes() -> None:
+    trace = explorer.run(SOURCES["loop"])
+    shown = events.as_html(trace.events)
+    assert shown.index("zero_grad") < shown.index("backward") < shown.index("SGD.step")
+    assert "w: 1 → 0.76" in shown
+
+
+def test_versions_are_all_runs_of_a_name() -> None:
+    trace = explorer.run(SOURCES["loop"])
+    loss = next(t for t in trace.tensors if t.name == "loss")
+    assert [t.visit for t in tensor.versions(trace, loss)] == [1, 2, 3, 5]
+
+
+def test_a_large_tensor_has_a_picture_and_bars() -> None:
+    trace = explorer.run("import torch\nx = torch.linspace(-1, 1, 10000).reshape(100, 100)\n")
+    value = trace.tensors[0].value
+    assert isinstance(value, Summary)
+    shown = tensor.as_html("Value", value)
+    assert "data:image/png" in shown
+    assert "min -1 · max 1" in shown
+    assert shown.count("<i ") == 20
+
+
+def test_statistics_count_what_is_not_finite() -> None:
+    assert "1 not finite" in tensor.statistics(np.array([1.0, np.nan]))
+    assert tensor.statistics(np.array([np.inf])) == "1 not finite"
+
+
+def test_an_answer_opens_to_its_cure_and_its_word() -> None:
+    (found, *_) = explorer.run(SOURCES["nonleaf"]).answers
+    shown = answers.as_html(found, open=True)
+    assert shown.startswith('<details class="ax-answer" open>')
+    for part in ("Why is y.grad None?", "ax-cure", "Non-leaf"):
+        assert part in shown
+
+
+def test_looking_up() -> None:
+    assert "retain_graph" in lookup.terms_html("frees what")
+    assert "torch.softmax" in lookup.functions_html("SOFTMAX")
+    assert "Nothing here" in lookup.terms_html("zzzz")
+
+
+def test_the_trace_goes_out_and_comes_back() -> None:
+    trace = explorer.run(SOURCES["mean"])
+    import json
+
+    from explorer.trace import Trace, from_plain
+
+    back = from_plain(Trace, json.loads(downloads._json(trace)))
+    assert back.tensors[0].name == "x"
+    np.testing.assert_array_equal(back.tensors[0].grad, [[9, 12]])
+    assert b"import torch" in downloads._script(trace, None)
