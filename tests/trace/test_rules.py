@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.paths import paths
 from explorer.trace.rules import RULES, UNKNOWN, NotStated, compute, state
 from tests.trace.expressions import EXPRESSIONS, program
+from tests.trace.tex import value
 
 #: Nodes of the expressions that have no short rule; everything else must have one.
 WITHOUT = {
@@ -73,6 +76,24 @@ def test_the_rules_of_the_vocabulary_multiply_out(group: str) -> None:
             known = step.name in RULES or step.name in WITHOUT
             assert known, f"{expression} makes {step.name}, which has no rule"
             multiply_out(step)
+
+
+def test_what_is_shown_multiplies_out_too() -> None:
+    """The LaTeX of element-wise rules, worked out: no formula says other than its numpy."""
+    known = re.compile(r"\s*\\frac\{\\partial L\}\{\\partial \w+\}[^=]*= (.*) = (.*)")
+    seen = set()
+    for expression in [e for group in EXPRESSIONS.values() for e in group]:
+        for step in steps_of(trace.run(program(expression))):
+            if step.name not in RULES or not RULES[step.name].elementwise:
+                continue
+            text = re.sub(r"\\(begin|end)\{aligned\}", "", step.numbers)
+            for match in map(known.match, text.split(r" \\ ")):
+                shown, result = (value(part) for part in match.groups()) if match else (None, None)
+                if shown is not None and result is not None:
+                    message = (step.name, text)
+                    assert shown == pytest.approx(result, rel=5e-3, abs=2e-3), message
+                    seen.add(step.name)
+    assert len(seen) > 90
 
 
 def test_an_operation_without_a_rule_says_so() -> None:

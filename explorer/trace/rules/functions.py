@@ -118,7 +118,6 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
         r"([<a> > 0] + [<a> \le 0] * e^{<a> / <alpha>})",
         lambda v: np.where(v.a > 0, 1.0, np.exp(np.minimum(v.a, 0) / v.alpha)),
     ),
-    "Logit": (r"\frac{1}{<a> * (1 - <a>)}", lambda v: _logit(v)),
     "Polygamma": (
         r"\psi^{(<n:n> + 1)}(<a>)",
         lambda v: special(lambda t: torch.polygamma(v.saved["n"] + 1, t), v.a),
@@ -131,10 +130,14 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
 
 
 def _logit(v: Values) -> np.ndarray:
-    eps = v.saved.get("eps")
-    low = 0.0 if eps is None else eps
+    low = 0.0 if v.saved.get("eps") is None else v.eps
     inside = (v.a >= low) & (v.a <= 1 - low)
-    return np.where(inside, 1 / (v.a * (1 - v.a)), 0.0)
+    return v.G * np.where(inside, 1 / (v.a * (1 - v.a)), 0.0)
+
+
+def _logit_tex(v: Values) -> str:
+    inside = "" if v.saved.get("eps") is None else r" * [<eps> \le <a> \le 1 - <eps>]"
+    return r"<G> * \frac{1}{<a> * (1 - <a>)}" + inside
 
 
 def _gelu(v: Values) -> np.ndarray:
@@ -196,6 +199,7 @@ SHAPED: dict[str, Rule] = {
             ),
         )
     ),
+    "LogitBackward0": each(a=(_logit_tex, _logit)),
     "GluBackward0": rule(
         "The first half is a, the second half b of a σ(b).",
         a=(r"\operatorname{cat}(G * \sigma(b),\ G * a * \sigma(b) * (1 - \sigma(b)))", _glu),

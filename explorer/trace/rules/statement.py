@@ -226,7 +226,8 @@ def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str
 
     def times(match: re.Match[str]) -> str:
         left, right = match.groups()
-        scalar = _is_number(left, values) or _is_number(right, values) or bool(place)
+        ends = re.search(r"(?:^|[{(-])[\d.]+$", left) or re.match(r"[\d.]+[)}]*$", right)
+        scalar = bool(ends or place) or _is_number(left, values) or _is_number(right, values)
         return f"{left} {'·' if scalar else '⊙'} "
 
     signed = _TIMES.sub(times, template)
@@ -237,9 +238,7 @@ def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str
 def _is_number(text: str, values: Values) -> bool:
     """Whether what stands beside a product sign is a single number."""
     fields = _FIELD.findall(text)
-    if not fields:
-        return bool(re.fullmatch(r"-?[\d.]+", text))
-    return all(
+    return bool(fields) and all(
         not isinstance(values.raw(name), np.ndarray | Summary) or values.raw(name).ndim == 0
         if not isinstance(values.raw(name), Summary)
         else False
@@ -249,10 +248,9 @@ def _is_number(text: str, values: Values) -> bool:
 
 def _first(rule: Rule, values: Values, result: Array | None) -> tuple[int, ...] | None:
     """Large arrays of an element-wise rule are shown at their first element: where that is."""
-    grad = values.grads_in[0] if values.grads_in else None
-    if not rule.elementwise or grad is None or result is None or is_short(grad):
+    if not rule.elementwise or result is None or is_short(result):
         return None
-    return (0,) * len(grad.shape)
+    return (0,) * len(result.shape)
 
 
 def _at(value: Any, place: tuple[int, ...]) -> Any:
