@@ -33,7 +33,8 @@ class Tiling:
     those on the page, in order; `ranges` the values at the lowest and highest colour for each
     (equal for all of them unless the scale is per channel). Zero is white; where any value of the
     layer is negative the colours are `signed`: blue below zero, red above. `constant` lists
-    the channels whose values are all equal: they are left blank and their caption says the value.
+    the channels whose values are all equal: they are left blank and their caption says the value
+    (but for maps of one value, which is their colour).
     `scale` is how many pixels each value is drawn, in both directions; where maps are too wide for
     their column, `mean_of` is greater than 1 and each pixel is the mean of that many values in
     both directions. `boxes` tells where each channel's map lies: left, top, right, bottom, in
@@ -102,7 +103,7 @@ def tile(
     reach = np.maximum(abs(lows), abs(highs))
     if not per_channel:
         reach[:] = reach.max(initial=0)
-    constant = lows == highs
+    constant = (lows == highs) & (maps[0].size > 1)
     room = max(1, width // columns - GUTTER)
     mean_of = -(-maps.shape[2] // room)
     levels = _levels(_means(maps[shown], mean_of), reach[shown], signed)

@@ -156,3 +156,44 @@ def test_maps_of_every_shape_are_drawn(shape: tuple[int, int, int]) -> None:
     assert found.scale >= 1
     assert found.png()[:4] == b"\x89PNG"
     assert max(found.rgb.shape) < 4000
+
+
+def test_maps_too_wide_for_their_column_are_drawn_as_means() -> None:
+    maps = maps_of(channels=8, height=112, width=112)
+    found = tile(maps, columns=8, width=600)
+    assert (found.mean_of, found.scale) == (2, 1)
+    means = maps.reshape(8, 56, 2, 56, 2).mean((2, 4))
+    # Told apart from other values by their colours, on the scale of the whole layer.
+    whole = np.concatenate([means, np.full((8, 56, 1), abs(maps).max(), np.float32)], axis=2)
+    whole[0, 0, -1] = -abs(maps).max()
+    expected = tile(whole, columns=8, width=8 * (57 + GUTTER))
+    for i in range(8):
+        left, top, right, bottom = found.boxes[i]
+        drawn = found.rgb[top:bottom, left:right]
+        left, top, right, bottom = expected.boxes[i]
+        assert np.array_equal(drawn, expected.rgb[top:bottom, left : right - 1])
+
+
+def test_boxes_tell_where_each_channel_is() -> None:
+    maps = np.stack([np.full((4, 4), v, np.float32) for v in (1, 2, 3)])
+    maps[:, 0, 0] = 0
+    for numbered in (True, False):
+        found = tile(maps, order=[2, 0, 1], columns=2, numbered=numbered)
+        reds = [found.rgb[b - 1, r - 1].tolist() for _, _, r, b in found.boxes]
+        assert reds[0] == found.palette[-1].tolist()  # channel 2 has the largest value
+        assert len({tuple(red) for red in reds}) == 3
+        assert found.rgb.shape[0] - max(b for *_, b in found.boxes) == GUTTER
+
+
+def test_names_are_written_above() -> None:
+    maps = maps_of(channels=2, height=30, width=60)
+    plain, named = tile(maps, columns=2), tile(maps, columns=2, names=("edge", "blur"))
+    assert (named.rgb != plain.rgb).any()
+    assert np.array_equal(named.rgb[CAPTION:], plain.rgb[CAPTION:])
+
+
+def test_a_single_value_is_its_colour() -> None:
+    found = tile(np.array([[[1.0]], [[2.0]]], np.float32), columns=2)
+    assert found.constant == ()
+    left, top, *_ = found.boxes[1]
+    assert found.rgb[top, left].tolist() == found.palette[-1].tolist()

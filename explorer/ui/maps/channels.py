@@ -30,19 +30,22 @@ def channels(look: Look, spot: Spot) -> None:
     """All channels at the left, the chosen one and what it looks at on the right."""
     left, right = columns(0.58, 0.42)
     with left:
-        _all(look, spot)
+        each = _all(look, spot)
     with right:
-        _one(look, spot)
+        _one(look, spot, each)
 
 
-def _all(look: Look, spot: Spot) -> None:
+def _all(look: Look, spot: Spot) -> bool:
+    """Draw the tiles; tells whether each channel has a colour scale of its own."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         order = choice("Order", "order", _ORDERS, "Strength is the mean of the absolute values")
-        scale = choice("Scale", "scale", _SCALES, "Colours for the whole layer, or each channel")
+        each = _SCALES[1] == choice(
+            "Scale", "scale", _SCALES, "Colours for the whole layer, or each channel"
+        )
         tiling = tile(
             spot.values,
             _by_strength(spot.values) if order == _ORDERS[1] else None,
-            per_channel=scale == _SCALES[1],
+            per_channel=each,
             page=_page(len(spot.values)),
             page_size=_PAGE,
             columns=8 if len(spot.values) > 16 else math.ceil(math.sqrt(len(spot.values))),
@@ -71,6 +74,7 @@ def _all(look: Look, spot: Spot) -> None:
         on_choose=chosen,
     )
     note(_about(spot, tiling))
+    return each
 
 
 def _by_strength(values: np.ndarray) -> list[int]:
@@ -132,11 +136,11 @@ def _list(numbers: np.ndarray | tuple[int, ...], most: int = 12) -> str:
     return f"{shown} …" if len(numbers) > most else shown
 
 
-def _one(look: Look, spot: Spot) -> None:
+def _one(look: Look, spot: Spot, each: bool) -> None:
     height, width = spot.map.shape
     names = channel_names(look, spot)
     label(f"Channel {spot.channel}" + (f", {names[spot.channel]}" if names else ""))
-    reach = float(abs(spot.values).max())
+    reach = float(abs(spot.map if each else spot.values).max())
     drawn = coloured(spot.map, reach or 1.0, bool((spot.values < 0).any()))
     field = results.field(look, spot.layer.name, spot.of, spot.maps.call)
     seen = look.prepared.seen

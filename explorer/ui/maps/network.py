@@ -78,14 +78,14 @@ def about(eyes: Eyes) -> None:
     backbone = eyes.backbone
     if not eyes.trained:
         st.warning(
-            "**Untrained.** The weights are random: these maps show how the network is built, not "
-            "what it has learnt, and its prediction means nothing.",
+            "**Untrained.** Random weights: the maps show how the network is built, not what it "
+            "has learnt, and the prediction means nothing.",
             icon=":material/warning:",
         )
     elif eyes.weights == SHIPPED and backbone.labels:
         note(
-            f"Trained on drawings of {len(backbone.labels)} shapes and textures only; right on "
-            f"{stated_accuracy():.1%} of its test pictures."
+            f"Trained on drawings of {len(backbone.labels)} shapes and textures, and right on "
+            f"{stated_accuracy():.1%} of new ones. In a photograph it sees nothing it knows."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from html import escape
 
@@ -17,6 +18,8 @@ from explorer.vision import PixelArithmetic
 
 #: How many input channels the sum names one by one.
 _NAMED = 4
+#: Wider kernels show colours only.
+_NUMBERED = 7
 
 
 def pixel(look: Look, spot: Spot) -> None:
@@ -90,14 +93,18 @@ def _block(title: str, values: np.ndarray, inside: np.ndarray | None, sign: str)
 
 def _rows(values: np.ndarray, inside: np.ndarray | None) -> Iterator[Iterator[str]]:
     reach = float(abs(values).max()) or 1.0
+    decimals = min(max(1 - math.floor(math.log10(reach)), 0), 6)
+    numbered = values.shape[1] <= _NUMBERED
     for i, row in enumerate(values):
         yield (
-            _cell(float(v), reach, inside is None or bool(inside[i, j])) for j, v in enumerate(row)
+            _cell(f"{v:.{decimals}f}", numbered, v / reach, inside is None or bool(inside[i, j]))
+            for j, v in enumerate(row.tolist())
         )
 
 
-def _cell(value: float, reach: float, inside: bool) -> str:
-    colour = "214,96,77" if value > 0 else "67,147,195"
+def _cell(text: str, numbered: bool, share: float, inside: bool) -> str:
+    """A value with its colour; a small square whose value shows on hovering where not numbered."""
+    colour = "214,96,77" if share > 0 else "67,147,195"
     kind = "" if inside else ' class="padding"'
-    shade = f"rgba({colour},{0.65 * abs(value) / reach:.2f})"
-    return f'<td{kind} style="background-color:{shade}">{value:.2g}</td>'
+    shade = f"background-color:rgba({colour},{0.65 * abs(share):.2f})"
+    return f'<td{kind} title="{text}" style="{shade}">{text if numbered else ""}</td>'

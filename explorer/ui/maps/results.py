@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
+import torch
 
 from explorer.ui.maps.network import Eyes
 from explorer.ui.maps.picture import Chosen
@@ -37,6 +38,11 @@ from explorer.vision import (
 )
 from explorer.vision.pictures import side_by_side, to_png
 from explorer.vision.receptive_field import Field
+
+# Once for the whole app: each reader's runs come on threads of their own, and the helper threads
+# of each get in the others' way. On two busy processors DenseNet-121's first look took 11 s; with
+# one thread for each reader 2 s.
+torch.set_num_threads(1)
 
 Of = Literal["output", "input"]
 

@@ -18,6 +18,7 @@ _CAPTIONS = {"output": "what it makes", "input": "what it is given"}
 #: CSS pixels: a still's width in a short network and in a long one, and the strip's height.
 _LARGE, _SMALL, _HEIGHT = 112, 92, 236
 _LONG = 7
+_LETTER = 6.6  # of a caption, on average
 
 
 def head(look: Look) -> Of:
@@ -53,14 +54,14 @@ def strip(look: Look, of: Of, here: Spot) -> None:
 
 
 def _frame(still: Still, of: Of, width: int, selected: bool) -> Frame:
-    name = still.layer if still.calls == 1 else f"{still.layer}, call {still.call + 1}"
+    name = still.layer if still.calls == 1 else f"{still.layer}, call {still.call}"
     size = " × ".join(map(str, still.size))
     return Frame(
         id=f"{still.call} {still.layer}",
         png=still.png,
         alt=f"First channels of the {of} of {name}",
         width=width,
-        label=name,
+        label=_ending(name, int(width / _LETTER)),
         title=f"{name}: {size}",
         selected=selected,
         smooth=still.width > width,
@@ -71,3 +72,8 @@ def _choose(name: str, x: float, y: float) -> None:
     call, _, layer = name.partition(" ")
     st.session_state.layer = layer
     st.session_state.call = int(call)
+
+
+def _ending(name: str, letters: int) -> str:
+    """The end of a long name tells layers apart."""
+    return name if len(name) <= letters else f"…{name[1 - letters :]}"

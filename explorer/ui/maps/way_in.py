@@ -25,7 +25,6 @@ def way_in(look: Look) -> None:
     part = (left / width, top / height, (right - left) / width, (bottom - top) / height)
     crop, seen = _crop(rgb, box), look.prepared.seen
     side, first = _sides(width / height)
-    shown = look.chosen.picture.file_size
     frames(
         [
             Frame(
@@ -33,7 +32,7 @@ def way_in(look: Look) -> None:
                 _small(rgb, 2 * first),
                 f"{look.chosen.name}, with the frame of the crop",
                 first,
-                label=f"Image, {shown[0]} × {shown[1]}",
+                label=f"Image, {width} × {height}",
                 marks=(part,),
                 smooth=True,
             ),
