@@ -122,7 +122,7 @@ def _syntax_error(error: SyntaxError, text: str) -> ProgramError:
         hint = "Type this character again: it may have been pasted from a formatted page."
     elif (error.text or "").lstrip().startswith(("%", "!")):
         hint = "Leave out the notebook's own commands."
-    elif "'=' instead of '=='" in words or "'==' instead of '='" in words or "assign" in words:
+    elif "'=='" in words or "assign" in words:
         hint = "Use = to give a name to a value and == to compare."
     return ProgramError(
         "This line is not Python.", line, column, line_of(text, line), hint, f"{words[:300]}"

@@ -98,7 +98,7 @@ def kind_name(kind: type | Kind) -> str:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """The known name most like this one, or an empty string."""
-    near = difflib.get_close_matches(name[:60], [k for k in known if k[:1] != "_"], 1, 0.7)
+    near = difflib.get_close_matches(name[:60], [k for k in known if k[:1] != "_"], 1, 0.6)
     return near[0] if near else ""
 
 

@@ -28,10 +28,10 @@ TENSOR = """
     add add_ sub sub_ subtract subtract_ mul mul_ multiply multiply_ div div_ divide divide_
     true_divide floor_divide floor_divide_ remainder remainder_ fmod pow pow_ float_power addcmul
     addcmul_ addcdiv addcdiv_ lerp lerp_ atan2 copysign hypot logaddexp maximum minimum fmax fmin
-    xlogy rsub
+    xlogy
     logical_and logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_not bitwise_xor
     eq ne lt le gt ge equal greater less greater_equal less_equal not_equal isclose allclose
-    isfinite isinf isnan isin isreal is_same_size is_nonzero
+    isfinite isinf isnan isreal is_same_size is_nonzero
     sum mean prod max min amax amin aminmax argmax argmin all any std var median mode norm
     logsumexp cumsum cumsum_ cumprod cummax cummin logcumsumexp nansum nanmean count_nonzero
     quantile dist histc bincount unique trace det logdet slogdet inverse pinverse cholesky
