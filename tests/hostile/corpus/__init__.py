@@ -1,0 +1,22 @@
+"""Programs that mean harm, in groups. Each text is one program.
+
+`{file}` is a file that must not be touched, `{name}` an environment variable with a secret and
+`{port}` a listener on this machine; they are filled in by the test. Programs of the groups in
+`MUST_FAIL` have to end in an error; the others may run, if they change nothing.
+"""
+
+from tests.hostile.corpus.libraries import CRASHES, STATE, TORCH
+from tests.hostile.corpus.python import PYTHON
+from tests.hostile.corpus.resources import DISPLAY, MEMORY, PARSER, TIME
+
+GROUPS: dict[str, list[str]] = {
+    "python": PYTHON,
+    "torch": TORCH,
+    "state": STATE,
+    "memory": MEMORY,
+    "time": TIME,
+    "parser": PARSER,
+    "display": DISPLAY,
+    "crashes": CRASHES,
+}
+MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display"}

@@ -1,0 +1,128 @@
+"""Every hostile program ends in time and alone: the next reader's answer is right, nothing was
+touched, and the app has not grown."""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explorer import sandbox
+from explorer.sandbox import Sandbox
+from explorer.trace import TensorRecord, Trace
+from tests.hostile.corpus import GROUPS, MUST_FAIL
+
+LIMIT = 1.0
+SECRET = "EXPLORER_TEST_SECRET"
+
+GOOD = """\
+import torch
+x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+y = x + 2
+z = 3 * y**2
+out = z.mean()
+out.backward()
+r = torch.rand(2)
+print(out, torch.is_grad_enabled(), torch.nn.functional.relu(torch.tensor(-1.0)), r.shape)
+"""
+PRINTED = "tensor(37.5000, grad_fn=<MeanBackward0>) True tensor(0.) torch.Size([2])\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    """One server for the whole corpus, with a secret in the app's environment."""
+    os.environ[SECRET] = "do not tell"
+    box = Sandbox()
+    box.call("run", {"source": "x = 1"}, timeout=30)
+    yield box
+    box.stop()
+    del os.environ[SECRET]
+
+
+class Canary:
+    """A file and a listener that a success would touch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "canary"
+        self.file.write_text("untouched")
+        os.utime(self.file, (1, 1))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.setblocking(False)
+        self.port = self.listener.getsockname()[1]
+
+    def is_untouched(self) -> bool:
+        try:
+            self.listener.accept()
+        except BlockingIOError:
+            return (
+                self.file.read_text() == "untouched"
+                and self.file.stat().st_mtime == 1
+                and len(list(self.file.parent.iterdir())) == 1
+            )
+        return False
+
+
+@pytest.fixture
+def canary(tmp_path):
+    made = Canary(tmp_path)
+    yield made
+    made.listener.close()
+
+
+def memory(pid: int) -> int:
+    """Resident memory of a process in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(status.split("VmRSS:")[1].split()[0])
+
+
+def timed(source: str, server: Sandbox) -> tuple[Trace, float]:
+    start = time.monotonic()
+    trace = sandbox.run(source, timeout=LIMIT, sandbox=server)
+    return trace, time.monotonic() - start
+
+
+def is_plain(value: object) -> bool:
+    return not isinstance(value, TensorRecord)
+
+
+def good_program_is_right(server: Sandbox, expected: list[float]) -> None:
+    trace = sandbox.run(GOOD, timeout=30, sandbox=server)
+    assert trace.error is None
+    assert trace.output == PRINTED
+    np.testing.assert_array_equal(trace.variables["x"].grad, [[9.0, 12.0]])
+    assert trace.variables["r"].value.tolist() == expected
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+@pytest.mark.parametrize("group", GROUPS)
+def test_group(group, server, canary):
+    programs = GROUPS[group]
+    trace = sandbox.run(GOOD, timeout=30, sandbox=server)
+    expected = trace.variables["r"].value.tolist()
+    before = memory(os.getpid()), memory(server.pid)
+    ran, late = [], []
+    for program in programs:
+        source = program.format(file=canary.file, name=SECRET, port=canary.port)
+        trace, seconds = timed(source, server)
+        if trace.error is None:
+            ran.append(source[-200:])
+        told = [trace.output, trace.error, *filter(is_plain, trace.variables.values())]
+        assert "do not tell" not in repr(told), source[-200:]
+        good_program_is_right(server, expected)
+        assert canary.is_untouched(), source[-200:]
+        # A machine that is busy with other things may be late once, a program that hangs always.
+        if seconds > LIMIT + 1 and min(timed(source, server)[1] for _ in range(3)) > LIMIT + 1:
+            late.append(source[-200:])
+    assert late == []
+    if group in MUST_FAIL:
+        assert ran == []
+    after = memory(os.getpid()), memory(server.pid)
+    assert after[0] - before[0] < 50 * 2**20
+    assert after[1] - before[1] < 50 * 2**20
+
+
+def test_there_are_more_than_200_in_all_groups():
+    assert sum(map(len, GROUPS.values())) >= 200
+    assert all(len(set(programs)) == len(programs) >= 20 for programs in GROUPS.values())

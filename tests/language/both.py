@@ -1,0 +1,95 @@
+"""The same text run by plain CPython and by the language, to be compared."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from explorer import torchvision_guard  # noqa: F401  (plain `import torchvision` works after it)
+from explorer.language import Environment, Program, ProgramError, ProgramRefused, Watcher, isolated
+
+
+def plain(source: str, seed: int = 0) -> tuple[str, dict[str, Any]]:
+    """What CPython, torch and numpy themselves make of a text: its output and its variables."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    printed = io.StringIO()
+    with (
+        torch.random.fork_rng(devices=[]),
+        contextlib.redirect_stdout(printed),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed)
+        options = dict(vars(torch._tensor_str.PRINT_OPTS))
+        try:
+            exec(compile(source, "<plain>", "exec"), names)
+        finally:
+            vars(torch._tensor_str.PRINT_OPTS).update(options)
+    return printed.getvalue(), names
+
+
+def guarded(source: str, seed: int = 0, **limits: Any) -> tuple[str, dict[str, Any]]:
+    """The same from the language. Raises ProgramRefused."""
+    watcher = Watcher(**limits)
+    environment = Environment(watcher)
+    with isolated(seed):
+        environment.run(Program(source))
+    return watcher.output, environment.variables
+
+
+def refusal(source: str, **limits: Any) -> ProgramError:
+    """The error of a program that must not succeed."""
+    try:
+        output, _ = guarded(source, **limits)
+    except ProgramRefused as refused:
+        return refused.error
+    raise AssertionError(f"the program ran, and printed {output!r}")
+
+
+def same(found: Any, expected: Any, what: str) -> None:
+    """Assert that two values are equal to the last bit, inside lists and objects too."""
+    if isinstance(expected, torch.Tensor):
+        assert torch.equal(found, expected) or (found != found).equal(expected != expected), what
+        assert found.dtype == expected.dtype, what
+        assert found.requires_grad == expected.requires_grad, what
+        if expected.is_leaf and expected.grad is not None:
+            same(found.grad, expected.grad, f"{what}.grad")
+    elif isinstance(expected, np.ndarray):
+        np.testing.assert_array_equal(found, expected, err_msg=what)
+    elif isinstance(expected, torch.nn.Module):
+        for name, value in expected.state_dict().items():
+            same(found.state_dict()[name], value, f"{what}.{name}")
+        for name, parameter in expected.named_parameters():
+            same(found.get_parameter(name).grad, parameter.grad, f"{what}.{name}.grad")
+    elif isinstance(expected, list | tuple):
+        assert len(found) == len(expected), what
+        for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+            same(one, other, f"{what}[{i}]")
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected), what
+        for key, value in expected.items():
+            same(found[key], value, f"{what}[{key!r}]")
+    elif isinstance(expected, bool | int | float | str | complex | type(None)):
+        assert found == expected or (found != found and expected != expected), what
+        assert type(found) is type(expected), what
+    elif type(expected).__module__ == "__main__" and hasattr(expected, "__dict__"):
+        same(list(vars(found).keys()), list(vars(expected).keys()), what)
+
+
+def compare(source: str) -> None:
+    """Assert that the language prints and computes what plain CPython does."""
+    output, variables = plain(source)
+    ours, found = guarded(source)
+    assert ours == output
+    for name, value in variables.items():
+        if not name.startswith("__") and name != "annotations":  # that one is from __future__
+            assert name in found, name
+            same(found[name], value, name)
