@@ -28,7 +28,7 @@ class Follower:
         self._done: tuple[Action, ...] = ()
         self._other: Any = None
 
-    def follow(self, session: Session) -> Session:
+    def follow(self, session: Any) -> Any:
         """Do its version of all that the session has done since its reset. Raises what starting
         a session does."""
         actions = session.actions

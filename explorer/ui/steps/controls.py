@@ -1,0 +1,125 @@
+"""The buttons, what each will do, and what the last one did."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from explorer.ui.errors import program_error
+from explorer.ui.steps.workspace import MOST, Workspace
+
+CALLS = ("zero_grad", "forward", "backward", "step")
+#: The call that comes after each in a training loop, by what the graph is.
+_NEXT = {"live": "backward", "freed": "step"}
+
+
+def calls(space: Workspace) -> None:
+    """The four calls with a sentence each, and the presses that do more or take back."""
+    columns = st.columns([1, 1, 1, 1, 1.75], gap="small")
+    due = _due(space)
+    for name, column in zip(CALLS, columns[:4], strict=True):
+        with column.container(gap="xxsmall"):
+            st.button(
+                name,
+                key=f"press-{name}",
+                type="primary" if name == due else "secondary",
+                width="stretch",
+                on_click=space.press,
+                args=(name,),
+                kwargs={"set_to_none": not st.session_state.get("zeros")}
+                if name == "zero_grad"
+                else None,
+            )
+            st.html(f'<div class="ax-will">{escape(space.view.previews[name])}</div>')
+    with columns[4].container(gap="xxsmall"):
+        _loops(space)
+        _ways_back(space)
+
+
+def _due(space: Workspace) -> str:
+    """The call a training loop would make now."""
+    view, event = space.view, space.event
+    if event is not None and event.ok and event.action == "zero_grad":
+        return "forward"
+    if event is not None and event.ok and event.action in ("step", "iterate", "run"):
+        return "zero_grad"
+    return _NEXT.get(view.graph, "forward")
+
+
+def _loops(space: Workspace) -> None:
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="bottom", key="loops"):
+        st.button(
+            "1 iteration",
+            key="press-iterate",
+            on_click=space.press,
+            args=("iterate",),
+            help=space.view.previews["iteration"],
+        )
+        if space.run is None:
+            st.button(
+                "Run",
+                key="press-run",
+                icon=":material/fast_forward:",
+                on_click=lambda: space.press("run", n=st.session_state.get("n") or 1),
+                help="Iterations, one after the other, shown on the way",
+            )
+        else:
+            st.button(
+                "Stop",
+                key="press-stop",
+                icon=":material/stop:",
+                type="primary",
+                on_click=space.press,
+                args=("stop",),
+            )
+        st.number_input(
+            "Iterations",
+            1,
+            MOST,
+            value=200,
+            step=None,
+            key="n",
+            bind="query-params",
+            label_visibility="collapsed",
+            width=72,
+        )
+
+
+def _ways_back(space: Workspace) -> None:
+    view = space.view
+    with st.container(horizontal=True, gap="xsmall", key="ways-back"):
+        for name, icon, off, help in (
+            ("undo", "undo", not view.undoable, "Take back the last press"),
+            ("redo", "redo", not view.redoable, "Do again what was taken back"),
+            ("reset", "restart_alt", False, view.previews["reset"]),
+            ("new seed", "casino", False, f"Start again from another seed than {view.seed}"),
+        ):
+            st.button(
+                name.capitalize() if name in ("reset", "new seed", "undo") else "",
+                key=f"press-{name.replace(' ', '-')}",
+                icon=f":material/{icon}:" if name in ("undo", "redo") else None,
+                disabled=off,
+                help=help,
+                on_click=space.press,
+                args=(name,),
+            )
+
+
+def outcome(space: Workspace) -> None:
+    """What the last press did, how far a run has come, and where the numbers became infinite."""
+    if space.run is not None:
+        run = space.run
+        st.progress(run.done / run.wanted, f"{run.done:,} of {run.wanted:,} iterations")
+        return
+    view, event = space.view, space.event
+    said = ""
+    if event is not None and event.ok:
+        said = f"<b>{escape(event.action)}</b> {escape(event.message)}"
+    elif event is not None and event.action == "run":
+        said = escape(event.message)
+    steps = "1 step" if view.steps == 1 else f"{view.steps:,} steps"
+    trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
+    st.html(f'<div class="ax-said" role="status"><i>{steps}</i><span>{said}</span>{trouble}</div>')
+    if event is not None and event.error is not None:
+        program_error(event.error)

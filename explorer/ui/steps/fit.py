@@ -1,0 +1,82 @@
+"""What a model says of its data: a decision boundary, or predictions against targets."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+from explorer.networks.planar import PlanarProblem
+from explorer.training import Point, Problem, ProgramProblem
+from explorer.ui import heat
+from explorer.ui.steps.plot import Axis, Line, Plot, around
+
+#: Most data points drawn.
+DRAWN = 200
+
+
+def named(key: str) -> str:
+    """What the picture of this problem is called; empty where there is none."""
+    return {"planar": "Decision", "regression": "Fit"}.get(key, "")
+
+
+def fit(key: str, problem: Problem, point: Point, seed: int) -> tuple[Plot, str] | None:
+    """The picture with the parameters of `point`, and a line below it."""
+    if key == "planar" and isinstance(problem, PlanarProblem):
+        return _decision(problem, point, seed)
+    if key == "regression" and isinstance(problem, ProgramProblem):
+        return _regression(problem, point, seed)
+    return None
+
+
+def _decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plot, str]:
+    found = problem.decision(point.values, seed, 48)
+    pixels = heat.colours(np.vstack([2 * found.probability[::-1] - 1, np.ones((1, 48))]))[:-1]
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    image = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    lines = []
+    for kind, label in (("first", 0), ("second", 1)):
+        mine = found.train_points[found.train_labels == label]
+        lines.append(Line(mine[:, 0], mine[:, 1], kind, f"class {label}", dots=True, line=False))
+    words = (
+        f"Loss {found.train_loss:.4g}, on new points {found.test_loss:.4g}. Right: "
+        f"{found.train_accuracy:.0%}, of new points {found.test_accuracy:.0%}."
+    )
+    plot = Plot(
+        Axis("x", float(found.x[0]), float(found.x[-1])),
+        Axis("y", float(found.y[0]), float(found.y[-1])),
+        tuple(lines),
+        f"Probability of class 1 over the plane, and the training points. {words}",
+        image,
+    )
+    return plot, words
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _data(seed: int, _problem: ProgramProblem) -> dict[str, np.ndarray]:
+    return {name: a for name, a in _problem.tensors(seed).items() if name in ("X", "y")}
+
+
+def _regression(problem: ProgramProblem, point: Point, seed: int) -> tuple[Plot, str]:
+    data = _data(seed, problem)
+    X, y = data["X"][:DRAWN], data["y"][:DRAWN]
+    predicted = (X @ point.values["w"] + point.values["b"]).ravel()
+    y_axis = around([*predicted.tolist(), *y.tolist()], "prediction", log=False)
+    x_axis = around(y.tolist(), "target y", log=False)
+    ends = [x_axis.low, x_axis.high]
+    plot = Plot(
+        x_axis,
+        y_axis,
+        (
+            Line(y, predicted, "main", dots=True, line=False),
+            Line(ends, ends, "beside", "prediction = target"),
+        ),
+        f"Predictions against targets for {DRAWN} of the points, and the line of a perfect fit",
+    )
+    w, b = point.values["w"].ravel(), point.values["b"].ravel()
+    words = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; made with 2, −3.4 and 4.2."
+    return plot, words.replace("+ -", "− ").replace("= -", "= −")

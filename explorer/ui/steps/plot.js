@@ -1,0 +1,178 @@
+// Draws one chart as SVG. Colours are written into the drawing, so the downloaded file stands alone.
+
+const SPACE = "http://www.w3.org/2000/svg"
+const LEFT = 46, RIGHT = 10, TOP = 20, BOTTOM = 32
+const watched = new WeakMap()
+
+function node(name, attributes, text) {
+  const made = document.createElementNS(SPACE, name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  if (text !== undefined) made.textContent = text
+  return made
+}
+
+const words = (value) => {
+  if (value === 0) return "0"
+  const size = Math.abs(value)
+  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(0) : String(+value.toPrecision(4))
+  return text.replace("-", "−").replace("e+", "e")
+}
+
+// Where numbers stand on an axis, and where its ticks are.
+function scale(axis, from, to) {
+  const by = axis.log ? Math.log10 : (v) => v
+  const low = by(axis.low), high = by(axis.high)
+  const span = high - low || 1
+  const place = (v) => (axis.log && v <= 0 ? null : from + ((by(v) - low) / span) * (to - from))
+  const ticks = []
+  if (axis.log) {
+    const every = Math.max(1, Math.ceil(span / 4))
+    for (let e = Math.ceil(low); e <= high; e += every) ticks.push(10 ** e)
+    if (ticks.length < 2) ticks.push(axis.low, axis.high)
+  } else {
+    const rough = span / Math.max(2, Math.abs(to - from) / 60)
+    const unit = 10 ** Math.floor(Math.log10(rough))
+    const step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
+    for (let i = Math.ceil(low / step); i * step <= high + 1e-9 * span; i++) ticks.push(i * step)
+  }
+  return { place, ticks }
+}
+
+function colours(root) {
+  const style = getComputedStyle(root)
+  const read = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise
+  return {
+    text: read("--st-text-color", "#333"),
+    ground: read("--st-background-color", "#fff"),
+    border: read("--st-border-color", "#ddd"),
+    main: read("--st-blue-color", "#2563eb"),
+    beside: read("--st-orange-color", "#dd8a1f"),
+    first: "#2563eb",
+    second: "#d03a3a",
+    faint: "#8b95a3",
+    mark: read("--st-red-color", "#d03a3a"),
+  }
+}
+
+function draw(root, data) {
+  const svg = root.querySelector("svg")
+  const width = Math.max(160, root.clientWidth)
+  const height = data.height
+  const paint = colours(root)
+  const x = scale(data.x, LEFT, width - RIGHT)
+  const y = scale(data.y, height - BOTTOM, TOP)
+  const parts = []
+  const box = { x: LEFT, y: TOP, width: width - RIGHT - LEFT, height: height - BOTTOM - TOP }
+  if (data.image) parts.push(node("image", { ...box, href: data.image, preserveAspectRatio: "none" }))
+  parts.push(node("rect", { ...box, fill: "none", stroke: paint.border }))
+  const faint = { fill: paint.text, "fill-opacity": 0.7 }
+  for (const tick of x.ticks) {
+    const at = x.place(tick)
+    if (!data.image)
+      parts.push(node("path", { d: `M${at} ${TOP}V${height - BOTTOM}`, stroke: paint.border, "stroke-opacity": 0.6 }))
+    parts.push(node("text", { ...faint, x: at, y: height - BOTTOM + 13, "text-anchor": "middle" }, words(tick)))
+  }
+  for (const tick of y.ticks) {
+    const at = y.place(tick)
+    if (!data.image)
+      parts.push(node("path", { d: `M${LEFT} ${at}H${width - RIGHT}`, stroke: paint.border, "stroke-opacity": 0.6 }))
+    parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, words(tick)))
+  }
+  parts.push(node("text", { fill: paint.text, x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, data.x.label))
+  parts.push(node("text", { fill: paint.text, x: 2, y: 12, "font-weight": 600 }, data.y.label))
+  const clip = `clip-${data.file}`
+  const frame = node("clipPath", { id: clip })
+  frame.append(node("rect", box))
+  const inside = node("g", { "clip-path": `url(#${clip})` })
+  for (const line of data.lines) inside.append(...stroke(line, x, y, paint, Boolean(data.image)))
+  if (data.now) {
+    const [cx, cy] = [x.place(data.now[0]), y.place(data.now[1])]
+    if (cx !== null && cy !== null)
+      inside.append(node("circle", { cx, cy, r: 5.5, fill: paint.mark, stroke: "#fff", "stroke-width": 2 }))
+  }
+  parts.push(frame, inside, ...legend(data, paint, width))
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`)
+  svg.setAttribute("height", height)
+  svg.setAttribute("role", "img")
+  svg.setAttribute("aria-label", data.alt)
+  svg.replaceChildren(node("title", {}, data.alt), ...parts)
+  return paint
+}
+
+function stroke(line, x, y, paint, onPicture) {
+  const made = []
+  const points = line.x.map((value, i) => {
+    const [a, b] = [value, line.y[i]]
+    const place = a === null || b === null ? null : [x.place(a), y.place(b)]
+    return place === null || place.includes(null) ? null : place.map((v) => Math.max(-1e4, Math.min(1e4, v)))
+  })
+  const colour = paint[line.kind]
+  if (line.line) {
+    let d = ""
+    let broken = true
+    for (const point of points) {
+      if (point) d += `${broken ? "M" : "L"}${point[0].toFixed(1)} ${point[1].toFixed(1)}`
+      broken = !point
+    }
+    if (onPicture) made.push(node("path", { d, fill: "none", stroke: "#fff", "stroke-width": 3.5, "stroke-opacity": 0.75 }))
+    made.push(node("path", { d, fill: "none", stroke: colour, "stroke-width": 1.7, "stroke-linejoin": "round" }))
+  }
+  if (line.dots)
+    for (const point of points)
+      if (point)
+        made.push(
+          node("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: line.line ? 2.3 : 2.8, fill: colour, stroke: "#fff", "stroke-width": 0.7 }),
+        )
+  return made
+}
+
+function legend(data, paint, width) {
+  const named = data.lines.filter((line) => line.name)
+  let at = width - RIGHT - 20
+  const made = []
+  for (const line of [...named].reverse()) {
+    at -= 6.2 * line.name.length + 6
+    made.push(node("text", { x: at + 6, y: 12, fill: paint[line.kind] }, line.name))
+    made.push(node("circle", { cx: at, cy: 8, r: 3.5, fill: paint[line.kind] }))
+    at -= 10
+  }
+  return made
+}
+
+function save(svg, paint, file) {
+  const copy = svg.cloneNode(true)
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ")
+  copy.setAttribute("width", width)
+  copy.setAttribute("font-family", "sans-serif")
+  copy.setAttribute("font-size", "11")
+  copy.prepend(node("rect", { width, height, fill: paint.ground }))
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(new Blob([copy.outerHTML], { type: "image/svg+xml" }))
+  link.download = file
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}
+
+export default function (component) {
+  const { data, parentElement } = component
+  const root = parentElement.querySelector("figure")
+  let state = watched.get(root)
+  if (!state) {
+    state = {}
+    state.observer = new ResizeObserver(() => {
+      if (root.clientWidth !== state.width) state.again()
+    })
+    watched.set(root, state)
+    state.observer.observe(root)
+  }
+  state.again = () => {
+    state.width = root.clientWidth
+    state.paint = draw(root, data)
+  }
+  state.again()
+  root.querySelector("button").onclick = () => save(root.querySelector("svg"), state.paint, data.file)
+  return () => {
+    state.observer.disconnect()
+    watched.delete(root)
+  }
+}

@@ -1,0 +1,96 @@
+"""A chart drawn by the browser: lines, dots and a marker over an optional picture.
+
+Only numbers travel, so a press or a frame of playback changes little. Names are shown as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "plot",
+    html='<figure><svg xmlns="http://www.w3.org/2000/svg"></svg><button title="Download as SVG">'
+    "↓</button></figure>",
+    css=(_HERE / "plot.css").read_text(encoding="utf-8"),
+    js=(_HERE / "plot.js").read_text(encoding="utf-8"),
+)
+
+#: Most points of a line; of longer ones every k-th and the last.
+MOST = 600
+
+
+@dataclass(frozen=True)
+class Axis:
+    label: str
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Numbers along both axes. `kind` is its colour: "main", "beside", "first", "second" or
+    "faint". With `dots` it has a dot at each point; without `line` it is dots only."""
+
+    x: Any
+    y: Any
+    kind: str = "main"
+    name: str = ""
+    dots: bool = False
+    line: bool = True
+
+
+@dataclass(frozen=True)
+class Plot:
+    """`image` is a data address that fills the axes; `now` is where the marker stands."""
+
+    x: Axis
+    y: Axis
+    lines: tuple[Line, ...]
+    alt: str
+    image: str = ""
+    now: tuple[float, float] | None = None
+    legend: tuple[tuple[str, str], ...] = field(default=())
+
+
+def plot(shown: Plot, *, key: str, height: int) -> None:
+    """Draw it, as wide as its place."""
+    data = asdict(shown)
+    data["lines"] = [_plain(line) for line in shown.lines]
+    if shown.now is not None and not np.isfinite(shown.now).all():
+        data["now"] = None
+    _component(key=key, data={**data, "height": height, "file": f"{key}.svg"})
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    x, y = (np.asarray(values, dtype=float) for values in (line.x, line.y))
+    if len(x) > MOST:
+        kept = np.append(np.arange(0, len(x) - 1, -(-len(x) // MOST)), len(x) - 1)
+        x, y = x[kept], y[kept]
+    return asdict(line) | {"x": _numbers(x), "y": _numbers(y)}
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    """Six digits are enough for a picture; what is not finite becomes a gap."""
+    return [float(f"{v:.6g}") if np.isfinite(v) else None for v in values.tolist()]
+
+
+def around(values: Sequence[float], label: str, *, log: bool | None = None) -> Axis:
+    """An axis that holds these values, logarithmic where they span more than three decades and
+    all are above 0."""
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return Axis(label, 0.0, 1.0)
+    low, high = float(known.min()), float(known.max())
+    if log or (log is None and low > 0 and high > 1000 * low):
+        return Axis(label, max(low, high * 1e-16), high, True)
+    room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    return Axis(label, low - room, high + room)

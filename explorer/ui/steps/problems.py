@@ -1,0 +1,138 @@
+"""The problems on offer, and the widgets that choose one and its variant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from explorer.networks import all_tenths, planar, tiny
+from explorer.training import PRESETS, Problem, ProgramProblem
+from explorer.training.optimizers import defaults
+from explorer.ui.handover import KEY as HANDED
+from explorer.ui.steps import own
+
+#: Presses done when a problem is opened, so that there is something to see.
+_THREE = ("iterate", "iterate", "iterate", "zero_grad", "forward")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A problem of the list. `sgd` is its learning rate with SGD, `adaptive` with the others;
+    `hyper` are its other settings with SGD, `opening` the presses it opens with."""
+
+    title: str
+    make: Callable[[], Problem]
+    sgd: float
+    adaptive: float = 0.1
+    hyper: dict[str, Any] = field(default_factory=dict)
+    opening: tuple[str, ...] = _THREE
+
+    def settings(self, optimizer: str) -> dict[str, Any]:
+        """The hyperparameters this problem begins with."""
+        own_ones = {"lr": self.sgd, **self.hyper} if optimizer == "SGD" else {"lr": self.adaptive}
+        return {**defaults(optimizer), **own_ones}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The reader's choice. `name` is equal for equal problems."""
+
+    key: str
+    offer: Offer
+    problem: Problem
+    name: str
+    note: str = ""
+
+
+_VARIANTS = {
+    "today": "float32, today's cross_entropy",
+    "old": "float32, the old log-softmax",
+    "float64": "float64",
+}
+
+
+def _tenths() -> Problem:
+    variant = st.segmented_control(
+        "Variant",
+        list(_VARIANTS),
+        default="today",
+        required=True,
+        format_func=_VARIANTS.__getitem__,
+        key="variant",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return all_tenths.variants()[variant if variant in _VARIANTS else "today"]
+
+
+def _select(label: str, key: str, options: tuple[Any, ...], start: Any, width: int) -> Any:
+    found = st.selectbox(
+        label, options, options.index(start), key=key, bind="query-params", width=width
+    )
+    return found if found in options else start
+
+
+def _planar() -> Problem:
+    with st.container(horizontal=True, gap="small", key="planar"):
+        return planar.planar(
+            _select("Data", "data", tuple(planar.DATA), "moons", 110),
+            depth=_select("Hidden layers", "depth", tuple(range(7)), 2, 110),
+            width=_select("Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 90),
+            activation=_select("Activation", "activation", planar.ACTIVATIONS, "Tanh", 120),
+            noise=_select("Noise", "noise", (0.0, 0.1, 0.2, 0.4), 0.1, 90),
+        )
+
+
+OWN = "own"
+OFFERS = {
+    "parabola": Offer("Parabola", partial(PRESETS.__getitem__, "parabola"), 0.2, 1.0),
+    "quadratic": Offer(
+        "Ill-conditioned quadratic",
+        partial(PRESETS.__getitem__, "ill-conditioned quadratic"),
+        0.4,
+        0.5,
+    ),
+    "rosenbrock": Offer(
+        "Rosenbrock's banana", partial(PRESETS.__getitem__, "rosenbrock"), 0.001, 0.05
+    ),
+    "regression": Offer(
+        "Linear regression", partial(PRESETS.__getitem__, "linear regression"), 0.1
+    ),
+    "sigmoid": Offer("Two layers with sigmoids", tiny.two_layer_sigmoid, 1.0),
+    "tenths": Offer("All weights 0.1", _tenths, 1.0, 0.01, opening=("forward", "backward", "step")),
+    "planar": Offer("2-D classification", _planar, 0.5, 0.02, {"momentum": 0.9}),
+    OWN: Offer("Your own program", own.boxes, 0.1, opening=("forward",)),
+}
+FIRST = "parabola"
+
+
+def take_over() -> None:
+    """A program handed over by the Expression page becomes the problem."""
+    handed = st.session_state.pop(HANDED, None)
+    if handed:
+        st.session_state.problem = OWN
+        st.session_state[own.SETUP], st.session_state[own.LOSS] = handed["setup"], handed["loss"]
+
+
+def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:
+    """The list goes to `place`, options to `below`; `on_change` is called for another problem."""
+    with place:
+        key = st.selectbox(
+            "Problem",
+            list(OFFERS),
+            format_func=lambda key: OFFERS[key].title,
+            key="problem",
+            bind="query-params",
+            on_change=on_change,
+            width=225,
+        )
+    key = key if key in OFFERS else FIRST
+    with below:
+        problem = OFFERS[key].make()
+    text = f"{problem.setup}\0{problem.loss}" if isinstance(problem, ProgramProblem) else ""
+    parts = (key, problem.name, text or problem.source)
+    return Chosen(key, OFFERS[key], problem, "\0".join(parts), getattr(problem, "note", ""))

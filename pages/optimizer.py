@@ -1,0 +1,75 @@
+"""The Optimizer page: the four calls, pressed one by one, and what they do to each number."""
+
+from html import escape
+
+import streamlit as st
+
+from explorer.language import ProgramRefused
+from explorer.ui import frame
+from explorer.ui.errors import program_error
+from explorer.ui.steps import (
+    arithmetic,
+    asking,
+    beside,
+    code,
+    controls,
+    desk,
+    history,
+    numbers,
+    own,
+    pictures,
+    problems,
+    settings,
+    style,
+)
+
+frame.page("optimizer")
+style.apply()
+asking.here()
+problems.take_over()
+
+top = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="settings")
+below = st.container(gap="xsmall")
+chosen = problems.choose(top, below, settings.begin)
+with top:
+    optimizer, hyper = settings.draw(chosen.offer)
+
+space = desk.at_work(chosen, optimizer, hyper)
+refused = desk.refusal()
+event = space.event
+if chosen.key == problems.OWN:
+    own.mark(refused or (event.error if event else None))
+elif chosen.note:
+    below.html(f'<div class="ax-note">{escape(chosen.note)}</div>')
+if refused:
+    program_error(refused)
+
+controls.calls(space)
+controls.outcome(space)
+
+left, right = st.columns([0.37, 0.63], gap="medium")
+with left:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="besides"):
+        choice = beside.choose()
+    second = None
+    try:
+        second = beside.follow(space, choice)
+    except ProgramRefused as wrong:
+        program_error(wrong.error)
+    except ValueError as wrong:
+        st.html(f'<div class="ax-error" role="alert">{escape(str(wrong))}</div>')
+    at = numbers.picked(space.view)
+    numbers.numbers(space.view, space.before, second[0] if second else None, at)
+    arithmetic.arithmetic(space, at)
+
+with right:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        history.follow_present(space)
+        history.play_button(space)
+        what, pair = pictures.tools(space)
+        code.code_button(space)
+    draw = st.fragment(pictures.pictures, run_every=history.PACE if history.playing() else None)
+    draw(space, what, pair, second, beside.NAMES[choice[0]])
+
+if space.run is not None:
+    st.rerun()
