@@ -36,7 +36,7 @@ def addresses() -> Iterator[tuple[str, str]]:
 
 
 def settle(tab: Any) -> None:
-    tab.wait_for_selector("svg g.node, .ax-error")
+    tab.wait_for_selector("svg g.node, .ax-error, .frames img")
     tab.wait_for_timeout(800)
 
 

@@ -97,7 +97,7 @@ def _rows(values: np.ndarray, inside: np.ndarray | None) -> Iterator[Iterator[st
     numbered = values.shape[1] <= _NUMBERED
     for i, row in enumerate(values):
         yield (
-            _cell(f"{v:.{decimals}f}", numbered, v / reach, inside is None or bool(inside[i, j]))
+            _cell(f"{v:z.{decimals}f}", numbered, v / reach, inside is None or bool(inside[i, j]))
             for j, v in enumerate(row.tolist())
         )
 

@@ -18,7 +18,7 @@ _CAPTIONS = {"output": "what it makes", "input": "what it is given"}
 #: CSS pixels: a still's width in a short network and in a long one, and the strip's height.
 _LARGE, _SMALL, _HEIGHT = 112, 92, 236
 _LONG = 7
-_LETTER = 6.6  # of a caption, on average
+_LETTER = 6.2  # of a caption, on average
 
 
 def head(look: Look) -> Of:
