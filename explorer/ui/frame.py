@@ -54,6 +54,14 @@ PAGES = (
         "Type a tensor program. See its graph, every value and every gradient.",
     ),
     Page(
+        "optimizer",
+        "Optimizer",
+        ":material/trending_down:",
+        "pages/optimizer.py",
+        "What does step() do to each number?",
+        "Press zero_grad, forward, backward and step. See every number, and the arithmetic.",
+    ),
+    Page(
         "feature_maps",
         "Feature maps",
         ":material/image_search:",
