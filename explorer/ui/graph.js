@@ -60,7 +60,7 @@ function mount(parent) {
     box.draw()
   }
 
-  // Bring a node into view if its middle is not.
+  // Bring a node into view if a part of it is not.
   box.reveal = (id) => {
     const node = id && box.svg.getElementById(id)
     if (!node || box.still) return
@@ -68,7 +68,7 @@ function mount(parent) {
     const c = canvas.getBoundingClientRect()
     const x = (r.left + r.right) / 2 - c.left
     const y = (r.top + r.bottom) / 2 - c.top
-    if (x > 0 && x < c.width && y > 0 && y < c.height) return
+    if (r.left >= c.left && r.right <= c.right && r.top >= c.top && r.bottom <= c.bottom) return
     box.view.x += (x - c.width / 2) / box.view.k
     box.view.y += (y - c.height / 2) / box.view.k
     box.touched = true

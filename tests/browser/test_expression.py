@@ -117,3 +117,133 @@ def test_nothing_scrolls_sideways(tab: Any, app: str, path: str) -> None:
     tab.wait_for_selector("svg g.node")
     width = tab.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     assert width <= tab.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
+
+
+def forward(tab: Any) -> None:
+    tab.locator(".st-key-walk-chevron_right button").first.click()
+
+
+def show(tab: Any, panel: str) -> None:
+    tab.get_by_role("radio", name=panel, exact=True).click()
+
+
+def test_the_walk_moves_highlight_and_numbers(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    forward(tab)
+    tab.wait_for_selector(".ax-step:has-text('Step 1 of 5')")
+    first = tab.locator("g.node.current").get_attribute("id")
+    forward(tab)
+    tab.wait_for_selector(".ax-step:has-text('Step 2 of 5')")
+    tab.wait_for_selector(f"g.node.current:not(#{first})")
+    assert tab.locator("g.edge.active").count() == 1
+    assert "[[1.5, 1.5]]" in tab.inner_text(".stMain")  # z hands (0.5, 0.5) times 3 to y**2
+    assert tab.locator(".katex-display").count() == 2
+    tab.locator(".st-key-walk-last_page button").first.click()
+    tab.wait_for_selector(".ax-step:has-text('x.grad')")
+    assert tab.locator("g.node.current text").all_text_contents() == ["AccumulateGrad"]
+
+
+def test_playing_goes_to_the_end_by_itself(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    run_program(tab, PROGRAM)
+    tab.wait_for_selector("td.name:text-is('weight')")
+    tab.locator(".st-key-walk-play button").first.click()
+    tab.wait_for_selector(".ax-step:has-text('Step 2 of 2')")
+    tab.wait_for_selector(".st-key-walk-play button:has-text('play_arrow')")
+
+
+def test_a_line_number_picks_what_the_line_made(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.locator("textarea").click(position={"x": 15, "y": 8 + 3 * 20 + 10})
+    tab.wait_for_selector("tr.selected")
+    assert chosen_row(tab) == "y"
+    marked = tab.evaluate("getComputedStyle(document.querySelector('textarea')).backgroundPosition")
+    assert marked.startswith("0px 68px")
+
+
+def test_the_address_holds_the_step(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    forward(tab)
+    tab.wait_for_selector(".ax-step:has-text('Step 1 of 5')")
+    tab.wait_for_url("**at=node-*")
+    tab.goto(tab.url)
+    tab.wait_for_selector(".ax-step:has-text('Step 1 of 5')")
+
+
+def test_the_check_gives_a_result(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    show(tab, "Check")
+    tab.locator(".st-key-check button").click()
+    tab.wait_for_selector(".ax-check")
+    assert "agrees" in tab.inner_text(".ax-check")
+
+
+def test_predict_first_hides_then_reveals(tab: Any, app: str) -> None:
+    tab.goto(f"{app}/expression?predict=true&title=Lesson&question=What%20is%20x.grad%3F")
+    tab.wait_for_selector("tr[data-id]")
+    tab.wait_for_selector("svg g.node")
+    assert "What is x.grad?" in tab.inner_text(".ax-lesson")
+    everything = tab.content() + "".join(tab.locator("svg text").all_text_contents())
+    assert "[[9, 12]]" not in everything
+    assert "9., 12." not in everything
+    tab.get_by_label("The gradient of x").fill("[18, 24]")
+    tab.get_by_role("button", name="Compare").click()
+    tab.wait_for_selector("td:text-is('[[9, 12]]')")
+    assert "2 times too large" in tab.inner_text(".stMain")
+
+
+def test_everything_can_be_downloaded(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.get_by_role("button", name="download").first.click()
+    for label, start in (
+        ("Graph as DOT", b"digraph"),
+        ("Graph as SVG", b"<?xml"),
+        ("Graph as PNG", b"\x89PNG"),
+        ("Trace as JSON", b"{"),
+        ("PyTorch script", b'"""'),
+    ):
+        with tab.expect_download() as waiting:
+            tab.get_by_role("button", name=label).click()
+        with open(waiting.value.path(), "rb") as file:
+            assert file.read().startswith(start), label
+
+
+def test_words_and_functions_are_looked_up(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.locator(".st-key-lookup button").first.click()
+    tab.wait_for_selector(".ax-words dt:text-is('Leaf')")
+    tab.get_by_label("Search").fill("retain_graph")
+    tab.keyboard.press("Enter")
+    tab.wait_for_function("document.querySelectorAll('.ax-words dt').length < 10")
+    assert "frees what operations saved" in tab.inner_text(".ax-words >> nth=0")
+
+
+QUESTIONS = {
+    "Why is y.grad None?": "x = torch.tensor(2.0, requires_grad=True)\ny = x**2\ny.backward()\n"
+    "print(y.grad)\n",
+    "say that loss does not require grad": "w = torch.ones(2, requires_grad=True)\n"
+    "p = (2 * w).detach()\nloss = p.sum()\nloss.backward()\n",
+    "Why can backward not use b": "a = torch.ones(2, requires_grad=True)\nb = a.sigmoid()\n"
+    "c = b * b\nb += 1\nc.sum().backward()\n",
+    "not run a second time": "x = torch.tensor(3.0, requires_grad=True)\ny = x**2\ny.backward()\n"
+    "y.backward()\n",
+    "the shape (8, 8)": "w = torch.ones(1, requires_grad=True)\nx, t = torch.ones(8, 1), "
+    "torch.ones(8)\nloss = ((x * w - t) ** 2).mean()\nloss.backward()\n",
+    "Why is x.grad None?": "x = torch.ones(2, requires_grad=True)\nx = x * 2\n"
+    "x.sum().backward()\nprint(x.grad)\n",
+    "Why is a gradient NaN": "x = torch.tensor([0.0, 4.0], requires_grad=True)\n"
+    "y = torch.sqrt(x) * 0\ny.sum().backward()\n",
+    "softmax comes before cross_entropy": "s = torch.tensor([[2.0, 0.5]], requires_grad=True)\n"
+    "p = torch.softmax(s, dim=1)\nF = torch.nn.functional\n"
+    "loss = F.cross_entropy(p, torch.tensor([0]))\nloss.backward()\n",
+}
+
+
+@pytest.mark.parametrize("answer", QUESTIONS)
+def test_the_answer_is_on_the_first_screen(tab: Any, app: str, answer: str) -> None:
+    open_page(tab, app)
+    run_program(tab, "import torch\n" + QUESTIONS[answer])
+    found = tab.locator("details[open] summary").filter(has_text=answer)
+    found.wait_for()
+    box = tab.locator("details.ax-answer[open]").bounding_box()
+    assert box["y"] + box["height"] <= 800
