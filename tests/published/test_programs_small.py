@@ -1,0 +1,138 @@
+"""facts A (first part), B and E as articles type them: functions, hooks, loops over batches."""
+
+import pytest
+
+from explorer.trace import run
+
+A = """
+import torch
+
+def forward(x, reduce):
+    y = x + 2
+    z = y * y * 3
+    print(z)
+    return reduce(z)
+
+for reduce in (torch.mean, torch.sum):
+    x = torch.tensor([[1, 2]], dtype=torch.float, requires_grad=True)
+    out = forward(x, reduce)
+    out.backward()
+    print(out.item(), x.grad)
+    print("by hand:", 6 * (x.data + 2) / (x.numel() if reduce is torch.mean else 1))
+"""
+
+B = """
+import torch
+
+grads = {}
+
+def save_grad(name):
+    def hook(grad):
+        grads[name] = grad
+    return hook
+
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x + 2
+z = torch.mean(torch.pow(y, 2))
+lr = 1e-3
+z.backward()
+print("y.grad", y.grad)
+x.data -= lr * x.grad
+print("x", x.data)
+
+x = torch.tensor([1., 2.], requires_grad=True)
+y = x * 2
+y.register_hook(print)
+y.register_hook(save_grad("y"))
+handle = y.register_hook(lambda g: print("never"))
+handle.remove()
+z = torch.mean(y)
+z.backward()
+print(grads["y"], x.grad)
+"""
+
+DEVICE = """
+import torch
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+x = torch.tensor([1., 2.], requires_grad=True).to(device)
+print(x.is_leaf)
+x.sum().backward()
+print(x.grad)
+"""
+
+E = """
+import random
+import torch
+
+def synthetic_data(w, b, num_examples):
+    X = torch.normal(0, 1, (num_examples, len(w)))
+    y = torch.matmul(X, w) + b
+    y += torch.normal(0, 0.01, y.shape)
+    return X, y
+
+def data_iter(batch_size, features, labels):
+    indices = list(range(len(features)))
+    random.shuffle(indices)
+    for i in range(0, len(indices), batch_size):
+        j = torch.LongTensor(indices[i: min(i + batch_size, len(indices))])
+        yield features.index_select(0, j), labels.index_select(0, j)
+
+def linreg(X, w, b):
+    return torch.mm(X, w) + b
+
+def squared_loss(y_hat, y):
+    return (y_hat - y.view(y_hat.size())) ** 2 / 2
+
+true_w, true_b = torch.tensor([2, -3.4]), 4.2
+features, labels = synthetic_data(true_w, true_b, 1000)
+w = torch.normal(0, 0.01, (2, 1), requires_grad=True)
+b = torch.zeros(1, requires_grad=True)
+
+for X, y in data_iter(10, features, labels):
+    l = squared_loss(linreg(X, w, b), y).sum()
+    break
+print(X.is_leaf, y.is_leaf, w.is_leaf, b.is_leaf, l.is_leaf)
+print(X.grad_fn, type(l.grad_fn).__name__, X.requires_grad, y.requires_grad)
+l.mean().backward()
+print(linreg(X, w, b).shape, (linreg(X, w, b) - y).shape)
+"""
+
+
+def test_a_mean_and_sum():
+    trace = run(A)
+    assert trace.error is None
+    z = "tensor([[27., 48.]], grad_fn=<MulBackward0>)"
+    assert trace.output.splitlines() == [
+        z, "37.5 tensor([[ 9., 12.]])", "by hand: tensor([[ 9., 12.]])",
+        z, "75.0 tensor([[18., 24.]])", "by hand: tensor([[18., 24.]])",
+    ]  # fmt: skip
+
+
+def test_b_non_leaf_update_and_hook():
+    trace = run(B)
+    assert trace.error is None
+    lines = trace.output.splitlines()
+    assert lines[0] == "y.grad None"
+    assert lines[1] == "x tensor([0.9970, 1.9960])"
+    assert lines[2] == "tensor([0.5000, 0.5000])"
+    assert lines[3] == "tensor([0.5000, 0.5000]) tensor([1., 1.])"
+
+
+def test_b_to_on_the_cpu_gives_the_leaf_itself():
+    assert run(DEVICE).output == "True\ntensor([1., 1.])\n"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_e_leaves_and_nodes(seed):
+    trace = run(E, seed=seed)
+    assert trace.error is None
+    assert trace.output.splitlines() == [
+        "True True True True False",
+        "None SumBackward0 False False",
+        "torch.Size([10, 1]) torch.Size([10, 10])",
+    ]
+    last = trace.passes[-1]
+    names = [node.name for node in last.nodes if node.kind == "function"]
+    for name in ("MmBackward0", "PowBackward0", "SubBackward0", "SumBackward0", "MeanBackward0"):
+        assert name in names
+    assert "ViewBackward0" not in names  # y.view() is on a tensor that needs no gradient
