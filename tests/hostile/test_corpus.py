@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -126,3 +127,22 @@ def test_group(group, server, canary):
 def test_there_are_more_than_200_in_all_groups():
     assert sum(map(len, GROUPS.values())) >= 200
     assert all(len(set(programs)) == len(programs) >= 20 for programs in GROUPS.values())
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_a_ninth_readers_program_is_answered_while_eight_run(server):
+    hogs = GROUPS["time"][:8]
+    running = [
+        Thread(target=lambda p=p, i=i: sandbox.run(p, timeout=4, reader=f"hog {i}", sandbox=server))
+        for i, p in enumerate(hogs)
+    ]
+    for thread in running:
+        thread.start()
+    time.sleep(0.3)
+    start = time.monotonic()
+    trace = sandbox.run(GOOD, timeout=5, reader="ninth", sandbox=server)
+    seconds = time.monotonic() - start
+    for thread in running:
+        thread.join()
+    assert trace.output == PRINTED
+    assert seconds < 3
