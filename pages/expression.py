@@ -50,7 +50,7 @@ with right:
         key = foot.container(width="stretch")
         with foot:
             step_button(trace)
-        saved = foot.toggle("Saved tensors", key="saved", bind="query-params")
+        saved = foot.toggle("Saved", key="saved", bind="query-params")
         drawn = drawing(trace, shown, saved=saved)
 
 with left if shown else right:  # what is said stands where there is room for it

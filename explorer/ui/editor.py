@@ -59,7 +59,8 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
         if chosen:
             st.session_state[KEY] = chosen.source
 
-    lines = (st.session_state.get(KEY) or examples[0].source).rstrip().count("\n") + 1
+    held = st.session_state.get(KEY) or st.query_params.get(KEY) or examples[0].source
+    lines = held.rstrip().count("\n") + 1
     height = _LINE * min(max(lines, _LEAST), _MOST) + 2 * _TOP + 2
     top = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     with st.container(key="editor", gap=None):

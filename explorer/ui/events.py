@@ -44,6 +44,8 @@ def _line(event: Event) -> str:
 
 
 def _change(change: Change) -> str:
+    if change.before is None and change.after is None:
+        return f'<div class="ax-value">{escape(change.name)}: too large to show</div>'
     both = (change.before, change.after)
     before, after = (escape(values.text(array, rows=3, columns=5)) for array in both)
     return f'<div class="ax-value">{escape(change.name)}: {before} → {after}</div>'

@@ -19,7 +19,7 @@ _LEGEND = (
     ("saved", "saved for backward"),
     ("base", "base of a view"),
     ("block", "folded block"),
-    ("frozen", "needs no gradient"),
+    ("frozen", "no gradient"),
 )
 
 _HERE = Path(__file__).parent

@@ -82,13 +82,13 @@ def _differences(found: Held) -> str:
     if not found.differ:
         return '<div class="ax-note">Both ways give the same gradients for this program.</div>'
     lines = "".join(
-        f"<li><b>{escape(a.name)}</b>, line {a.line}, version {a.version}: "
+        f"<div><b>{escape(a.name)}</b>, line {a.line}, version {a.version}: "
         f"a hook saw <code>{escape(values.text(a.grad))}</code>, retain_grad holds "
-        f"<code>{escape(values.text(b.grad))}</code></li>"
+        f"<code>{escape(values.text(b.grad))}</code></div>"
         for a, b in found.differ[:8]
     )
     return (
         '<div class="ax-note">They differ where a tensor was changed in place: a hook set before '
         "the change sees the gradient of the old value, retain_grad keeps that of the new one."
-        f"<ul>{lines}</ul></div>"
+        f"{lines}</div>"
     )

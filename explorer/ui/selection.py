@@ -119,9 +119,11 @@ class Picker:
         if self._shown is None:
             return None
         places = {step.node: i for i, step in enumerate(self._shown.steps)}
+        accumulate = {n.id for n in self._shown.nodes if n.kind == "accumulate"}
         made = [n for n in self._shown.nodes if n.tensor is not None]
         same = [n.id for n in made if n.tensor == node.tensor]
         after = [edge.target for edge in self._shown.edges if edge.source == node.id]
+        after.sort(key=lambda n: n not in accumulate)
         return next((places[n] for n in (node.id, *same, *after) if n in places), None)
 
     def _record(self, number: int | None) -> TensorRecord | None:

@@ -64,7 +64,7 @@ TENSOR_COLUMNS = (
     Column("Seen in", "Where the gradient was read: .grad, or by a hook while it passed", "word"),
 )
 
-_ROWS, _COLUMNS = 4, 4  # of a matrix; the chosen node shows more
+_ROWS, _COLUMNS = 4, 3  # of a matrix; the chosen node shows more
 _SEEN = {".grad": ".grad", "hook": "a hook"}
 
 

@@ -14,6 +14,8 @@ from explorer.ui.selection import Picker, Selection
 
 #: Larger tensors are also shown as a picture.
 _NUMBERS = 16
+#: Rows of numbers above a picture.
+_BESIDE = 3
 _MOST = 12
 
 
@@ -85,16 +87,17 @@ def as_html(title: str, array: Array | None) -> str:
         return f'<div class="ax-flow">{parts[0]}<div class="ax-value">None</div></div>'
     size = int(np.prod(array.shape))
     picture = heat.address(array) if size > _NUMBERS else None
+    if size > 1:
+        parts.append(f'<div class="ax-from">{escape(statistics(array))}</div>')
     if not isinstance(array, Summary):
-        parts.append(f'<div class="ax-value">{escape(values.text(array))}</div>')
+        rows = _BESIDE if picture else values.ROWS
+        parts.append(f'<div class="ax-value">{escape(values.text(array, rows=rows))}</div>')
     if picture:
         what = "its first corner" if isinstance(array, Summary) else "all its numbers"
         parts.append(
             f'<img class="ax-heat" src="{picture}" alt="Heat map of {what}: blue below zero, '
             'red above">'
         )
-    if size > 1:
-        parts.append(f'<div class="ax-from">{escape(statistics(array))}</div>')
     if isinstance(array, Summary):
         parts.append(bars(array))
     return f'<div class="ax-flow">{"".join(parts)}</div>'

@@ -247,3 +247,13 @@ def test_the_answer_is_on_the_first_screen(tab: Any, app: str, answer: str) -> N
     found.wait_for()
     box = tab.locator("details.ax-answer[open]").bounding_box()
     assert box["y"] + box["height"] <= 800
+
+
+def test_the_program_can_be_stepped(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.get_by_role("button", name="Step this program").click()
+    tab.wait_for_url("**/optimizer**")
+    tab.wait_for_selector(".st-key-own-setup textarea")
+    assert "x = torch.tensor([[1.0, 2.0]]" in tab.input_value(".st-key-own-setup textarea")
+    loss = tab.input_value(".st-key-own-loss textarea")
+    assert loss.splitlines() == ["y = x + 2", "z = 3 * y**2", "out = z.mean()"]

@@ -66,6 +66,13 @@ def test_one_pick_is_everywhere(do: Any, found: Any) -> None:
     assert done(*do).session_state["found"] == found
 
 
+def test_a_leaf_that_was_also_saved_is_walked_at_its_accumulation() -> None:
+    test = AppTest.from_string(SCRIPT.replace("(x * 2) ** 2", "x * x"), default_timeout=30).run()
+    test.session_state["do"] = ("tensor", test.session_state["ids"]["x"])
+    test.run()
+    assert test.session_state["found"][2] == "AccumulateGrad"
+
+
 def test_the_address_holds_the_pick_and_gives_it_back() -> None:
     test = done("tensor", "y")
     (address,) = (
