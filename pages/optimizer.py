@@ -29,7 +29,7 @@ asking.here()
 problems.take_over()
 
 top = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="settings")
-below = st.container(gap="xsmall")
+below = st.container(horizontal=True, vertical_alignment="center", gap="small", key="options")
 chosen = problems.choose(top, below, settings.begin)
 with top:
     optimizer, hyper = settings.draw(chosen.offer)
@@ -40,17 +40,19 @@ event = space.event
 if chosen.key == problems.OWN:
     own.mark(refused or (event.error if event else None))
 elif chosen.note:
-    below.html(f'<div class="ax-note">{escape(chosen.note)}</div>')
+    below.html(f'<div class="ax-note">{escape(chosen.note)}</div>', width="stretch")
 if refused:
     program_error(refused)
 
 controls.calls(space)
 controls.outcome(space)
 
-left, right = st.columns([0.37, 0.63], gap="medium")
-with left:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="besides"):
-        choice = beside.choose()
+left, right = st.columns([0.4, 0.6], gap="medium")
+with left, st.container(gap="xsmall"):
+    with st.container(horizontal=True, gap="small"):
+        way = beside.way()
+        at = numbers.choose(space.view)
+    choice = beside.setting(way)
     second = None
     try:
         second = beside.follow(space, choice)
@@ -58,18 +60,17 @@ with left:
         program_error(wrong.error)
     except ValueError as wrong:
         st.html(f'<div class="ax-error" role="alert">{escape(str(wrong))}</div>')
-    at = numbers.picked(space.view)
     numbers.numbers(space.view, space.before, second[0] if second else None, at)
     arithmetic.arithmetic(space, at)
 
-with right:
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+with right, st.container(gap="xsmall"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         history.follow_present(space)
         history.play_button(space)
         what, pair = pictures.tools(space)
         code.code_button(space)
     draw = st.fragment(pictures.pictures, run_every=history.PACE if history.playing() else None)
-    draw(space, what, pair, second, beside.NAMES[choice[0]])
+    draw(space, what, pair, second, beside.NAMES[way])
 
 if space.run is not None:
     st.rerun()

@@ -37,13 +37,13 @@ def arithmetic(space: Workspace, at: Element) -> None:
         f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, {escape(used.optimizer)}</div>'
     )
     with st.container(key="rule", gap="xxsmall"):
-        lines = r" \\ ".join(f"&{term.formula}" for term in used.terms)
+        lines = r" \\ ".join(
+            rf"&{term.formula} &&\footnotesize\textsf{{{_for_latex(term.meaning)}}}"
+            for term in used.terms
+        )
         st.latex(rf"\begin{{aligned}}{lines}\end{{aligned}}")
-    rows = "".join(
-        f"<tr><td>{escape(line)}</td><th>{escape(term.meaning)}</th></tr>"
-        for line, term in zip(used.at(index), used.terms, strict=True)
-    )
-    st.html(f'<table class="ax-sums">{rows}</table>')
+    rows = "".join(f"<div>{escape(line)}</div>" for line in used.at(index))
+    st.html(f'<div class="ax-sums">{rows}</div>')
 
 
 def _whole(space: Workspace, at: Element, last: bool) -> Update | None:
@@ -65,6 +65,10 @@ def _index(update: Update, at: Element, shape: tuple[int, ...]) -> tuple[int, ..
     if at.place >= len(after):
         return None
     return (at.place, *(0,) * (np.ndim(after) - 1))
+
+
+def _for_latex(words: str) -> str:
+    return words.replace("_", r"\_")
 
 
 def _say(sentence: str) -> None:

@@ -11,32 +11,32 @@ from explorer.training import Follower, Point, View, forgetful, otherwise
 from explorer.training.optimizers import HYPER
 from explorer.ui.steps.workspace import Workspace
 
-_WAYS = {"": "Nothing", "twin": "A twin without zero_grad", "other": "Another setting"}
+NOTHING, TWIN, OTHER = "Nothing beside it", "A twin without zero_grad", "Another setting"
 #: The second run's name in the pictures.
-NAMES = {"": "", "twin": "without zero_grad", "other": "the other setting"}
+NAMES = {NOTHING: "", TWIN: "without zero_grad", OTHER: "the other setting"}
 _FOLLOWER, _VIEW = "beside.follower", "beside.view"
 
 
-def choose() -> tuple[str, str, dict[str, Any]]:
-    """What runs beside: "", "twin" or "other", with the other's optimizer and settings."""
-    way = st.selectbox(
-        "Beside it",
-        list(_WAYS),
-        format_func=_WAYS.__getitem__,
-        key="beside",
-        bind="query-params",
-        help="A second run from the same start that does the same presses",
-        width=205,
+def way() -> str:
+    """Choose what runs beside: a key of `NAMES`."""
+    found = st.selectbox(
+        "Beside it", list(NAMES), key="beside", bind="query-params", label_visibility="collapsed"
     )
-    if way != "other":
-        return way or "", "", {}
-    optimizer = st.selectbox(
-        "Its optimizer", list(HYPER), key="beside-optimizer", bind="query-params", width=110
-    )
-    optimizer = optimizer if optimizer in HYPER else "SGD"
-    hyper = {"lr": _number("Its lr", "beside-lr", 0.01)}
-    if "momentum" in HYPER[optimizer]:
-        hyper["momentum"] = _number("Its momentum", "beside-momentum", 0.9)
+    return found if found in NAMES else NOTHING
+
+
+def setting(way: str) -> tuple[str, str, dict[str, Any]]:
+    """`way`, and for the other setting its optimizer and numbers."""
+    if way != OTHER:
+        return way, "", {}
+    with st.container(horizontal=True, gap="small", key="besides"):
+        optimizer = st.selectbox(
+            "its optimizer", list(HYPER), key="beside-optimizer", bind="query-params", width=110
+        )
+        optimizer = optimizer if optimizer in HYPER else "SGD"
+        hyper = {"lr": _number("its lr", "beside-lr", 0.01)}
+        if "momentum" in HYPER[optimizer]:
+            hyper["momentum"] = _number("its momentum", "beside-momentum", 0.9)
     return way, optimizer, hyper
 
 
@@ -53,13 +53,13 @@ def follow(space: Workspace, choice: tuple[str, str, dict[str, Any]]) -> tuple[V
     ValueError and ProgramRefused, with a sentence, where it cannot be made.
     """
     way, optimizer, hyper = choice
-    if not way:
+    if way == NOTHING:
         space.kept.pop(_FOLLOWER, None)
         return None
     name = repr(choice)
     kept: tuple[str, Follower] | None = space.kept.get(_FOLLOWER)
     if kept is None or kept[0] != name:
-        made = forgetful() if way == "twin" else otherwise(optimizer, **hyper)
+        made = forgetful() if way == TWIN else otherwise(optimizer, **hyper)
         kept = space.kept[_FOLLOWER] = (name, made)
         space.kept.pop(_VIEW, None)
     with space.lock:

@@ -12,6 +12,8 @@ from explorer.ui.steps.workspace import MOST, Workspace
 CALLS = ("zero_grad", "forward", "backward", "step")
 #: The call that comes after each in a training loop, by what the graph is.
 _NEXT = {"live": "backward", "freed": "step"}
+#: How a press is called where its name is not that of a call.
+_SHORT = {"iterate": "iteration"}
 
 
 def calls(space: Workspace) -> None:
@@ -31,7 +33,11 @@ def calls(space: Workspace) -> None:
                 if name == "zero_grad"
                 else None,
             )
-            st.html(f'<div class="ax-will">{escape(space.view.previews[name])}</div>')
+            st.html(f'<div class="ax-will {name}">{escape(space.view.previews[name])}</div>')
+            if name == "zero_grad":
+                st.checkbox(
+                    "fill with zeros", key="zeros", help="set_to_none=False: zeros instead of None"
+                )
     with columns[4].container(gap="xxsmall"):
         _loops(space)
         _ways_back(space)
@@ -115,7 +121,7 @@ def outcome(space: Workspace) -> None:
     view, event = space.view, space.event
     said = ""
     if event is not None and event.ok:
-        said = f"<b>{escape(event.action)}</b> {escape(event.message)}"
+        said = f"<b>{_SHORT.get(event.action, event.action)}</b> {escape(event.message)}"
     elif event is not None and event.action == "run":
         said = escape(event.message)
     steps = "1 step" if view.steps == 1 else f"{view.steps:,} steps"

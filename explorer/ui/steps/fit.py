@@ -34,7 +34,9 @@ def fit(key: str, problem: Problem, point: Point, seed: int) -> tuple[Plot, str]
 
 def _decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plot, str]:
     found = problem.decision(point.values, seed, 48)
-    pixels = heat.colours(np.vstack([2 * found.probability[::-1] - 1, np.ones((1, 48))]))[:-1]
+    # A last row of ones keeps full colours for the dots, whatever the probabilities.
+    pale = 0.55 * (2 * found.probability[::-1] - 1)
+    pixels = heat.colours(np.vstack([pale, np.ones((1, pale.shape[1]))]))[:-1]
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")
     image = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
@@ -43,8 +45,8 @@ def _decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plot, st
         mine = found.train_points[found.train_labels == label]
         lines.append(Line(mine[:, 0], mine[:, 1], kind, f"class {label}", dots=True, line=False))
     words = (
-        f"Loss {found.train_loss:.4g}, on new points {found.test_loss:.4g}. Right: "
-        f"{found.train_accuracy:.0%}, of new points {found.test_accuracy:.0%}."
+        f"Loss: train {found.train_loss:.3g}, test {found.test_loss:.3g}. "
+        f"Right: {found.train_accuracy:.0%}, {found.test_accuracy:.0%}."
     )
     plot = Plot(
         Axis("x", float(found.x[0]), float(found.x[-1])),

@@ -51,7 +51,8 @@ function map(entry, name) {
 }
 
 function draw(block, picked) {
-  const root = element("div", "block")
+  const wide = block.rows.some((row) => row.grid[0].length > 1) || block.maps.length
+  const root = element("div", wide ? "block wide" : "block")
   const head = element("div", "head", block.name)
   head.append(element("small", "", block.shape))
   const table = element("table")

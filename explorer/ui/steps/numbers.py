@@ -29,7 +29,7 @@ _component = st.components.v2.component(
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
 #: A problem with at most this many numbers shows them all; a tensor with more, a window.
-ALL, ROWS, COLUMNS = 16, 4, 5
+ALL, ROWS, COLUMNS = 16, 3, 4
 #: Most rows and columns of a picture.
 _CELLS = 96
 
@@ -53,21 +53,33 @@ def picked(view: View) -> Element:
     return Element(name, place if place < view.parameters[name].value.size else 0)
 
 
-def numbers(view: View, before: View | None, beside: View | None, at: Element) -> None:
-    """Draw the parameters; all of them where they are few, otherwise the picked one."""
-    names = list(view.parameters)
-    total = sum(p.value.size for p in view.parameters.values())
-    if total > ALL and len(names) > 1:
+def choose(view: View) -> Element:
+    """Where not all parameters are shown, the list of them; returns the picked number."""
+    at = picked(view)
+    if not _all(view):
         st.session_state[_PARAMETER] = at.name
         st.selectbox(
             "Parameter",
-            names,
+            list(view.parameters),
             format_func=lambda n: f"{n} {shape_text(view.parameters[n].value.shape)}",
             key=_PARAMETER,
             label_visibility="collapsed",
             on_change=lambda: _pick(st.session_state[_PARAMETER], 0),
         )
-        names = [at.name]
+    return at
+
+
+def _all(view: View) -> bool:
+    return len(view.parameters) == 1 or _total(view) <= ALL
+
+
+def _total(view: View) -> int:
+    return sum(p.value.size for p in view.parameters.values())
+
+
+def numbers(view: View, before: View | None, beside: View | None, at: Element) -> None:
+    """Draw the parameters; all of them where they are few, otherwise the picked one."""
+    names = list(view.parameters) if _all(view) else [at.name]
     blocks = [_block(name, view, before, beside, at) for name in names]
 
     def chosen() -> None:
@@ -77,7 +89,10 @@ def numbers(view: View, before: View | None, beside: View | None, at: Element) -
 
     _component(
         key="numbers",
-        data={"blocks": blocks, "picked": {"name": at.name, "place": at.place}},
+        data={
+            "blocks": blocks,
+            "picked": {"name": at.name, "place": at.place} if _total(view) > 1 else {},
+        },
         on_clicked_change=chosen,
     )
 
@@ -110,15 +125,14 @@ def _block(
             _row(label, _get(other, label), _ABSENT, shape, start) | {"beside": True}
             for label in ("value", ".grad")
         ]
-    window = now.value.size > ROWS * COLUMNS
+    size = _table(shape)
+    window = size[0] > ROWS or size[1] > COLUMNS
     return {
         "name": name,
         "shape": shape_text(shape),
         "rows": rows,
         "labels": _labels(shape, start) if window else [],
-        "columns": list(range(start[1], min(start[1] + COLUMNS, _table(shape)[1])))
-        if window
-        else [],
+        "columns": list(range(start[1], min(start[1] + COLUMNS, size[1]))) if window else [],
         "maps": [_map(title, array) for title, array in _mapped(now)] if window else [],
     }
 

@@ -21,12 +21,12 @@ net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
     loss="loss = ((net(x) - y) ** 2).mean()\n",
 )
 _LINE, _TOP = 20, 8
-_LINES = 7
+_LINES = 6
 
 
 def boxes() -> ProgramProblem:
     """Draw both boxes, side by side; their texts live in the address."""
-    left, right = st.columns([0.6, 0.4], gap="small")
+    left, right = st.container().columns([0.6, 0.4], gap="small")
     with left, st.container(key="own-setup", gap=None):
         setup = _box("Setup: makes the parameters, once", SETUP, _START.setup)
     with right, st.container(key="own-loss", gap=None):

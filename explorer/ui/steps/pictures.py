@@ -18,7 +18,7 @@ from explorer.ui.steps.surface import Drawn, Pair, surface
 from explorer.ui.steps.workspace import Workspace
 
 #: Heights in CSS pixels.
-_UPPER, _LOWER = 236, 150
+_UPPER, _LOWER = 240, 142
 #: Models with at most this many numbers offer every pair of them as axes.
 FEW = 40
 _PATH = "The path's two main directions"
@@ -73,11 +73,13 @@ def pictures(space: Workspace, what: str, pair: Pair | None, beside: Beside, nam
     beside."""
     points = space.points()
     history.advance(len(points) - 1)
-    upper, lower = st.columns(2, gap="small"), st.columns(2, gap="small")
-    moment = history.slider(points)
-    with upper[0]:
+    area = st.container(gap="xsmall")
+    upper, lower = area.columns(2, gap="small"), area.columns(2, gap="small")
+    with area:
+        moment = history.slider(points)
+    with upper[0], st.container(gap=None):
         _graph(space.view)
-    with upper[1]:
+    with upper[1], st.container(gap=None):
         _map(space, what, pair, points, moment, beside, name)
     steps = points[moment].steps
     view, other = space.view, beside[0] if beside else None
@@ -91,10 +93,12 @@ def pictures(space: Workspace, what: str, pair: Pair | None, beside: Beside, nam
 
 def _graph(view: View) -> None:
     """The graph while it waits for backward; words in its place otherwise."""
-    st.html('<div class="ax-label">Autograd graph</div>')
+    st.html('<div class="ax-label ax-graph">Autograd graph</div>')
     if view.dot:
         with st.container(key="waiting-graph", gap=None):
-            miniature(view.dot, alt="The graph that waits for backward", height=_UPPER - 26)
+            miniature(
+                view.dot, alt="The graph that waits for backward", height=_UPPER - 26, zoom=True
+            )
         return
     words = {
         "none": "There is no graph. forward makes one.",
@@ -190,12 +194,12 @@ def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> None:
         alt += f": from {ours[1][0]:.4g} to {ours[1][-1]:.4g}"
     plot(
         Plot(
-            Axis("step", 0, max(x.high, 1)),
+            Axis("step", -0.02 * max(x.high, 1), max(x.high, 1)),
             around(values, label),
             tuple(lines),
             alt,
             now=None if now is None else (steps, now),
         ),
-        key=label.replace(" ", "-"),
+        key=f"curve-{label.replace(' ', '-')}",
         height=_LOWER,
     )

@@ -11,10 +11,12 @@ function node(name, attributes, text) {
   return made
 }
 
-const words = (value) => {
+// As many digits as tell ticks apart that are `step` from each other.
+const words = (value, step) => {
   if (value === 0) return "0"
   const size = Math.abs(value)
-  const text = size >= 1e5 || size < 1e-3 ? value.toExponential(0) : String(+value.toPrecision(4))
+  const digits = Math.min(10, Math.max(1, Math.ceil(Math.log10(size / step) + 1e-9) + 1))
+  const text = size >= 1e5 || size < 1e-3 ? String(value.toExponential(digits - 1)).replace(/\.?0+e/, "e") : String(+value.toPrecision(digits))
   return text.replace("-", "−").replace("e+", "e")
 }
 
@@ -25,17 +27,18 @@ function scale(axis, from, to) {
   const span = high - low || 1
   const place = (v) => (axis.log && v <= 0 ? null : from + ((by(v) - low) / span) * (to - from))
   const ticks = []
+  let step = Infinity
   if (axis.log) {
     const every = Math.max(1, Math.ceil(span / 4))
     for (let e = Math.ceil(low); e <= high; e += every) ticks.push(10 ** e)
     if (ticks.length < 2) ticks.push(axis.low, axis.high)
   } else {
-    const rough = span / Math.max(2, Math.abs(to - from) / 60)
+    const rough = span / Math.max(3, Math.abs(to - from) / 60)
     const unit = 10 ** Math.floor(Math.log10(rough))
-    const step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
+    step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
     for (let i = Math.ceil(low / step); i * step <= high + 1e-9 * span; i++) ticks.push(i * step)
   }
-  return { place, ticks }
+  return { place, ticks, step }
 }
 
 function colours(root) {
@@ -70,13 +73,13 @@ function draw(root, data) {
     const at = x.place(tick)
     if (!data.image)
       parts.push(node("path", { d: `M${at} ${TOP}V${height - BOTTOM}`, stroke: paint.border, "stroke-opacity": 0.6 }))
-    parts.push(node("text", { ...faint, x: at, y: height - BOTTOM + 13, "text-anchor": "middle" }, words(tick)))
+    parts.push(node("text", { ...faint, x: at, y: height - BOTTOM + 13, "text-anchor": "middle" }, words(tick, x.step)))
   }
   for (const tick of y.ticks) {
     const at = y.place(tick)
     if (!data.image)
       parts.push(node("path", { d: `M${LEFT} ${at}H${width - RIGHT}`, stroke: paint.border, "stroke-opacity": 0.6 }))
-    parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, words(tick)))
+    parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, words(tick, y.step)))
   }
   parts.push(node("text", { fill: paint.text, x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, data.x.label))
   parts.push(node("text", { fill: paint.text, x: 2, y: 12, "font-weight": 600 }, data.y.label))
@@ -88,7 +91,7 @@ function draw(root, data) {
   if (data.now) {
     const [cx, cy] = [x.place(data.now[0]), y.place(data.now[1])]
     if (cx !== null && cy !== null)
-      inside.append(node("circle", { cx, cy, r: 5.5, fill: paint.mark, stroke: "#fff", "stroke-width": 2 }))
+      inside.append(node("circle", { cx, cy, r: 4.5, fill: paint.mark, stroke: "#fff", "stroke-width": 2 }))
   }
   parts.push(frame, inside, ...legend(data, paint, width))
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`)

@@ -78,8 +78,8 @@ def _plain(line: Line) -> dict[str, Any]:
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
-    """Six digits are enough for a picture; what is not finite becomes a gap."""
-    return [float(f"{v:.6g}") if np.isfinite(v) else None for v in values.tolist()]
+    """What is not finite becomes a gap."""
+    return [float(f"{v:.10g}") if np.isfinite(v) else None for v in values.tolist()]
 
 
 def around(values: Sequence[float], label: str, *, log: bool | None = None) -> Axis:

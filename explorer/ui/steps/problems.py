@@ -77,14 +77,13 @@ def _select(label: str, key: str, options: tuple[Any, ...], start: Any, width: i
 
 
 def _planar() -> Problem:
-    with st.container(horizontal=True, gap="small", key="planar"):
-        return planar.planar(
-            _select("Data", "data", tuple(planar.DATA), "moons", 110),
-            depth=_select("Hidden layers", "depth", tuple(range(7)), 2, 110),
-            width=_select("Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 90),
-            activation=_select("Activation", "activation", planar.ACTIVATIONS, "Tanh", 120),
-            noise=_select("Noise", "noise", (0.0, 0.1, 0.2, 0.4), 0.1, 90),
-        )
+    return planar.planar(
+        _select("Data", "data", tuple(planar.DATA), "moons", 105),
+        depth=_select("Hidden layers", "depth", tuple(range(7)), 2, 100),
+        width=_select("Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 85),
+        activation=_select("Activation", "activation", planar.ACTIVATIONS, "Tanh", 115),
+        noise=_select("Noise", "noise", (0.0, 0.1, 0.2, 0.4), 0.1, 85),
+    )
 
 
 OWN = "own"

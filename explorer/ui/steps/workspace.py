@@ -88,10 +88,11 @@ class Workspace:
                     self._slice(self.run)
 
     def points(self) -> tuple[Point, ...]:
-        """Where the run has been since the reset, the present last."""
+        """Where the run has been since the reset, once per step; the present last."""
         with self.lock:
             if self._points[0] != self.version:
-                self._points = (self.version, self.session.points())
+                by_step = {point.steps: point for point in self.session.points()}
+                self._points = (self.version, tuple(by_step.values()))
             return self._points[1]
 
     def script(self) -> str:
