@@ -5,6 +5,7 @@ python -m benchmarks.trace
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from benchmarks.measure import medians, report
@@ -67,7 +68,7 @@ def main() -> None:
         ("explorer.run, 100 steps of SGD on two numbers", LOOP, "", 7),
     ):
         assert run(source).error is None
-        ours, bare = medians(lambda s=source: run(s), lambda s=source: plain(s), runs=runs)
+        ours, bare = medians(partial(run, source), partial(plain, source), runs=runs)
         report(name, ours, bare, budget)
 
 
