@@ -106,7 +106,7 @@ def tab(chromium: Any) -> Iterator[Any]:
     """A browser tab of 1280 × 800. A script error, or a request to another machine, fails."""
     context = chromium.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(40_000)
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on(
