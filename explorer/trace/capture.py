@@ -132,9 +132,10 @@ def _empty(tensor: torch.Tensor, count: int) -> Summary:
 
 def _corner(tensor: torch.Tensor) -> np.ndarray:
     leading = max(tensor.dim() - 2, 0)
-    limits = [3 if axis < leading else 8 for axis in range(tensor.dim())]
-    part = tensor
-    for axis, most in enumerate(limits):
-        part = part.narrow(axis, 0, min(most, part.shape[axis]))
+    part, room = tensor, WHOLE
+    for axis in reversed(range(tensor.dim())):
+        length = min(3 if axis < leading else 8, part.shape[axis], room)
+        part = part.narrow(axis, 0, length)
+        room //= max(length, 1)  # many short axes are a large corner too
     found = to_numpy(part)
     return found if found is not None else np.zeros(0)

@@ -23,7 +23,7 @@ class Summary:
     `counts` and `edges` are a histogram with 20 bins (`len(edges) == len(counts) + 1`) of
     `counted` elements, evenly spaced, where the tensor has very many.
     `corner` holds the first elements along every axis: at most 3 of each leading axis and
-    8 by 8 of the last two.
+    8 by 8 of the last two, and `WHOLE` in all.
     """
 
     shape: tuple[int, ...]
