@@ -88,8 +88,8 @@ def _functions(guard: Guard) -> dict[str, Any]:
 
     def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: bool = False) -> None:
         parts = [formatting.text(value, str) for value in values]
-        between, after = " " if sep is None else str(sep), "\n" if end is None else str(end)
-        guard.watcher.write(between.join(parts) + after)
+        between, after = " " if sep is None else sep, "\n" if end is None else end
+        guard.watcher.write(formatting.text(between, str).join(parts) + formatting.text(after, str))
 
     def repr_(value: Any) -> str:
         return formatting.text(value, repr)

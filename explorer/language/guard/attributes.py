@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -22,15 +23,13 @@ from explorer.language.guard.classes import Classes
 from explorer.language.guard.watched import METHODS, Watched
 from explorer.language.namespaces import Namespace
 from explorer.language.syntax import SPECIAL_READS
-from explorer.language.vocabulary.data import numbers_only
+from explorer.language.vocabulary.data import numbers_only, of_numbers
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.watcher import Watcher
 
 #: How a readable attribute is read: given the receiver and the name.
 Way = Callable[[Any, str], Any]
 
-#: Names with one underscore that nn.Module keeps for itself.
-_MODULE_INTERNALS = frozenset(n for n in {*vars(nn.Module()), *dir(nn.Module)} if n[0] == "_")
 _STORES = ("_parameters", "_buffers", "_modules")
 
 
@@ -112,7 +111,7 @@ class Attributes:
         """Whether `module.name` was stored on this module, or defined by the program's class."""
         fields = module.__dict__
         if name in fields:
-            return name not in _MODULE_INTERNALS
+            return name[:1] != "_" or name not in vocabulary.internals(kind)
         if any(name in vars(c) for c in kind.__mro__):
             return self.classes.defines(kind, name)
         return any(name in fields.get(store, ()) for store in _STORES)
@@ -154,7 +153,7 @@ class Attributes:
         if isinstance(receiver, torch.Tensor):
             return name in vocabulary.TENSOR_WRITES
         if isinstance(receiver, nn.Module):
-            return name not in _MODULE_INTERNALS
+            return name[:1] != "_" or name not in vocabulary.internals(kind)
         if isinstance(receiver, torch.autograd.function.FunctionCtx):
             return not name.startswith("_") and not hasattr(kind, name)
         owner = receiver if isinstance(receiver, type) else kind
@@ -181,6 +180,14 @@ def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
     return lambda data, **options: receiver.new_tensor(numbers_only(data), **options)
 
 
+def _astype(receiver: np.ndarray, name: str) -> Any:
+    return of_numbers(receiver.astype)
+
+
+def _drawn(receiver: np.random.Generator, name: str) -> Any:
+    return of_numbers(getattr(receiver, name))
+
+
 def _format(template: str, name: str) -> Any:
     return lambda *args, **kwargs: formatting.fill(template, args, kwargs)
 
@@ -188,5 +195,8 @@ def _format(template: str, name: str) -> Any:
 #: Methods that are given in a narrower form.
 _NARROWED: dict[tuple[type, str], Way] = {
     (torch.Tensor, "new_tensor"): _new_tensor,
+    (np.ndarray, "astype"): _astype,
+    (np.random.Generator, "choice"): _drawn,
+    (np.random.Generator, "permutation"): _drawn,
     (str, "format"): _format,
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
-from explorer.language.vocabulary.data import numbers_only
+from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary.data import holds_objects, numbers_only
 
 
 class _Attributes(Protocol):
@@ -48,9 +50,26 @@ class _Cells:
         self.tensor[numbers_only(key)] = value
 
 
+class _Objects:
+    """A numpy array of Python objects (whole numbers too long for it): nothing is put into it."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.array[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise OutsideLanguage("These numbers are too large for an array to be changed.")
+
+
 def cells(receiver: Any) -> Any:
     """What `receiver[…]` is applied to."""
-    return _Cells(receiver) if isinstance(receiver, torch.Tensor) else receiver
+    if isinstance(receiver, torch.Tensor):
+        return _Cells(receiver)
+    return _Objects(receiver) if holds_objects(receiver) else receiver
 
 
 class Slot:

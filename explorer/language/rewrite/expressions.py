@@ -29,9 +29,9 @@ class Expressions(Builder):
         return self.noted(node, self.item(node))
 
     def item(self, node: ast.Subscript) -> ast.Subscript:
-        """`x[i]` as `.cells(x)[i]`, unless `i` cannot be a list."""
+        """`x[i]` as `.cells(x)[i]`; where it is only read, unless `i` cannot be a list."""
         node.value = self.visited(node.value)
-        if not _is_plain_index(node.slice):
+        if not (isinstance(node.ctx, ast.Load) and _is_plain_index(node.slice)):
             node.value = self.call("cells", node.value, node.value)
         node.slice = self.visited(node.slice)
         return node

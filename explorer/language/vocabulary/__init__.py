@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import difflib
+import dis
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,6 +31,7 @@ __all__ = [
     "TENSOR_WRITES",
     "children",
     "entries",
+    "internals",
     "kind_name",
     "members",
     "refusal",
@@ -77,6 +80,23 @@ BASES: frozenset[type] = frozenset(
     + [Exception, ValueError, RuntimeError, TypeError]
     + [kind for kind in CLASSES if issubclass(kind, nn.Module)]
 )
+
+
+@cache
+def _stored(kind: type) -> frozenset[str]:
+    """Names with one underscore that this class of torch defines, or stores on its instances."""
+    names = set(vars(kind)) | (set(vars(nn.Module())) if kind is nn.Module else set())
+    for function in vars(kind).values():
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            names |= {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR"}
+    return frozenset(name for name in names if name[0] == "_")
+
+
+def internals(kind: type) -> frozenset[str]:
+    """Names of a module of class `kind` that belong to torch."""
+    torchs = (base for base in kind.__mro__ if base.__module__.startswith("torch"))
+    return frozenset().union(*map(_stored, torchs))
 
 
 def children(path: str) -> dict[str, Any] | None:

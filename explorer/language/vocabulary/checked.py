@@ -15,31 +15,34 @@ from explorer.language.errors import OutsideLanguage
 
 
 class LSTM(nn.LSTM):
-    """torch's LSTM, which first looks whether weights and input have the sizes it says."""
+    # Looks first whether weights, input and state have the sizes it says.
+    __doc__, __module__ = nn.LSTM.__doc__, nn.LSTM.__module__
 
     def forward(self, input: Any, hx: Any = None) -> Any:
+        self._update_flat_weights()
+        waiting = list(self._flat_weights)
         size, hidden = input.size(-1), self.hidden_size
         ways, out = 2 if self.bidirectional else 1, self.proj_size or hidden
-        layers = self.all_weights
-        if len(layers) != self.num_layers * ways:
-            raise _mismatch()
-        for number, weights in enumerate(layers):
-            width = size if number < ways else (self.proj_size or hidden) * ways
-            expected: list[tuple[int, ...]] = [
-                (4 * hidden, width),
-                (4 * hidden, self.proj_size or hidden),
-            ]
-            expected += [(4 * hidden,)] * (2 * bool(self.bias))
-            expected += [(self.proj_size, hidden)] * bool(self.proj_size)
-            if [tuple(weight.shape) for weight in weights] != expected:
+        for number in range(self.num_layers * ways):
+            width = size if number < ways else out * ways
+            shapes: list[tuple[int, ...]] = [(4 * hidden, width), (4 * hidden, out)]
+            shapes += [(4 * hidden,)] * (2 * bool(self.bias))
+            shapes += [(self.proj_size, hidden)] * bool(self.proj_size)
+            taken, waiting = waiting[: len(shapes)], waiting[len(shapes) :]
+            if [tuple(weight.shape) for weight in taken if weight is not None] != shapes:
                 raise _mismatch()
-        if hx is not None and [t.size(-1) for t in hx] != [out, hidden]:
+        state = () if hx is None else hx
+        if waiting or any(
+            t is None or t.dtype != input.dtype for t in (*self._flat_weights, *state)
+        ):
+            raise _mismatch()
+        if state and [t.size(-1) for t in state] != [out, hidden]:
             raise _mismatch()
         return super().forward(input, hx)
 
 
 def _mismatch() -> RuntimeError:
-    return RuntimeError("The weights of this LSTM do not have the shapes its sizes ask for")
+    return RuntimeError("Weights, input and state of this LSTM do not fit together")
 
 
 def without_fused(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:

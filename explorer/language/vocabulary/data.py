@@ -1,12 +1,14 @@
-"""Nested lists on their way to torch's C++ code.
+"""Lists on their way to the C++ and C code of torch and numpy, and arrays on their way back.
 
-That code keeps a pointer into a list while it reads it. An object of the program's own inside
-the list can run code at that moment and change the list, and freed memory is read: so a list
-given to torch holds numbers, tensors and lists of them, nothing else.
+That code keeps a pointer into a list or an array while it reads it. An object of the program's
+own inside can run code at that moment and change what is being read, and freed memory is read:
+so what is given to torch holds numbers, tensors and lists of them, and arrays hold numbers.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,14 +24,37 @@ _NUMBERS = (
 
 def numbers_only(data: Any) -> Any:
     """Return `data`. Raises OutsideLanguage if it holds anything but numbers and sequences."""
-    waiting = [data]
+    waiting, seen = [data], set()
     while waiting:
         item = waiting.pop()
         if isinstance(item, list | tuple):
-            waiting.extend(item)
-        elif not isinstance(item, _NUMBERS):
+            if id(item) not in seen:  # a list may hold itself
+                seen.add(id(item))
+                waiting.extend(item)
+        elif not isinstance(item, _NUMBERS) or holds_objects(item):
             raise OutsideLanguage(
-                f"A tensor is made of numbers; this list holds a {type(item).__name__}.",
+                f"A tensor is made of numbers; this list holds a {type(item).__name__[:60]}.",
                 "Take the numbers out of it first.",
             )
     return data
+
+
+def holds_objects(array: Any) -> bool:
+    """Whether this is a numpy array of Python objects."""
+    return isinstance(array, np.ndarray) and array.dtype.hasobject
+
+
+def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numpy that refuses to make arrays of Python objects."""
+
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        for part in made if isinstance(made, tuple | list) else (made,):
+            if holds_objects(part):
+                raise OutsideLanguage(
+                    "An array holds numbers here.", "Keep other things in a list."
+                )
+        return made
+
+    return make

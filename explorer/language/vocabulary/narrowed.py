@@ -12,7 +12,7 @@ import torch
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
 from explorer.language.vocabulary.checked import CLASSES
-from explorer.language.vocabulary.data import numbers_only
+from explorer.language.vocabulary.data import numbers_only, of_numbers
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.vocabulary.python import NUMPY_RANDOM
 
@@ -102,7 +102,7 @@ def _sized(function: Callable[..., Any], size: Callable[..., float]) -> Callable
 # -- creating ----------------------------------------------------------------------------------
 
 
-def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+def _from_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def make(data: Any, *args: Any, **kwargs: Any) -> Any:
         return function(numbers_only(data), *args, **kwargs)
@@ -199,9 +199,12 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
     """What to put into the table in place of, or besides, the libraries' own functions."""
     made = {name: _sized(table[name], size) for name, size in SIZES.items()}
     for name in ("torch.tensor", "torch.as_tensor"):
-        made[name] = _of_numbers(table[name])
+        made[name] = _from_numbers(table[name])
+    for name, thing in table.items():
+        if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
+            made[name] = of_numbers(made.get(name, thing))
     made |= CLASSES
     made |= {name: thing for name, (_, thing) in ADDED.items()}
     made["torch.empty"], made["torch.empty_like"] = made["torch.zeros"], table["torch.zeros_like"]
-    made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], table["numpy.zeros_like"]
+    made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], made["numpy.zeros_like"]
     return made

@@ -87,7 +87,7 @@ MEMBERS: dict[type, str] = {
     BaseException: "args",
     np.ndarray: """T shape ndim size dtype itemsize nbytes real imag sum mean std var max min argmax
         argmin prod cumsum all any reshape flatten ravel squeeze transpose swapaxes astype copy
-        tolist item dot sort argsort clip round repeat take diagonal trace nonzero fill""",
+        tolist item dot sort argsort clip round repeat take diagonal trace nonzero""",
     np.generic: """shape ndim size dtype item tolist real imag sum mean max min astype round
         reshape""",
     np.dtype: "name kind itemsize",
