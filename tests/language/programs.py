@@ -103,7 +103,7 @@ for k in range(8):
     loss.backward()
     for p in model.parameters():
         p.data -= 0.05 * p.grad
-    print(k, loss.data)
+    print(k, f"{loss.data:.6f}")  # a set has no order, so the last digits are chance
 a = Value(-4.0)
 b = 2 * a + a**3 / 3 - 1
 b.backward()

@@ -248,6 +248,19 @@ _TORCH_PROGRAMS = [
     _N + "p = nn.Parameter(torch.ones(10 ** 6))\no = torch.optim.Adagrad([p])\np.sum().backward()\n"
     "def closure():\n    o.param_groups[0]['fused'] = True\n    o.state[p]['sum'] = torch.ones(1)\n"
     "o.step(closure)",
+    _N + "m = nn.LSTM(2, 2)\nm._flat_weights[0] = torch.ones(1)\nm(torch.ones(1, 1, 2))",
+    _N + "class A(nn.LSTM):\n    def go(self):\n        self._flat_weights = []\nA(2, 2).go()",
+    _N + "m = nn.LSTM(2, 2)\nm.weight_hh_l0.data = m.weight_hh_l0.data.half()\n"
+    "m(torch.ones(1, 1, 2))",
+    # arrays of objects, which change while they are compared or sorted
+    _NP + "class A:\n    pass\na = np.array([None, None])\na[0] = A()",
+    _NP + "class A:\n    pass\na = np.float64(1) + [2 ** 70]\na[0] = A()",
+    _NP + "np.array([{}, {}]) == np.array([{}, {}])",
+    _NP + "np.zeros(3, dtype=object)",
+    _NP + "np.ones(3).astype(object)",
+    _NP + "np.ones(3).fill(print)",
+    _T + "items = [1]\nitems.append(items)\ntorch.tensor(items)",
+    _T + "items = [1]\nitems.append(items)\ntorch.ones(3)[items]",
     # old heap
     "import torch\nx = torch.empty(1000)\nassert x.abs().sum() == 1, 'all zero'",
     "import torch\nx = torch.Tensor(1000)\nassert x.abs().sum() == 1, 'all zero'",

@@ -209,6 +209,7 @@ DISPLAY = [
     "print(*range(10 ** 6))",
     "print(list(range(10 ** 6)))",
     "print(1, 2, sep='a' * 1000000)",
+    _T + "print(1, 2, sep=torch.ones([2] * 20))",
     "class A:\n    def __repr__(self):\n        return 'a' * 1000000\nprint([A()] * 1000)",
     "class A:\n    def __str__(self):\n        return 5\nprint(A())",
     "raise ValueError('a' * 1000000)",
