@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +32,13 @@ CLASSIFIERS: dict[str, int] = {
 }
 
 
+class Published(NamedTuple):
+    """A file of weights: its address, and its size in MB."""
+
+    url: str
+    megabytes: float
+
+
 def classifier_data(model: nn.Module, size: int) -> tuple[nn.Module, Tensor, Tensor]:
     """The model in evaluation mode, and images of noise with random classes."""
     images = torch.randn(8, 3, size, size)
@@ -50,8 +58,8 @@ def classifier(name: str, weights: str | None = None) -> SampledProblem:
         raise ValueError(f"weights can be 'ImageNet' or None, not {weights!r}")
     if weights and weights_file(name) is None:
         raise ValueError(
-            f"the ImageNet weights of {name} are not on this computer: fetch them on the Feature "
-            "maps page, or use random weights"
+            f"the ImageNet weights of {name} are not on this computer: download them, or use "
+            "random weights"
         )
     chosen = '"IMAGENET1K_V1"' if weights else "None"
     building = f'torchvision.models.get_model("{name}", weights={chosen})'
@@ -67,26 +75,28 @@ def classifier(name: str, weights: str | None = None) -> SampledProblem:
         collect,
         source="import torchvision\n" + source_of(classifier_data, end=end),
         loss_source="loss = F.cross_entropy(net(images[:1]), labels[:1])",
-        note="Images of noise, in evaluation mode.",
+        note="Images of noise; evaluation mode unless changed.",
     )
 
 
 def weights_file(name: str) -> Path | None:
     """Where a classifier's ImageNet weights lie in torch hub's cache; None if they do not."""
-    url = _published(name).url
+    url = published(name).url
     path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
     return path if path.is_file() else None
 
 
-def _published(name: str):  # type: ignore[no-untyped-def]
+def published(name: str) -> Published:
+    """Where a classifier's ImageNet weights are published."""
     from explorer.torchvision_guard import torchvision  # a second of import
 
-    return torchvision.models.get_model_weights(name).IMAGENET1K_V1
+    weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
+    return Published(weights.url, weights.meta["_file_size"])
 
 
 def _build(name: str, trained: bool) -> nn.Module:
     from explorer.torchvision_guard import torchvision
 
-    weights = _published(name) if trained else None
+    weights = "IMAGENET1K_V1" if trained else None
     model: nn.Module = torchvision.models.get_model(name, weights=weights)
     return model

@@ -13,6 +13,8 @@ _PLAIN = {
     "operation": "#e2e8f0",
     "parameter": "#bfdbfe",
 }
+#: The class of each kind of box in the SVG: the names that all graphs use.
+CLASSES = {"module": "block", "repeat": "block", "operation": "function", "parameter": "leaf"}
 #: What a graph can be coloured by: white at zero, the full colour at the largest box.
 COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], tuple[int, int, int]]] = {
     "MACs": (lambda node: node.macs, (251, 146, 60)),
@@ -26,8 +28,8 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
     """Graphviz source; box number i of `graph.nodes` has the id "n{i}".
 
     `colour` is a key of `COLOURS`: boxes are then filled in proportion to that number, grey where
-    it is not known. Unfolded modules are drawn as frames around what is in them. Names are
-    escaped for graphviz's HTML labels.
+    it is not known, and their class says "heat". Unfolded modules are drawn as frames around what
+    is in them. Names are escaped for graphviz's HTML labels.
     """
     number = {node.id: i for i, node in enumerate(graph.nodes)}
     lines = [
@@ -37,7 +39,7 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
         ' fontcolor="#0f172a" color="#94a3b8" margin="0.08,0.05" height="0.2"]',
         '  edge [color="#94a3b8" arrowsize="0.7"]',
-        *_frames(graph, number, _fills(graph, colour)),
+        *_frames(graph, number, _fills(graph, colour), colour is not None),
     ]
     for source, target in graph.edges:
         a, b = number[source], number[target]
@@ -59,7 +61,9 @@ def _blend(full: tuple[int, int, int], share: float) -> str:
     return "#" + "".join(f"{round(255 + (c - 255) * share):02x}" for c in full)
 
 
-def _frames(graph: FoldedGraph, number: dict[str, int], fills: list[str]) -> list[str]:
+def _frames(
+    graph: FoldedGraph, number: dict[str, int], fills: list[str], coloured: bool
+) -> list[str]:
     """The boxes, nested in one cluster for each unfolded module."""
     inner: dict[tuple[str, ...], list[FoldedNode]] = {}
     for node in graph.nodes:
@@ -79,9 +83,9 @@ def _frames(graph: FoldedGraph, number: dict[str, int], fills: list[str]) -> lis
             lines.append(f"  subgraph cluster_{count} {{ {label}")
         for node in inner[path]:
             i = number[node.id]
+            kind = CLASSES[node.kind] + (" heat" if coloured else "")
             lines.append(
-                f'  n{i} [id="n{i}" class="{node.kind}" fillcolor="{fills[i]}"'
-                f" label=<{_label(node)}>]"
+                f'  n{i} [id="n{i}" class="{kind}" fillcolor="{fills[i]}" label=<{_label(node)}>]'
             )
     return [*lines, *["  }"] * len(opened)]
 

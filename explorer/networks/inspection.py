@@ -67,6 +67,7 @@ def inspect(
         except Exception as raised:
             failing = recorder.visits[recorder.open[-1]] if recorder.open else None
             error = _error(raised, failing)
+            recorder.settle()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         reached = {op.parameter for op in built[0] if op.parameter} if built else set()
         reasons = Reasons(recorder, reached, error is not None)

@@ -78,6 +78,16 @@ class Recorder:
                 handles.append(module.register_forward_hook(self._leave))
             yield
 
+    def settle(self) -> None:
+        """After an error: the operations of the calls that never ended count up to it."""
+        for place in reversed(self.open):
+            self._count(self.visits[place])
+
+    def _count(self, visit: Visit) -> None:
+        visit.flops += self.watch.flops
+        if visit.parent is not None:
+            self.visits[visit.parent].inner_flops += visit.flops
+
     def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         parent = self.open[-1] if self.open else None
         name, call = self.names[module], self.calls[module]
@@ -90,13 +100,11 @@ class Recorder:
     def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
         while True:  # a module that caught its child's error leaves the child open
             visit = self.visits[self.open.pop()]
+            self._count(visit)
             if visit.module is module:
                 break
         visit.done = True
         visit.end = _next_node()
-        visit.flops += self.watch.flops
-        if visit.parent is not None:
-            self.visits[visit.parent].inner_flops += visit.flops
         tensors = tensors_in(output)
         visit.output_shape = _shapes(output)
         visit.memory = sum(t.numel() * t.element_size() for t in tensors)

@@ -41,6 +41,5 @@ def toy_model() -> SampledProblem:
         lambda: Samples(*toy_data(), F.cross_entropy),
         source=source_of(ToyModel, toy_data, end="net, images, labels = toy_data()"),
         loss_source="loss = F.cross_entropy(net(images[:1]), labels[:1])",
-        note="Both ReLUs are functions, so no module hook sees them; the layer tmp is never used, "
-        "so its gradient stays None.",
+        note="Both ReLUs are functions of forward, so no module hook sees them.",
     )

@@ -1,0 +1,1 @@
+"""The parts of the Network page: a network run once, its layers, gradients, graph and hooks."""
