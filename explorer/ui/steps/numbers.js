@@ -27,7 +27,7 @@ function rows(row, block, picked) {
     const head = element("th", "", i === 0 ? label : "")
     head.title = row.help
     tr.append(head)
-    if (block.labels.length) tr.append(element("th", "index", row.grid.length > 1 ? block.labels[i] : ""))
+    if (block.window) tr.append(element("th", "index", row.index[i] ?? ""))
     tr.append(...line.map((entry) => cell(entry, block.name, picked)))
     return tr
   })
@@ -56,7 +56,7 @@ function draw(block, picked) {
   const head = element("div", "head", block.name)
   head.append(element("small", "", block.shape))
   const table = element("table")
-  if (block.columns.length) {
+  if (block.window) {
     const tr = element("tr", "columns")
     tr.append(element("th"), element("th"), ...block.columns.map((c) => element("th", "index", c)))
     table.append(tr)

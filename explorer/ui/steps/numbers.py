@@ -101,6 +101,8 @@ def _pick(name: str, place: int) -> None:
     st.session_state[_PICKED] = (name, place)
 
 
+#: Shown with all rows of the window.
+_TALL = ("value", ".grad")
 _HELP = {
     "value": "The parameter itself",
     ".grad": "What backward has put there; step uses it",
@@ -115,15 +117,16 @@ def _block(
     old = before.parameters.get(name) if before else None
     other = beside.parameters.get(name) if beside else None
     shape = now.value.shape
-    start = _start(shape, at.place if at.name == name else 0)
+    place = at.place if at.name == name else 0
+    start = _start(shape, place)
     rows = [
-        _row(label, _get(now, label), _get(old, label) if old else _ABSENT, shape, start)
+        _row(label, _get(now, label), _get(old, label) if old else _ABSENT, shape, start, place)
         for label in ("value", ".grad", *now.buffers, "last update")
     ]
     if other is not None:
         rows += [
-            _row(label, _get(other, label), _ABSENT, shape, start) | {"beside": True}
-            for label in ("value", ".grad")
+            _row(label, _get(other, label), _ABSENT, shape, start, place) | {"beside": True}
+            for label in _TALL
         ]
     size = _table(shape)
     window = size[0] > ROWS or size[1] > COLUMNS
@@ -131,7 +134,7 @@ def _block(
         "name": name,
         "shape": shape_text(shape),
         "rows": rows,
-        "labels": _labels(shape, start) if window else [],
+        "window": window,
         "columns": list(range(start[1], min(start[1] + COLUMNS, size[1]))) if window else [],
         "maps": [_map(title, array) for title, array in _mapped(now)] if window else [],
     }
@@ -162,13 +165,17 @@ def _start(shape: tuple[int, ...], place: int) -> tuple[int, int]:
 
 
 def _row(
-    label: str, array: np.ndarray | None, old: Any, shape: tuple[int, ...], start: tuple[int, int]
+    label: str,
+    array: np.ndarray | None,
+    old: Any,
+    shape: tuple[int, ...],
+    start: tuple[int, int],
+    place: int,
 ) -> dict[str, Any]:
-    row = {"label": label, "help": _HELP.get(label, "Kept by the optimizer"), "beside": False}
+    """One tensor of the parameter as texts; `index` are the leading indices of each row."""
+    row = {"label": label, "help": _HELP.get(label, "Kept by the optimizer"), "index": []}
     if array is None:
-        return row | {
-            "grid": [[{"text": "None", "changed": old is not _ABSENT and old is not None}]]
-        }
+        return row | {"grid": [[{"text": "None", "changed": isinstance(old, np.ndarray)}]]}
     if array.shape != shape:  # a counter of the optimizer
         changed = isinstance(old, np.ndarray) and not np.array_equal(array, old)
         return row | {"grid": [[{"text": number(array.reshape(-1)[0]), "changed": changed}]]}
@@ -177,31 +184,28 @@ def _row(
     rows, columns = _table(shape)
     values, marks = array.reshape(rows, columns), differs.reshape(rows, columns)
     top, left = start
+    height = ROWS
+    if label not in _TALL and rows > ROWS:  # of these the picked number's row is enough
+        top, height = place // columns, 1
+    shown = range(top, min(top + height, rows))
     grid = [
         [
-            {
-                "text": number(values[r, c]),
-                "place": r * columns + c,
-                "changed": bool(marks[r, c]),
-            }
+            {"text": number(values[r, c]), "place": r * columns + c, "changed": bool(marks[r, c])}
             for c in range(left, min(left + COLUMNS, columns))
         ]
-        for r in range(top, min(top + ROWS, rows))
+        for r in shown
     ]
-    return row | {"grid": grid}
+    return row | {"grid": grid, "index": [_index(shape, r) for r in shown]}
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray((a == b) | ((a != a) & (b != b)))
 
 
-def _labels(shape: tuple[int, ...], start: tuple[int, int]) -> list[str]:
-    """The leading indices of each row of the window."""
-    rows, _ = _table(shape)
-    shown = range(start[0], min(start[0] + ROWS, rows))
+def _index(shape: tuple[int, ...], row: int) -> str:
     if len(shape) < 2:
-        return [""] * len(shown)
-    return [", ".join(str(int(i)) for i in np.unravel_index(r, shape[:-1])) for r in shown]
+        return ""
+    return ", ".join(str(int(i)) for i in np.unravel_index(row, shape[:-1]))
 
 
 def _mapped(parameter: ParameterView) -> list[tuple[str, np.ndarray]]:

@@ -1,7 +1,7 @@
 // Draws one chart as SVG. Colours are written into the drawing, so the downloaded file stands alone.
 
 const SPACE = "http://www.w3.org/2000/svg"
-const LEFT = 46, RIGHT = 10, TOP = 20, BOTTOM = 32
+const RIGHT = 10, TOP = 20, BOTTOM = 32
 const watched = new WeakMap()
 
 function node(name, attributes, text) {
@@ -62,8 +62,10 @@ function draw(root, data) {
   const width = Math.max(160, root.clientWidth)
   const height = data.height
   const paint = colours(root)
-  const x = scale(data.x, LEFT, width - RIGHT)
   const y = scale(data.y, height - BOTTOM, TOP)
+  const labels = y.ticks.map((tick) => words(tick, y.step))
+  const LEFT = Math.max(34, 12 + 6.4 * Math.max(...labels.map((label) => label.length)))
+  const x = scale(data.x, LEFT, width - RIGHT)
   const parts = []
   const box = { x: LEFT, y: TOP, width: width - RIGHT - LEFT, height: height - BOTTOM - TOP }
   if (data.image) parts.push(node("image", { ...box, href: data.image, preserveAspectRatio: "none" }))
@@ -75,12 +77,12 @@ function draw(root, data) {
       parts.push(node("path", { d: `M${at} ${TOP}V${height - BOTTOM}`, stroke: paint.border, "stroke-opacity": 0.6 }))
     parts.push(node("text", { ...faint, x: at, y: height - BOTTOM + 13, "text-anchor": "middle" }, words(tick, x.step)))
   }
-  for (const tick of y.ticks) {
+  y.ticks.forEach((tick, i) => {
     const at = y.place(tick)
     if (!data.image)
       parts.push(node("path", { d: `M${LEFT} ${at}H${width - RIGHT}`, stroke: paint.border, "stroke-opacity": 0.6 }))
-    parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, words(tick, y.step)))
-  }
+    parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, labels[i]))
+  })
   parts.push(node("text", { fill: paint.text, x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, data.x.label))
   parts.push(node("text", { fill: paint.text, x: 2, y: 12, "font-weight": 600 }, data.y.label))
   const clip = `clip-${data.file}`

@@ -29,6 +29,7 @@ class Offer:
     sgd: float
     adaptive: float = 0.1
     hyper: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
     opening: tuple[str, ...] = _THREE
 
     def settings(self, optimizer: str) -> dict[str, Any]:
@@ -101,7 +102,12 @@ OFFERS = {
     "regression": Offer(
         "Linear regression", partial(PRESETS.__getitem__, "linear regression"), 0.1
     ),
-    "sigmoid": Offer("Two layers with sigmoids", tiny.two_layer_sigmoid, 1.0),
+    "sigmoid": Offer(
+        "Two layers with sigmoids",
+        tiny.two_layer_sigmoid,
+        1.0,
+        note="The sigmoids are saturated: gradients near 1e-4, so even lr 1 hardly moves a weight.",
+    ),
     "tenths": Offer("All weights 0.1", _tenths, 1.0, 0.01, opening=("forward", "backward", "step")),
     "planar": Offer("2-D classification", _planar, 0.5, 0.02, {"momentum": 0.9}),
     OWN: Offer("Your own program", own.boxes, 0.1, opening=("forward",)),
@@ -134,4 +140,5 @@ def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:
         problem = OFFERS[key].make()
     text = f"{problem.setup}\0{problem.loss}" if isinstance(problem, ProgramProblem) else ""
     parts = (key, problem.name, text or problem.source)
-    return Chosen(key, OFFERS[key], problem, "\0".join(parts), getattr(problem, "note", ""))
+    note = OFFERS[key].note or getattr(problem, "note", "")
+    return Chosen(key, OFFERS[key], problem, "\0".join(parts), note)

@@ -67,8 +67,9 @@ class Workspace:
 
     @property
     def hyper(self) -> dict[str, Any]:
-        """The settings in force."""
-        return self.view.hyper
+        """The settings in force. (What came from the sandbox has lists for tuples.)"""
+        hyper = self.view.hyper
+        return {k: tuple(v) if isinstance(v, list) else v for k, v in hyper.items()}
 
     def press(self, name: str, **arguments: Any) -> None:
         """Note a press; `perform` does it. "run" and "stop" begin and end a run."""
