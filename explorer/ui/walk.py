@@ -42,6 +42,11 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
             disabled=number == now or not 1 <= number <= last,
         )
 
+    def slid() -> None:
+        number = st.session_state["walk-slider"]
+        if number != now:  # a slider whose range changed reports its old place again
+            go(number)
+
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
         button("first_page", "First step", 1)
         button("chevron_left", "Back", now - 1)
@@ -55,7 +60,7 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
             last,
             key="walk-slider",
             label_visibility="collapsed",
-            on_change=lambda: go(st.session_state["walk-slider"]),
+            on_change=slid,
         )
 
 

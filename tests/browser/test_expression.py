@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -141,6 +142,18 @@ def test_the_walk_moves_highlight_and_numbers(tab: Any, app: str) -> None:
     tab.locator(".st-key-walk-last_page button").first.click()
     tab.wait_for_selector(".ax-step:has-text('x.grad')")
     assert tab.locator("g.node.current text").all_text_contents() == ["AccumulateGrad"]
+
+
+def test_another_program_leaves_the_table_where_it_is(tab: Any, app: str) -> None:
+    """A walk of another length moves the slider's end, which is no move of the reader's."""
+    open_page(tab, app)
+    for count in (2, 9, 1, 6):
+        body = "y = x\n" + "y = y * 2\n" * count
+        run_program(
+            tab,
+            f"import torch\nx = torch.tensor(1.0, requires_grad=True)\n{body}y.backward()\n",
+        )
+        tab.locator("td", has_text=re.compile(f"^{2**count}$")).first.wait_for()
 
 
 def test_playing_goes_to_the_end_by_itself(tab: Any, app: str) -> None:
