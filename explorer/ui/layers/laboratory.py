@@ -148,10 +148,11 @@ def _events(events: Sequence[Event]) -> str:
         acted = ' <b class="ax-acted">changes it</b>' if event.changed else ""
         for i, seen in enumerate(event.seen):
             first = f"<th>{event.number + 1}</th><td>{escape(kind)}{acted}</td>"
+            value = "\n".join(array_lines(seen.value)) or "None"
             rows.append(
                 f"<tr>{first if i == 0 else '<th></th><td></td>'}<td>{escape(seen.label)}</td>"
                 f"<td>{escape(shape_text(seen.shape))}</td>"
-                f"<td><pre>{escape('\n'.join(array_lines(seen.value)) or 'None')}</pre></td></tr>"
+                f"<td><pre>{escape(value)}</pre></td></tr>"
             )
     rest = len(events) - _MOST
     more = f'<div class="ax-note">The first {_MOST} of {len(events)}.</div>' if rest > 0 else ""
