@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+import torch
 
 from explorer import sandbox
+from explorer.ui import address
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
@@ -54,6 +56,14 @@ PAGES = (
         "Type a tensor program. See its graph, every value and every gradient.",
     ),
     Page(
+        "network",
+        "Network",
+        ":material/lan:",
+        "pages/network.py",
+        "What reaches each layer?",
+        "Pick a network. See every layer's gradient, cost and graph, and put hooks on it.",
+    ),
+    Page(
         "optimizer",
         "Optimizer",
         ":material/trending_down:",
@@ -74,9 +84,11 @@ PAGES = (
 
 @functools.cache
 def _settle() -> None:
-    """Once per process: start the sandbox, so that the first program need not wait for it, and
-    take the imported modules out of the garbage collector's rounds."""
+    """Once per process: start the sandbox, so that the first program need not wait for it, give
+    each reader's thread one processor (helper threads get in the others' way), and take the
+    imported modules out of the garbage collector's rounds."""
     sandbox.start()
+    torch.set_num_threads(1)
     gc.collect()
     gc.freeze()
 
@@ -84,6 +96,7 @@ def _settle() -> None:
 def page(key: str) -> Page:
     """Draw the frame of the page `key` and return its entry. The first call of every page."""
     _settle()
+    address.tidy()
     here = next(p for p in (HOME, *PAGES) if p.key == key)
     st.set_page_config(
         page_title=NAME if here is HOME else f"{here.title} · {NAME}",
