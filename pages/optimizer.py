@@ -26,7 +26,8 @@ from explorer.ui.steps import (
 frame.page("optimizer")
 style.apply()
 asking.here()
-problems.take_over()
+if problems.take_over():
+    settings.begin()
 
 top = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="settings")
 below = st.container(horizontal=True, vertical_alignment="center", gap="small", key="options")

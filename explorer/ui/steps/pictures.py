@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def tools(space: Workspace) -> tuple[str, Pair | None]:
             label_visibility="collapsed",
         )
     sizes = {n: p.value.size for n, p in space.view.parameters.items()}
-    places = [(n, i) for n, size in sizes.items() for i in range(size)][: FEW + 1]
+    places = list(islice(((n, i) for n, size in sizes.items() for i in range(size)), FEW + 1))
     if len(places) > FEW:
         return what, None
     if len(places) == 1:

@@ -9,10 +9,11 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import networks
 from explorer.networks import all_tenths, planar, tiny
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import defaults
-from explorer.ui.handover import KEY as HANDED
+from explorer.ui.handover import KEY as PROGRAM
 from explorer.ui.steps import own
 
 #: Presses done when a problem is opened, so that there is something to see.
@@ -87,6 +88,14 @@ def _planar() -> Problem:
     )
 
 
+def _network() -> Problem:
+    return networks.problem(_select("Network", "net", NETWORKS, NETWORKS[0], 220))
+
+
+#: Where the Network page leaves the name of a network to step.
+NETWORK = "step_network"
+#: Those that can be stepped and are no problem of their own here.
+NETWORKS = ("LeNet-5", "shapes net", "ToyModel", "TestNet", "TestNet without the division")
 OWN = "own"
 OFFERS = {
     "parabola": Offer("Parabola", partial(PRESETS.__getitem__, "parabola"), 0.2, 1.0),
@@ -110,17 +119,34 @@ OFFERS = {
     ),
     "tenths": Offer("All weights 0.1", _tenths, 1.0, 0.01, opening=("forward", "backward", "step")),
     "planar": Offer("2-D classification", _planar, 0.5, 0.02, {"momentum": 0.9}),
+    "network": Offer("A network", _network, 0.05, 0.001, opening=("forward",)),
     OWN: Offer("Your own program", own.boxes, 0.1, opening=("forward",)),
 }
 FIRST = "parabola"
 
 
-def take_over() -> None:
-    """A program handed over by the Expression page becomes the problem."""
-    handed = st.session_state.pop(HANDED, None)
-    if handed:
-        st.session_state.problem = OWN
-        st.session_state[own.SETUP], st.session_state[own.LOSS] = handed["setup"], handed["loss"]
+#: Networks of the Network page that are problems of their own here, with what else to choose.
+_KNOWN: dict[str, tuple[str, dict[str, str]]] = {
+    "all-0.1": ("tenths", {"variant": "today"}),
+    "all-0.1 (old log-softmax)": ("tenths", {"variant": "old"}),
+    "all-0.1 (float64)": ("tenths", {"variant": "float64"}),
+    "two-layer sigmoid": ("sigmoid", {}),
+    "MLP on moons": ("planar", {"data": "moons"}),
+}
+
+
+def take_over() -> bool:
+    """What another page has handed over becomes the problem; whether there was anything."""
+    state = st.session_state
+    program, network = state.pop(PROGRAM, None), state.pop(NETWORK, None)
+    if program:
+        state.problem = OWN
+        state[own.SETUP], state[own.LOSS] = program["setup"], program["loss"]
+    elif network:
+        state.problem, choices = _KNOWN.get(network, ("network", {"net": network}))
+        for key, value in choices.items():
+            state[key] = value
+    return bool(program or network)
 
 
 def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:

@@ -109,7 +109,8 @@ def _picture(found: Surface) -> str:
     figure = Figure(figsize=(4, 3), dpi=90, frameon=False)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    if float(np.nanmax(height)) > float(np.nanmin(height)):
+    known = height[np.isfinite(height)]
+    if len(known) and known.max() > known.min():
         axes.contourf(found.x, found.y, height, levels=16, cmap="GnBu_r", extend="both")
         axes.contour(found.x, found.y, height, levels=16, colors="#1c2430", linewidths=0.3)
     out = io.BytesIO()
