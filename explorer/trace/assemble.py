@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
 from explorer.trace.memory import Seen
+from explorer.trace.modules import named_parameters
 from explorer.trace.passes import RawPass
 from explorer.trace.reasons import why_none
 from explorer.trace.recorder import Recorder
@@ -84,7 +86,7 @@ def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, Seen 
             finals[name] = _final(recorder, name, value)
         elif isinstance(value, nn.Module):
             finals[name] = _text(value)
-            for label, parameter in list(nn.Module.named_parameters(value))[:MAX_ITEMS]:
+            for label, parameter in islice(named_parameters(value), MAX_ITEMS):
                 finals[f"{name}.{label}"] = _final(recorder, f"{name}.{label}", parameter)
         elif not _is_definition(value):
             finals[name] = plain(value)

@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from explorer.trace.capture import Kept
+from explorer.trace.modules import named_parameters
 from explorer.trace.records import Change, Event
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class Events:
         recorder = self.recorder
         with _quiet():
             if isinstance(receiver, nn.Module):
-                parameters: list[torch.Tensor] = list(nn.Module.parameters(receiver))
+                parameters: list[torch.Tensor] = [p for _, p in named_parameters(receiver)]
             else:
                 parameters = self.held(receiver).parameters()
             full = [p for p in parameters if p.grad is not None]

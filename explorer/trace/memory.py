@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 from explorer.language import OutsideLanguage, Watcher
 from explorer.trace.capture import Kept, keep
 from explorer.trace.history import Cut
+from explorer.trace.modules import named_modules, named_parameters
 
 #: Visits of one place that are kept: the first three, and the last.
 FIRST = 3
@@ -86,7 +88,6 @@ class Memory(Watcher):
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> Seen:
         """Remember a tensor; of one position the first visits and the last are kept."""
-        self.check_size(tensor)
         self.number += 1
         seen = Seen(self.number, line, name, tensor)
         slot = self.slots[position]
@@ -165,14 +166,13 @@ class Memory(Watcher):
 
     def bind_parameters(self, place: int, name: str, module: nn.Module) -> None:
         if self.module_name(module) != name:
-            for path, part in nn.Module.named_modules(module):
+            for path, part in named_modules(module):
                 self.modules[id(part)] = (f"{name}.{path}" if path else name, part)
-        # The class's own method: a program may have put something else on its instance.
-        for count, (label, parameter) in enumerate(nn.Module.named_parameters(module)):
-            if count < MAX_PARAMETERS:
-                self.bind_tensor(place, f"{name}.{label}", parameter)
+        for label, parameter in islice(named_parameters(module), MAX_PARAMETERS):
+            self.bind_tensor(place, f"{name}.{label}", parameter)
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
+        self.check_size(tensor)
         where = self.places[place]
         shown = name
         if where.scope:

@@ -107,6 +107,7 @@ class Recorder(Memory):
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             with _quiet():
+                self.check_size(value)
                 seen = self.find(value)
                 where = self.places[place]
                 if seen is None and value.numel():

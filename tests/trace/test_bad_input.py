@@ -140,3 +140,37 @@ def test_text_python_cannot_read(text):
     error = run(text).error
     assert error is not None
     assert error.message
+
+
+def test_a_module_that_lies_about_its_parts_is_recorded_all_the_same():
+    trace = run(
+        "import torch\nimport torch.nn as nn\nclass N(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.a = nn.Linear(2, 1)\n"
+        "    def named_modules(self, *a, **k):\n        raise ValueError('no')\n"
+        "    def forward(self, x):\n        return self.a(x)\n"
+        "n = N()\nn(torch.ones(1, 2)).sum().backward()\n"
+    )
+    assert trace.error is None
+    assert trace.variables["n.a.weight"].grad.tolist() == [[1.0, 1.0]]
+
+
+def test_a_tensor_that_grew_too_large_keeps_the_trace():
+    trace = run(X + "while True:\n    x = torch.cat([x, x])")
+    assert trace.error is not None
+    assert "limit" in trace.error.message
+    assert trace.variables["x"].shape == (2**24,)
+
+
+def test_parts_of_modules_are_torchs_own():
+    import torch
+
+    from explorer.trace.modules import named_modules, named_parameters
+
+    shared = torch.nn.Linear(2, 2)
+    module = torch.nn.Sequential(
+        torch.nn.TransformerEncoderLayer(4, 2, 8), shared, torch.nn.Sequential(shared), shared
+    )
+    assert list(named_modules(module)) == list(module.named_modules())
+    mine, theirs = list(named_parameters(module)), list(module.named_parameters())
+    assert [n for n, _ in mine] == [n for n, _ in theirs]
+    assert all(a is b for (_, a), (_, b) in zip(mine, theirs, strict=True))
