@@ -15,7 +15,6 @@ import streamlit as st
 import torch
 
 from explorer import sandbox
-from explorer.ui import address
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
@@ -96,7 +95,6 @@ def _settle() -> None:
 def page(key: str) -> Page:
     """Draw the frame of the page `key` and return its entry. The first call of every page."""
     _settle()
-    address.tidy()
     here = next(p for p in (HOME, *PAGES) if p.key == key)
     st.set_page_config(
         page_title=NAME if here is HOME else f"{here.title} · {NAME}",
