@@ -23,13 +23,12 @@ choices, pictures, verdict = style.columns(0.26, 0.46, 0.28)
 
 with choices:
     chosen = picture.choose()
-    eyes = network.choose()
-look = results.look(chosen, eyes)
+    look = results.look(chosen, network.choose())
 with pictures:
     way_in.way_in(look)
 with verdict:
     decision.prediction(look)
-    network.about(eyes)
+    network.about(look.eyes)
 
 with st.container(gap="xsmall"):
     of = strip.head(look)

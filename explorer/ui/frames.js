@@ -10,18 +10,27 @@ function element(tag, className, text) {
   return node
 }
 
+// The name of a layer, "block1.conv1", may wrap after a dot.
+function caption(label) {
+  const node = element("figcaption")
+  const parts = label.split(/(?<=\.)/)
+  node.append(...parts.flatMap((part) => [part, document.createElement("wbr")]))
+  return node
+}
+
 function frame(picture, choose) {
   const figure = element("figure")
   figure.dataset.id = picture.id
   figure.style.width = `${picture.width}px`
   const place = element(choose ? "button" : "div", "place")
+  place.style.maxWidth = figure.style.width
   const image = element("img", picture.smooth ? "smooth" : "")
   image.src = picture.src
   image.alt = picture.alt
   if (picture.title) place.title = picture.title
   place.append(image, element("div", "marks"))
   figure.append(place)
-  if (picture.label) figure.append(element("figcaption", "", picture.label))
+  if (picture.label) figure.append(caption(picture.label))
   return figure
 }
 

@@ -28,7 +28,7 @@ from explorer.vision.feature_maps import (
     layers_of,
 )
 from explorer.vision.image import ImageError, Picture, decode, open_image
-from explorer.vision.layers import MapLayer, map_layers
+from explorer.vision.layers import MapLayer, first_not_finite, map_layers
 from explorer.vision.receptive_field import ReceptiveField, receptive_fields
 from explorer.vision.tiles import Tiling, tile
 from explorer.vision.weights import WeightsError, load_weights
@@ -56,6 +56,7 @@ __all__ = [
     "decode",
     "feature_maps",
     "filmstrip",
+    "first_not_finite",
     "grad_cam",
     "kernels",
     "layers_of",

@@ -93,11 +93,15 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def saliency(model: nn.Module, image: Tensor, target: int | None = None) -> Saliency:
-    """The gradient of one class score (by default the highest) with respect to the input."""
+    """The gradient of one class score (by default the highest) with respect to the input.
+
+    Raises ValueError where it overflows.
+    """
     with borrowed(model, grad=True):
         leaf = image.detach().clone().requires_grad_()
         score, target = _score(model(leaf), target)
         (gradient,) = torch.autograd.grad(score, leaf)
+    _require_finite(gradient)
     return Saliency(target, gradient[0].numpy())
 
 
@@ -107,7 +111,7 @@ def grad_cam(
     """Grad-CAM of a layer whose output is a set of maps, for one class (by default the highest).
 
     Raises ValueError where the layer's output is no set of maps, is not reached, or does not lead
-    to the scores.
+    to the scores, or where the gradient overflows.
     """
     module = require(model, layer)
     kept: list[Tensor] = []
@@ -126,6 +130,7 @@ def grad_cam(
         (gradient,) = torch.autograd.grad(score, maps, allow_unused=True)
     if gradient is None:
         raise ValueError(f"The scores do not depend on {layer!r}.")
+    _require_finite(gradient)
     weights = gradient[0].mean(dim=(1, 2))
     cam = F.relu((weights[:, None, None] * maps[0].detach()).sum(0))
     large = F.interpolate(cam[None, None], image.shape[2:], mode="bilinear", align_corners=False)
@@ -160,6 +165,11 @@ def switch_off(
         after = model(image)[0].numpy()
         nth_call(seen, layer, call or 0)
     return SwitchedOff(layer, tuple(chosen), before, after, softmax(before), softmax(after))
+
+
+def _require_finite(gradient: Tensor) -> None:
+    if not torch.isfinite(gradient).all():
+        raise ValueError("The score's gradient overflows: it holds values that are not finite.")
 
 
 def _score(scores: Tensor, target: int | None) -> tuple[Tensor, int]:

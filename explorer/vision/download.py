@@ -103,4 +103,5 @@ def _hash_prefix(name: str) -> str:
 
 def _reason(error: Exception) -> str:
     reason = getattr(error, "reason", None) or error
+    reason = getattr(reason, "strerror", None) or reason  # without its number
     return str(reason).splitlines()[0][:120] if str(reason) else type(error).__name__

@@ -1,4 +1,4 @@
-"""Which layers of a network make maps, and of what size."""
+"""Which layers of a network make maps, of what size, and which one overflows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 
 from explorer.vision.borrow import borrowed
@@ -33,7 +34,7 @@ def map_layers(model: nn.Module, inputs: Inputs, *, of: Of = "output") -> tuple[
     """The layers whose output (or input) is a set of maps in every call, in the order they first
     ran. Runs the model once."""
     sizes: defaultdict[str, list[tuple[Size, Size]]] = defaultdict(list)
-    modules = {name: m for name, m in model.named_modules() if next(m.children(), None) is None}
+    modules = _leaves(model)
 
     def note(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
@@ -51,3 +52,29 @@ def map_layers(model: nn.Module, inputs: Inputs, *, of: Of = "output") -> tuple[
         for name, calls in sizes.items()
     )
     return tuple(layer for layer in found if all(len(size) == 3 for size in layer.sizes(of)))
+
+
+def first_not_finite(model: nn.Module, inputs: Inputs) -> str | None:
+    """The name of the first layer whose output holds an infinite value or one that is no number.
+
+    Finite weights are no guarantee: large ones overflow. Runs the model once.
+    """
+    found: list[str] = []
+
+    def note(name: str) -> Callable[..., None]:
+        def hook(module: nn.Module, args: Any, output: Any) -> None:
+            made = first_tensor(output)
+            if made is not None and not torch.isfinite(made).all():
+                found.append(name)
+
+        return hook
+
+    with borrowed(model) as hooks:
+        hooks.keep(m.register_forward_hook(note(name)) for name, m in _leaves(model).items())
+        model(*as_arguments(inputs))
+    return next(iter(found), None)
+
+
+def _leaves(model: nn.Module) -> dict[str, nn.Module]:
+    """The layers without layers inside."""
+    return {name: m for name, m in model.named_modules() if next(m.children(), None) is None}

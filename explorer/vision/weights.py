@@ -12,6 +12,9 @@ from explorer.vision.borrow import borrowed
 
 #: Files of more bytes are refused; the largest network offered has 133 million parameters.
 MAX_BYTES = 600 * 2**20
+#: A safetensors file begins with the length and the list of its tensors. Longer lists are refused:
+#: reading one of 30 MB takes seconds and 700 MB; the longest of the networks offered has 0.1 MB.
+MAX_LIST = 2**20
 
 #: A batch norm layer's count of batches: older files lack it and evaluation does not use it.
 _OPTIONAL = "num_batches_tracked"
@@ -29,6 +32,8 @@ def load_weights(model: nn.Module, data: bytes) -> None:
     """
     if len(data) > MAX_BYTES:
         raise WeightsError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
+    if MAX_LIST < int.from_bytes(data[:8], "little") < len(data):
+        raise WeightsError("The file lists far more tensors than any network here has.")
     try:
         tensors = load(data)
     except Exception as error:  # SafetensorError, and others for types torch does not have

@@ -193,6 +193,51 @@ def test_own_weights_are_used_and_the_shared_model_stays(page: Any) -> None:
         assert page.warning  # random weights stand in, and it is said
 
 
+def test_weights_that_overflow_are_refused(page: Any) -> None:
+    large = {name: torch.full_like(v, 3e38) for name, v in build("shapes_net").state_dict().items()}
+    page.button_group(key="weights").set_value(network.FILE).run()
+    upload(page, "large.safetensors", save(large), "weights-file")
+    for view in ("One pixel", "Kernels", "Statistics", "Prediction", "Channels"):
+        page.session_state["view"] = view
+        page.run()
+        assert not page.exception
+        assert "the layer block1.conv1 gives values that are infinite" in html_of(page)
+        assert page.warning  # random weights stand in, and it is said
+        assert "nan%" not in html_of(page)
+
+
+def test_a_file_is_offered_only_where_it_can_fit(page: Any) -> None:
+    for backbone in BACKBONES.values():
+        offered = network.FILE in network._options(backbone)
+        parameters = sum(p.numel() for p in build(backbone.name).parameters())
+        assert offered == (bool(backbone.labels) and 4 * parameters < network.MOST * 2**20)
+
+
+def test_kernels_have_pages_with_one_scale(page: Any) -> None:
+    page.selectbox(key="network").set_value("ResNet-18").run()
+    page.selectbox(key="layer").set_value("layer4.1.conv2")
+    page.session_state["view"] = "Kernels"
+    fine(page.run())
+    first = frames(page, "kernels-picture")["pictures"][0]["src"]
+    scale = html_of(page).split("one for each input:")[1][:80]
+    page.number_input(key="kernel-page").set_value(4).run()
+    fine(page)
+    assert frames(page, "kernels-picture")["pictures"][0]["src"] != first
+    assert scale in html_of(page)
+
+
+NONSENSE = ("inf", "-Infinity", "1e999", "nan", "-5", "99999999999999999999", "<b>x", "")
+
+
+@pytest.mark.parametrize("value", NONSENSE)
+def test_nonsense_in_the_address_is_ignored(value: str, page: Any) -> None:
+    keys = ("picture", "network", "weights", "of", "layer", "channel", "row", "column", "order")
+    for key in (*keys, "scale", "view", "page", "class", "call"):
+        page.query_params[key] = value
+    fine(page.run())
+    assert "Image, 256 × 256" in str(frames(page, "way-in"))
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *args: Any) -> None:
         pass

@@ -194,3 +194,20 @@ def test_the_evidence_lies_on_the_shape() -> None:
         inside.append(cam[shape].mean())
         outside.append(cam[~shape].mean())
     assert np.mean(inside) > 1.5 * np.mean(outside)
+
+
+def test_a_gradient_that_overflows_is_said() -> None:
+    model = shapes_net()
+    with torch.no_grad():
+        model.fc.weight.mul_(1e38)
+        model.block1.conv1.weight.mul_(1e10)
+    x = 1e-30 * torch.rand(1, 3, 64, 64)  # so small that the scores themselves stay finite
+    for bias in (p for name, p in model.named_parameters() if name.endswith("bias")):
+        bias.data.zero_()
+    assert torch.isfinite(model(x)).all()
+    with pytest.raises(ValueError, match="gradient overflows"):
+        saliency(model, x)
+    with torch.no_grad():
+        model.fc.weight.mul_(torch.inf)
+    with pytest.raises(ValueError, match="gradient overflows"):
+        grad_cam(model, torch.rand(1, 3, 64, 64), "block3.conv2", 0)

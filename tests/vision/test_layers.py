@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from explorer.vision import build, map_layers, receptive_fields
+from explorer.vision import build, first_not_finite, map_layers, receptive_fields
 from tests.vision.models import Reused
 
 
@@ -44,3 +44,15 @@ def test_the_field_of_an_input_is_that_of_the_output_before() -> None:
     assert inputs["block1.conv1"][0].size == (1, 1)
     assert inputs["block1.conv2"] == outputs["block1.relu1"]
     assert inputs["block2.conv1"] == outputs["block1.pool"]
+
+
+def test_the_first_layer_that_overflows_is_named() -> None:
+    model, x = build("shapes_net"), torch.rand(1, 3, 64, 64)
+    assert first_not_finite(model, x) is None
+    with torch.no_grad():
+        model.block2.conv1.weight.fill_(3e38)
+    assert first_not_finite(model, x) == "block2.conv1"
+    with torch.no_grad():
+        model.block1.conv2.bias[3] = torch.nan
+    assert first_not_finite(model, x) == "block1.conv2"
+    assert not any(module._forward_hooks for module in model.modules())

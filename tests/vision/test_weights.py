@@ -128,6 +128,12 @@ def entry(dtype: str = "F32", shape: Any = (4,), offsets: Any = (0, 16)) -> dict
     return {"x": {"dtype": dtype, "shape": shape, "data_offsets": offsets}}
 
 
+def endless(_: Path) -> bytes:
+    """Empty tensors without end: reading 30 MB of them takes seconds and 700 MB."""
+    nothing = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    return with_header({f"x{i}": nothing for i in range(20_000)})
+
+
 GOOD = WEIGHTS.read_bytes()
 
 
@@ -148,6 +154,7 @@ GOOD = WEIGHTS.read_bytes()
         (lambda _: with_header(entry(offsets=(0, 10**15))), "no whole safetensors"),
         (lambda _: with_header(entry(offsets=(-4, 12))), "no whole safetensors"),
         (lambda _: with_header(entry(), bytes(16)), "no tensor 'block1.conv1.weight'"),
+        (endless, "lists far more tensors"),
         (lambda _: b"<html>" + bytes(100), "no whole safetensors"),
     ],
 )

@@ -15,7 +15,7 @@ from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot, channel_names, pick_channel, pick_position
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import choice, download, label, note
+from explorer.ui.maps.widgets import choice, download, label, note, page
 from explorer.vision import Tiling, tile
 from explorer.vision.pictures import outlined, to_png
 from explorer.vision.receptive_field import Field
@@ -23,7 +23,7 @@ from explorer.vision.tiles import coloured
 
 #: Channels on a page; CSS pixels of the tiles together, of the chosen map, and of the picture.
 _PAGE, _WIDTH, _MAP, _SEEN = 64, 572, 224, 150
-_ORDERS, _SCALES = ["by index", "by strength"], ["one scale", "scale each"]
+_ORDERS, _SCALES = ["by index", "by strength"], ["one scale", "own scales"]
 
 
 def channels(look: Look, spot: Spot) -> None:
@@ -40,13 +40,13 @@ def _all(look: Look, spot: Spot) -> bool:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         order = choice("Order", "order", _ORDERS, "Strength is the mean of the absolute values")
         each = _SCALES[1] == choice(
-            "Scale", "scale", _SCALES, "Colours for the whole layer, or each channel"
+            "Scale", "scale", _SCALES, "One colour scale for the layer, or each channel its own"
         )
         tiling = tile(
             spot.values,
             _by_strength(spot.values) if order == _ORDERS[1] else None,
             per_channel=each,
-            page=_page(len(spot.values)),
+            page=page("page", len(spot.values), _PAGE),
             page_size=_PAGE,
             columns=8 if len(spot.values) > 16 else math.ceil(math.sqrt(len(spot.values))),
             width=_WIDTH,
@@ -81,27 +81,6 @@ def _by_strength(values: np.ndarray) -> list[int]:
     return np.argsort(-abs(values).mean(axis=(1, 2)), kind="stable").tolist()
 
 
-def _page(count: int) -> int:
-    pages = -(-count // _PAGE)
-    if pages == 1:
-        return 0
-    if not 1 <= (st.session_state.get("page") or 1) <= pages:
-        st.session_state.page = 1
-    page = st.number_input(
-        "Page",
-        1,
-        pages,
-        1,
-        key="page",
-        bind="query-params",
-        label_visibility="collapsed",
-        width=96,
-        help=f"Of {pages}",
-    )
-    label(f"of {pages}")
-    return int(page or 1) - 1
-
-
 def _marked(tiling: Tiling, channel: int) -> tuple[tuple[float, float, float, float], ...]:
     if channel not in tiling.channels:
         return ()
@@ -127,7 +106,8 @@ def _about(spot: Spot, tiling: Tiling) -> str:
     dead = np.flatnonzero(spot.maps.statistics.dead)
     if len(dead):
         of = f"{len(dead)} of {len(spot.values)}"
-        said += f" Dead, that is, nowhere above 0: {of}, channel {_list(dead)}."
+        which = "channel" if len(dead) == 1 else "channels"
+        said += f" Dead, that is, nowhere above 0: {of}, {which} {_list(dead)}."
     return said
 
 

@@ -78,9 +78,12 @@ def _cam(look: Look, spot: Spot, target: int, name: str) -> None:
 
 def _saliency(look: Look, target: int, name: str) -> None:
     label("Saliency")
-    found = results.evidence(look, target).map
-    reach = float(found.max())
-    picture = coloured(found, reach or 1.0, signed=False)
+    found = results.evidence(look, target)
+    if isinstance(found, str):
+        note(found)
+        return
+    reach = float(found.map.max())
+    picture = coloured(found.map, reach or 1.0, signed=False)
     _shown("saliency", picture, f"How much each pixel sways the score for {name}")
     note(
         f"The size of the score's gradient for {name} at each pixel of the picture, from 0 (white) "

@@ -9,11 +9,12 @@ from explorer.ui.frames import Frame, frames
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot, channel_names
-from explorer.ui.maps.widgets import choice, count_below, download, note
+from explorer.ui.maps.widgets import choice, download, note, page, whole
 from explorer.vision import tile
 
 _ONE, _EVERY = "of this channel", "of every channel"
-_MOST, _COLUMNS, _WIDTH = 128, 16, 940
+#: Kernels on a page and in a row; CSS pixels of a full row.
+_PAGE, _COLUMNS, _WIDTH = 128, 16, 940
 
 
 def kernels(look: Look, spot: Spot) -> None:
@@ -26,32 +27,26 @@ def kernels(look: Look, spot: Spot) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         which = choice("Kernels", "kernels", [_ONE, _EVERY], "Which kernels are shown")
         if which == _EVERY and inputs > 1:
-            count_below("kernel-input", inputs, 0)
-            of = st.number_input(
-                "Input channel",
-                0,
-                inputs - 1,
-                0,
-                key="kernel-input",
-                bind="query-params",
-                label_visibility="collapsed",
-                help="Input channel",
-                width=96,
-            )
-            shown, over = weights[:, int(of or 0)], f"for input channel {int(of or 0)}"
+            of = whole("Input channel", "kernel-input", 0, inputs - 1, start=0, hidden=True) or 0
+            shown, over = weights[:, of], f"for input channel {of}"
         elif which == _EVERY:
             shown, over = weights[:, 0], "for its input channel"
         else:
             channel = min(spot.channel, out - 1) if spot.of == "output" else 0
             shown, over = weights[channel], f"that make channel {channel}, one for each input"
-        drawn = tile(shown[:_MOST], columns=_COLUMNS, page_size=_MOST, width=_width(len(shown)))
+        drawn = tile(
+            shown,
+            page=page("kernel-page", len(shown), _PAGE),
+            page_size=_PAGE,
+            columns=_COLUMNS,
+            width=_width(len(shown)),
+        )
         download(drawn.png, "kernels.png", "These kernels as PNG", key="kernels")
     alt = f"Kernels of {spot.layer.name}, {height} × {width}, {over}"
     frames([Frame("kernels", drawn.png(), alt, drawn.levels.shape[1])], key="kernels-picture")
-    first = f"The first {_MOST} of {len(shown)} kernels" if len(shown) > _MOST else "The kernels"
     low, high = drawn.ranges[0]
     below = f"{number(low)} (blue) over 0 (white)" if drawn.signed else "0 (white)"
-    note(f"{first} {over}: {height} × {width}, from {below} to {number(high)} (red).")
+    note(f"The kernels {over}: {height} × {width}, from {below} to {number(high)} (red).")
 
 
 def _width(count: int) -> int:

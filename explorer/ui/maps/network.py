@@ -31,12 +31,13 @@ _FIRST = "shapes_net"
 @dataclass(frozen=True, eq=False)
 class Eyes:
     """A network with weights. `weights` names them: equal names, equal weights; `trained` is
-    False where they are random."""
+    False where they are random, `own` True where they are the reader's."""
 
     backbone: Backbone
     weights: str
     model: nn.Module
     trained: bool = True
+    own: bool = False
 
 
 def choose() -> Eyes:
@@ -67,10 +68,15 @@ def choose() -> Eyes:
     if backbone.slow:
         note("A large network: a new look takes seconds.")
     if choice == IMAGENET and not _at_hand(backbone):
-        return _shared(backbone, RANDOM)
+        return untrained(backbone)
     if choice == FILE:
-        return _from_file(backbone) or _shared(backbone, RANDOM)
+        return _from_file(backbone) or untrained(backbone)
     return _shared(backbone, choice if choice in options else options[0])
+
+
+def untrained(backbone: Backbone) -> Eyes:
+    """The network with random weights."""
+    return _shared(backbone, RANDOM)
 
 
 def about(eyes: Eyes) -> None:
@@ -92,7 +98,8 @@ def about(eyes: Eyes) -> None:
 def _options(backbone: Backbone) -> list[str]:
     if not backbone.labels:
         return [SHIPPED]
-    return [SHIPPED, RANDOM, FILE] if backbone.ready else [RANDOM, IMAGENET, FILE]
+    file = [FILE] if backbone.megabytes <= MOST else []
+    return [SHIPPED, RANDOM, *file] if backbone.ready else [RANDOM, IMAGENET, *file]
 
 
 def _shared(backbone: Backbone, weights: str) -> Eyes:
@@ -131,7 +138,8 @@ def _at_hand(backbone: Backbone) -> bool:
         fetch(backbone.url, progress=progress)
     except DownloadError as error:
         with below:
-            refuse(f"{error} A safetensors file of your own will do as well.")
+            own = " A safetensors file of your own will do as well."
+            refuse(str(error) + own * (FILE in _options(backbone)))
         return False
     place.empty()
     below.empty()
@@ -156,7 +164,7 @@ def _from_file(backbone: Backbone) -> Eyes | None:
         return None
     digest = hashlib.sha256(data).hexdigest()
     try:
-        return Eyes(backbone, digest, _own(backbone.name, digest, _data=data))
+        return Eyes(backbone, digest, _own(backbone.name, digest, _data=data), own=True)
     except WeightsError as error:
         refuse(str(error))
         return None

@@ -13,7 +13,7 @@ from explorer.trace.text import number
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot
-from explorer.ui.maps.widgets import count_below, label, note
+from explorer.ui.maps.widgets import label, note, whole
 from explorer.vision import PixelArithmetic
 
 #: How many input channels the sum names one by one.
@@ -44,30 +44,30 @@ def pixel(look: Look, spot: Spot) -> None:
         (f"Products; their sum is {number(sums[chosen])}", found.products[chosen], None, ""),
     )
     st.html('<div class="ax-map-grids">' + "".join(_block(*block) for block in blocks) + "</div>")
+    padding = "" if found.inside.all() else "; striped places are padding"
     note(
-        f"Rows {found.rows[0]} to {found.rows[-1]} and columns {found.columns[0]} to "
-        f"{found.columns[-1]} of input channel {found.first_channel + chosen}; striped places are "
-        f"padding. All {found.products.size:,} products and the bias add up to "
-        f"{found.total:.7g}; PyTorch gave {found.value:.7g}."
+        f"{_span('Row', found.rows)} and {_span('column', found.columns)} of input channel "
+        f"{found.first_channel + chosen}{padding}. All {found.products.size:,} products and the "
+        f"bias add up to {found.total:.7g}; PyTorch gave {found.value:.7g}."
     )
+
+
+def _span(what: str, places: tuple[int, ...]) -> str:
+    return f"{what} {places[0]}" if len(places) == 1 else f"{what}s {places[0]} to {places[-1]}"
 
 
 def _input_channel(found: PixelArithmetic, count: int, strongest: int) -> int:
     """Which of the input channels to write out; counted within the group."""
-    count_below("input-channel", count, None)
-    chosen = st.number_input(
+    chosen = whole(
         "Input channel",
+        "input-channel",
         0,
         count - 1,
-        None,
-        key="input-channel",
-        bind="query-params",
-        placeholder=str(strongest),
+        hidden=True,
         help="Empty: the one that adds most",
-        label_visibility="collapsed",
-        width=96,
+        placeholder=str(strongest),
     )
-    return strongest if chosen is None else int(chosen)
+    return strongest if chosen is None else chosen
 
 
 def _sum(found: PixelArithmetic, sums: np.ndarray) -> str:

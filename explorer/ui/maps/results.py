@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
-import torch
 
-from explorer.ui.maps.network import Eyes
+from explorer.ui.maps.network import Eyes, untrained
 from explorer.ui.maps.picture import Chosen
+from explorer.ui.maps.widgets import refuse
 from explorer.vision import (
     FeatureMaps,
     GradCam,
@@ -26,6 +26,7 @@ from explorer.vision import (
     SwitchedOff,
     feature_maps,
     filmstrip,
+    first_not_finite,
     grad_cam,
     kernels,
     map_layers,
@@ -38,11 +39,6 @@ from explorer.vision import (
 )
 from explorer.vision.pictures import side_by_side, to_png
 from explorer.vision.receptive_field import Field
-
-# Once for the whole app: each reader's runs come on threads of their own, and the helper threads
-# of each get in the others' way. On two busy processors DenseNet-121's first look took 11 s; with
-# one thread for each reader 2 s.
-torch.set_num_threads(1)
 
 Of = Literal["output", "input"]
 
@@ -82,8 +78,22 @@ _HASH: dict[Any, Any] = {Look: lambda look: look.key}
 
 
 def look(chosen: Chosen, eyes: Eyes) -> Look:
-    """The picture prepared as the network's own transform says."""
-    return Look(chosen, eyes, _prepared(chosen.digest, eyes.backbone.name, chosen, eyes))
+    """The picture prepared as the network's own transform says. Random weights stand in for the
+    reader's own where those overflow, and it is said."""
+    found = Look(chosen, eyes, _prepared(chosen.digest, eyes.backbone.name, chosen, eyes))
+    layer = _not_finite(found) if eyes.own else None
+    if layer is None:
+        return found
+    refuse(
+        f"With the weights in the file the layer {layer} gives values that are infinite or not "
+        "numbers. Check them; random weights stand in."
+    )
+    return Look(chosen, untrained(eyes.backbone), found.prepared)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Trying the weights", hash_funcs=_HASH)
+def _not_finite(look: Look) -> str | None:
+    return first_not_finite(look.eyes.model, look.prepared.tensor)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -148,9 +158,12 @@ def weights(look: Look, layer: str) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=32, show_spinner="Going back through the network", hash_funcs=_HASH)
-def evidence(look: Look, target: int) -> Saliency:
-    """The gradient of a class score with respect to the input."""
-    return saliency(look.eyes.model, look.prepared.tensor, target)
+def evidence(look: Look, target: int) -> Saliency | str:
+    """The gradient of a class score with respect to the input, or why there is none."""
+    try:
+        return saliency(look.eyes.model, look.prepared.tensor, target)
+    except ValueError as error:
+        return str(error)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Going back through the network", hash_funcs=_HASH)

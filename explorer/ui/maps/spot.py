@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.networks.filter_bank import FILTERS
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look, Of
-from explorer.ui.maps.widgets import count_below, download
+from explorer.ui.maps.widgets import download, whole
 from explorer.vision import FeatureMaps, MapLayer
 from explorer.vision.receptive_field import Axis, Field
 
@@ -115,19 +115,15 @@ def _inside(axis: Axis, count: int, length: int) -> list[int]:
 
 def _number(label: str, key: str, count: int, highest: int | None = None) -> int:
     """A number below `count`. Positions may be left open: then it is the highest one's."""
-    start = 0 if highest is None else None
-    count_below(key, count, start)
-    value = st.number_input(
+    open_ = highest is not None
+    chosen = whole(
         label,
+        key,
         0,
         count - 1,
-        start,
-        key=key,
-        bind="query-params",
-        placeholder=None if highest is None else str(highest),
-        help=None
-        if highest is None
-        else "Empty: where the channel is highest, away from the padding",
+        start=None if open_ else 0,
         width=92,
+        help="Empty: where the channel is highest, away from the padding" if open_ else None,
+        placeholder=str(highest) if open_ else None,
     )
-    return (highest or 0) if value is None else int(value)
+    return (highest or 0) if chosen is None else chosen

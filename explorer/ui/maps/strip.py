@@ -16,9 +16,9 @@ from explorer.ui.maps.widgets import choice, download, label
 _HELP = "What each layer makes, or what it is given, before anything changes it in place"
 _CAPTIONS = {"output": "what it makes", "input": "what it is given"}
 #: CSS pixels: a still's width in a short network and in a long one, and the strip's height.
-_LARGE, _SMALL, _HEIGHT = 112, 92, 236
+_LARGE, _SMALL, _HEIGHT = 112, 94, 268
 _LONG = 7
-_LETTER = 6.2  # of a caption, on average
+_LETTERS = 30  # of a caption: two lines
 
 
 def head(look: Look) -> Of:
@@ -61,7 +61,7 @@ def _frame(still: Still, of: Of, width: int, selected: bool) -> Frame:
         png=still.png,
         alt=f"First channels of the {of} of {name}",
         width=width,
-        label=_ending(name, int(width / _LETTER)),
+        label=_ending(name),
         title=f"{name}: {size}",
         selected=selected,
         smooth=still.width > width,
@@ -74,6 +74,6 @@ def _choose(name: str, x: float, y: float) -> None:
     st.session_state.call = int(call)
 
 
-def _ending(name: str, letters: int) -> str:
+def _ending(name: str) -> str:
     """The end of a long name tells layers apart."""
-    return name if len(name) <= letters else f"…{name[1 - letters :]}"
+    return name if len(name) <= _LETTERS else f"…{name[1 - _LETTERS :]}"

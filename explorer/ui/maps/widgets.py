@@ -61,8 +61,47 @@ def refuse(sentence: str) -> None:
     st.html(f'<div class="ax-error" role="alert">{escape(sentence)}</div>')
 
 
-def count_below(key: str, count: int, start: int | None) -> None:
-    """Before a number's widget: put back a kept number that no longer exists."""
+def whole(
+    label: str,
+    key: str,
+    low: int,
+    high: int,
+    *,
+    start: int | None = None,
+    hidden: bool = False,
+    width: int = 96,
+    help: str | None = None,
+    placeholder: str | None = None,
+) -> int | None:
+    """A whole number, kept in the address; None where it is left open, as it is without `start`.
+    One that was kept and no longer exists is put back to `start`."""
     kept = st.session_state.get(key)
-    if kept is not None and not 0 <= kept < count:
+    if kept is not None and not low <= kept <= high:
         st.session_state[key] = start
+    # Streamlit fails on an address with an infinite number where it wants an int, not a float.
+    chosen = st.number_input(
+        label,
+        float(low),
+        float(high),
+        start if start is None else float(start),
+        1.0,
+        "%.0f",
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed" if hidden else "visible",
+        width=width,
+        help=help,
+        placeholder=placeholder,
+    )
+    return None if chosen is None else round(chosen)
+
+
+def page(key: str, count: int, size: int) -> int:
+    """Which page of `count` things, `size` on each, counted from 0; asked where there are more
+    than one."""
+    pages = -(-count // size)
+    if pages == 1:
+        return 0
+    chosen = whole("Page", key, 1, pages, start=1, hidden=True, help=f"Of {pages}")
+    label(f"of {pages}")
+    return (chosen or 1) - 1
