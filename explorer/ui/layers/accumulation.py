@@ -17,7 +17,7 @@ from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.layers.work import Job
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import count_below, download, label, note
+from explorer.ui.maps.widgets import download, label, note
 
 _STOPPED = "accumulation-stopped"
 _NEVER = 0
@@ -89,7 +89,6 @@ def _number(words: str, key: str, most: int, start: int) -> int:
 
 def _show(found: Gathered) -> None:
     steps = found.steps
-    count_below("sample", len(steps) + 1, len(steps))
     left, right = columns(0.55, 0.45)
     with left:
         name = norms.parameter_choice(list(steps[0].norms))
@@ -113,6 +112,8 @@ def _show(found: Gathered) -> None:
 def _slider(most: int) -> int:
     if most == 1:
         return 1
+    if st.session_state.get("sample", most) > most:
+        st.session_state["sample"] = most
     at = st.slider("Sample", 1, most, most, key="sample", bind="query-params")
     return min(max(at, 1), most)
 

@@ -50,7 +50,7 @@ def _table(hooks: BackwardHooks) -> str:
     return f'<table class="ax-plain ax-both">{head}{cells}</table>'
 
 
-def _rows(rows: Sequence[tuple[str, str, str]]) -> str:
+def _rows(rows: Sequence[tuple[str, ...]]) -> str:
     return "".join(
         f"<tr><th>{escape(title)}</th><td><pre>{old}</pre></td><td><pre>{new}</pre></td></tr>"
         for title, old, new in rows

@@ -145,7 +145,9 @@ def _starts(names: Sequence[str]) -> dict[int, str]:
         if found and len(starts) > 14:
             break
         found = starts
-    return {i: _short(block) for i, block in found.items()}
+    ends = [*list(found)[1:], len(names)]
+    room = len(names) / 25  # a smaller block has no place for its name
+    return {i: _short(b) for (i, b), end in zip(found.items(), ends, strict=True) if end - i > room}
 
 
 def _short(name: str) -> str:

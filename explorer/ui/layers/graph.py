@@ -156,8 +156,8 @@ def _foot(
     measure = COLOURS[colour][0]
     values = [v for v in map(measure, folded.nodes) if v is not None and math.isfinite(v)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        scale = f"0 is white, {number(max(values))} the full colour" if values else "not known"
-        hidden = f"{folded.hidden:,} operations are folded: click a block to unfold it."
+        scale = f"white 0, full {number(max(values))}" if values else "not known"
+        hidden = f"{folded.hidden:,} operations folded: click a block."
         st.html(
             f'<div class="ax-note">{colour}: {scale}. {hidden if folded.hidden else ""}</div>',
             width="stretch",
@@ -204,7 +204,7 @@ def _first(structure: Structure) -> frozenset[str]:
         closed = [n for n in folded.nodes if n.unfolds and (n.kind == "repeat" or n.id in blocks)]
         if not closed:
             return opened
-        opened |= {max(closed, key=lambda node: node.params or 0).id}
+        opened |= {max(closed, key=lambda node: node.macs or 0).id}
 
 
 def _keep(opened: frozenset[str]) -> None:

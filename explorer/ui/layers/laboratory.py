@@ -21,7 +21,7 @@ _MODEL = "(model)"
 _ACTS = {
     "look": ("only look", None),
     "scale": ("multiply by", 100.0),
-    "clip": ("clip to ±", 0.001),
+    "clip": ("clip to ±", 1e-6),
     "zero": ("set to 0", None),
     "noise": ("add noise ×", 0.01),
 }
@@ -57,13 +57,12 @@ def _choose(report: Report) -> tuple[Hook, ...]:
     pick.among(pick.PLACE, places, start)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         place = st.selectbox(
-            "Place",
+            "Layer or parameter",
             places,
             places.index(start),
             key=pick.PLACE,
             bind="query-params",
             width=210,
-            help="A layer, or a parameter",
         )
         place = place if place in places else start
         allowed = ["tensor", "post_accumulate"] if place in parameters else list(KINDS)
@@ -130,7 +129,7 @@ def _actor(kinds: Sequence[str]) -> str:
 
 
 def _places(report: Report) -> list[str]:
-    calls = report.structure.calls if report.structure else ()
+    calls = report.structure.calls if report.structure else report.layers
     layers = dict.fromkeys(call.name or _MODEL for call in calls)
     return [*layers, *(p.name for p in report.parameters if p.trainable)] or [_MODEL]
 

@@ -33,7 +33,7 @@ def choose(name: str, report: Report) -> None:
 
 def forget() -> None:
     """Another network: nothing of the last one is chosen or unfolded."""
-    for name in (ADDRESS, "open", PARAMETER, PLACE):
+    for name in (ADDRESS, "open"):
         st.query_params.pop(name, None)
     for name in (PARAMETER, PLACE):
         st.session_state.pop(name, None)

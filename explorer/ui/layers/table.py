@@ -24,15 +24,14 @@ COLUMNS = (
     Column("Memory", "Bytes of the output", "number"),
     Column("Norm", "Euclidean norm of the layer's output", "number"),
     Column("Dead", "Channels or features that are 0 for every sample and position", "number"),
-    Column(
-        "∂ output", "Euclidean norm of the loss's gradient with respect to the output", "number"
-    ),
+    Column("∂ output", "Norm of the loss's gradient with respect to the output", "number"),
     Column("∂ params", "Norm of the gradient of the layer's own parameters", "number"),
 )
 _CSV = (
     *("layer", "call", "type", "input", "output", "parameters", "shared", "macs", "bytes"),
     *("output_norm", "dead", "units", "gradient_norm", "parameter_gradient_norm", "why_none"),
 )
+_LONGEST = 18
 NOT_COUNTED = "not counted"
 CONVENTION = (
     "MACs: multiply-adds of matrix products and convolutions, no biases, for the whole batch; "
@@ -76,7 +75,7 @@ def section(report: Report, chosen: str | None, choose: Callable[[str], None]) -
 def _row(place: int, row: LayerRecord, report: Report) -> Row:
     act, grad = row.activation, row.gradient
     start = (
-        layer_name(row),
+        _end(layer_name(row)),
         row.type,
         shapes(row.input_shape),
         shapes(row.output_shape),
@@ -92,15 +91,20 @@ def _row(place: int, row: LayerRecord, report: Report) -> Row:
     if row.call is None or (grad is None and row.why_none):
         own_text = "" if own is None or row.call is None else f" Parameters: {number(own)}."
         return Row(place, (*start, "None"), f"{row.why_none}.{own_text}")
-    norms = (_norm(grad), "" if own is None else number(own))
+    norms = (_norm(grad), "" if own is None else f"{own:.4g}")
     return Row(place, (*start, *norms))
+
+
+def _end(name: str) -> str:
+    """A long name by its end, where it differs from its neighbours."""
+    return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
 
 
 def _norm(found: Statistics | None) -> str:
     """Of a tensor that is not finite, how many elements are not."""
     if found is None:
         return ""
-    return f"{found.nonfinite:,} nan/inf" if found.nonfinite else number(found.norm)
+    return f"{found.nonfinite:,} nan/inf" if found.nonfinite else f"{found.norm:.4g}"
 
 
 def shapes(value: Shapes | None) -> str:
@@ -108,7 +112,11 @@ def shapes(value: Shapes | None) -> str:
     if value is None:
         return ""
     several = [part for part in value if isinstance(part, tuple)]
-    return ", ".join("×".join(map(str, part)) or "()" for part in (several or [value]))
+    return ", ".join(map(_shape, several)) if several else _shape(value)
+
+
+def _shape(value: tuple[object, ...]) -> str:
+    return "×".join(map(str, value)) or "()"
 
 
 def size(count: int) -> str:

@@ -1,0 +1,77 @@
+"""The Network page in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+pytestmark = pytest.mark.browser
+
+
+def open_page(tab: Any, url: str, query: str = "") -> None:
+    tab.goto(f"{url}/network{query}")
+    tab.wait_for_selector("svg g.node", timeout=60_000)  # a cold start imports torchvision
+    tab.wait_for_selector(".st-key-download-norms", timeout=60_000)
+
+
+def box(tab: Any, name: str) -> Any:
+    return tab.locator("svg g.node").filter(has=tab.locator(f"text:text-is('{name}')")).first
+
+
+def test_opens_with_the_table_and_a_click_marks_the_layer(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tmp = tab.locator("tr[data-id]").filter(has=tab.locator("td.name:text-is('tmp')"))
+    assert "never used" in tmp.inner_text()
+    assert tab.locator("[data-testid=stImage] img").first.get_attribute("alt")
+    box(tab, "conv2").click()
+    tab.wait_for_selector("tr.selected td.name:text-is('conv2')")
+    assert "at=conv2" in tab.url
+    tab.goto(tab.url)  # the address reproduces it
+    tab.wait_for_selector("tr.selected td.name:text-is('conv2')")
+
+
+def test_resnet18_unfolds_a_block(tab: Any, app: str) -> None:
+    open_page(tab, app, "?preset=resnet18")
+    tab.click("button.all")
+    box(tab, "layer2").click()
+    box(tab, "layer2.0").wait_for()
+    assert "open=layer2" in tab.url
+    assert tab.locator("tr[data-id]").count() == 60
+    tab.get_by_role("button", name="Fold all").click()
+    box(tab, "layer2").wait_for()
+
+
+def test_the_laboratory_at_work(tab: Any, app: str) -> None:
+    open_page(tab, app, "?part=Hook+laboratory")
+    tab.wait_for_selector("text=2 of 5 parameter gradients change")
+    tab.get_by_role("button", name="tensor").click()  # let go of one
+    tab.wait_for_selector("text=What the hooks saw, in order: 4")
+    assert tab.locator("tr.ax-changed").count() == 2
+
+
+def test_downloads(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    with tab.expect_download() as caught:
+        tab.locator(".st-key-download-norms button").first.click()
+    Image.open(caught.value.path()).verify()
+    tab.locator("button:has-text('download')").first.click()
+    with tab.expect_download() as caught:
+        tab.get_by_role("button", name="Table as CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(caught.value.path()).read_text())))
+    assert rows[-1]["layer"] == "tmp"
+
+
+def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    assert tab.locator("tr[data-id]").first.bounding_box()["y"] < 700
+    main = "document.querySelector('[data-testid=stMain]')"
+    for view in ("Layers", "Histogram", "Hook laboratory", "Memory of hooks", "Source"):
+        tab.get_by_role("tab", name=view).click()
+        tab.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{view}')")
+        tab.wait_for_timeout(300)
+        assert tab.evaluate(f"{main}.scrollWidth <= {main}.clientWidth")

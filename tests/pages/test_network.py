@@ -1,0 +1,369 @@
+"""The Network page, run through app.py as Streamlit's own test runner does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from explorer.networks import fold, names, problem
+from explorer.networks.classifiers import CLASSIFIERS, Published
+from explorer.ui.layers import choose, figures, graph, runs, table
+from explorer.ui.layers.settings import Setting, script
+from explorer.ui.layers.work import Job, Unwanted, Works
+from tests.pages.test_pages import component, html_of, opened
+
+PAGE = "pages/network.py"
+SMALL = [name for name in names() if name not in CLASSIFIERS]
+VIEWS = (
+    "Histogram",
+    "Accumulation",
+    "Hook laboratory",
+    "Full or deprecated hook",
+    "Memory of hooks",
+    "Source",
+    "Layers",
+)
+
+
+def settled(at: Any) -> Any:
+    """The page once nothing is under way, as a browser would poll it."""
+    limit = time.monotonic() + 60
+    while len(at.get("progress")) and time.monotonic() < limit:
+        time.sleep(0.1)
+        at.run()
+    assert not at.exception
+    assert not len(at.get("progress"))
+    return at
+
+
+def fine(at: Any) -> Any:
+    settled(at)
+    assert "ax-error" not in html_of(at)
+    return at
+
+
+@pytest.fixture
+def page() -> Any:
+    return fine(opened(PAGE))
+
+
+def view(at: Any, name: str) -> Any:
+    at.session_state["part"] = name
+    return fine(at.run())
+
+
+def preset(at: Any, name: str) -> Any:
+    return settled(at.selectbox(key="preset").set_value(name).run())
+
+
+def layers(at: Any) -> dict[str, list[str]]:
+    """The table: a layer's name to its cells."""
+    return {row["cells"][0]: row["cells"] for row in component(at, "rows")["rows"]}
+
+
+def boxes(at: Any) -> str:
+    return component(at, "svg")["svg"]
+
+
+def click(at: Any, box: str) -> Any:
+    """A click on the graph's box with this name."""
+    nodes = at.selectbox(key="network-graph-list")
+    label = next(o for o in nodes.options if o.split(" · ")[0] == box)
+    return fine(nodes.select_index(nodes.options.index(label)).run())
+
+
+def test_opens_on_a_worked_example(page: Any) -> None:
+    cells = layers(page)
+    assert list(cells) == ["conv1", "conv2", "pool", "fc", "tmp"]
+    toy = problem("ToyModel")
+    toy.network.criterion(toy.model(*toy.inputs)).backward()
+    for name in ("conv1", "conv2", "fc"):
+        layer = getattr(toy.model, name)
+        norm = torch.cat([p.grad.flatten() for p in layer.parameters()]).norm().item()
+        assert float(cells[name][-1]) == pytest.approx(norm, rel=1e-3)
+    assert cells["tmp"][-1] == "None"
+    assert "tmp is never used: forward does not call this layer" in html_of(page)
+    assert "conv2" in boxes(page)
+    total = sum(p.numel() for p in toy.model.parameters())
+    assert f"Total params <b>{total:,}</b>" in html_of(page)
+    assert table.NOT_COUNTED in cells["pool"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_small_preset_opens(page: Any, name: str) -> None:
+    fine(preset(page, name))
+    assert "<svg" in boxes(page)
+    found = problem(name)
+    total = sum(p.numel() for p in found.model.parameters())
+    assert f"Total params <b>{total:,}</b>" in html_of(page)
+    view(page, "Source")
+    assert found.source.strip() in page.code[0].value
+
+
+def test_every_view_of_the_worked_example(page: Any) -> None:
+    for name in VIEWS:
+        view(page, name)
+
+
+def test_a_large_network_shows_structure_first_and_numbers_after(page: Any) -> None:
+    page.selectbox(key="preset").set_value("mobilenet_v3_small").run()
+    assert "features.1" in boxes(page)  # whether or not the numbers are there
+    fine(page)
+    assert "gradient norm" in boxes(page)
+    assert len(layers(page)) > 100
+    view(page, "Histogram")
+    assert "Elements" in html_of(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "block"), [("densenet201", "denseblock1"), ("resnet152", "layer3")]
+)
+def test_the_largest_open_on_meta(name: str, block: str) -> None:
+    report = runs.outline(Setting(name), Job(""))
+    assert report.error is None
+    assert report.loss is None
+    assert report.total_params == sum(row.params for row in report.layers)
+    assert report.structure is not None
+    opened = graph._first(report.structure)
+    boxes = fold(report.structure, opened).nodes
+    assert 5 <= len(boxes) <= 30
+    assert any(block in node.name for node in boxes)
+
+
+def test_a_block_unfolds_and_folds_again(page: Any) -> None:
+    fine(preset(page, "resnet18"))
+    assert "layer1.0" not in boxes(page)
+    click(page, "layer1")
+    assert "layer1.0" in boxes(page)
+    assert page.query_params["open"] == "layer1"
+    page.button(key="fold").click().run()
+    assert "layer1.0" not in boxes(fine(page))
+
+
+def test_a_layer_is_chosen_everywhere(page: Any) -> None:
+    click(page, "conv1")
+    assert page.query_params["at"] == "conv1"
+    data = component(page, "rows")
+    assert data["rows"][data["selected"]]["cells"][0] == "conv1"
+    assert component(page, "svg")["selected"] is not None
+    assert view(page, "Histogram").selectbox(key="parameter").value == "conv1.weight"
+    assert view(page, "Hook laboratory").selectbox(key="place").value == "conv1"
+    preset(page, "LeNet-5")  # nothing of it stays on another network
+    assert "at" not in page.query_params
+
+
+def test_every_node_of_a_small_graph_can_be_drawn(page: Any) -> None:
+    page.button_group(key="graph").set_value(graph.NODES).run()
+    assert "ConvolutionBackward0" in boxes(fine(page))
+    assert "fc.weight" in boxes(page)
+
+
+def test_the_accumulated_norms_are_the_published_ones(page: Any) -> None:
+    view(page, "Accumulation")
+    said = html_of(page)
+    for norms in (("0.147315", "0.034993", "0.078125", "0.14530"), ("1.72582", "1.72654")):
+        assert all(norm in said for norm in norms)
+    assert "1828" in said  # the tallest bar of conv2.weight
+    page.slider(key="sample").set_value(1).run()
+    assert "After sample 1:" in html_of(fine(page))
+
+
+def test_the_laboratory_shows_what_a_hook_changes(page: Any) -> None:
+    fine(preset(page, "TestNet"))
+    view(page, "Hook laboratory")
+    assert page.selectbox(key="place").value == "linear"
+    assert "0 of 2 parameter gradients change" in html_of(page)
+    page.button_group(key="hooks-layer").set_value(["backward"]).run()
+    fine(page)
+    page.selectbox(key="place").set_value("(model)").run()
+    assert "2 of 2 parameter gradients change" in html_of(fine(page))
+    assert "× 100" in html_of(page)
+    page.button_group(key="hooks-layer").set_value(["backward", "full_backward"]).run()
+    settled(page)
+    assert "can have full or deprecated backward hooks, not both" in html_of(page)
+
+
+@pytest.mark.parametrize("action", ["look", "clip", "zero", "noise"])
+def test_every_action(page: Any, action: str) -> None:
+    view(page, "Hook laboratory")
+    page.selectbox(key="action").set_value(action).run()
+    fine(page)
+    assert ("0 of 5" if action == "look" else "2 of 5") in html_of(page)
+
+
+def test_the_exhibit_has_the_numbers_of_the_article(page: Any) -> None:
+    view(page, "Full or deprecated hook")
+    said = html_of(page)
+    for part in ("([0.25], None)", "[18.75, 37.5, 56.25, 75]", "DivBackward0", "ViewBackward0"):
+        assert part in said
+    assert "[75, 75, 75, 75]" in said
+    assert "unchanged" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        (
+            "resnet18",
+            {"mode-resnet18": "train mode", "side-resnet18": 32},
+            "batch normalisation in train mode needs more than one value per channel",
+        ),
+        ("alexnet", {"side-alexnet": 16}, "smaller than the kernel"),
+        ("LeNet-5", {"side-LeNet-5": 48}, "features and got"),
+    ],
+)
+def test_a_model_that_cannot_run_gets_a_sentence(
+    page: Any, name: str, changes: dict[str, Any], words: str
+) -> None:
+    preset(page, name)
+    for key, value in changes.items():
+        page.session_state[key] = value
+    page.run()
+    settled(page)
+    assert "ax-error" in html_of(page)
+    assert words in html_of(page)
+    assert len(layers(page)) >= 1  # what came before
+    assert all(not cell.startswith("-") for row in layers(page).values() for cell in row)
+    for part in VIEWS:
+        page.session_state["part"] = part
+        settled(page.run())
+
+
+def test_nan_weights_are_named(page: Any) -> None:
+    page.toggle(key="nan").set_value(True).run()
+    fine(page)
+    assert "NaN or infinity among the weights: fc.weight" in html_of(page)
+    for part in VIEWS:
+        view(page, part)
+
+
+def test_weights_that_cannot_be_fetched_get_a_sentence(
+    page: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    nowhere = Published("http://127.0.0.1:9/resnet18-f37072fd.pth", 45.0)
+    monkeypatch.setattr(choose, "published", lambda name: nowhere)
+    preset(page, "resnet18")
+    page.button_group(key="trained").set_value("ImageNet").run()
+    settled(page)
+    assert "Shown with random weights" in html_of(page)
+    next(b for b in page.button if b.label.startswith("Download")).click().run()
+    settled(page)
+    assert "could not be downloaded" in html_of(page)
+    assert "layer1" in boxes(page)
+
+
+def test_a_rerun_that_changes_nothing_runs_no_network(
+    page: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*args: Any) -> None:
+        raise AssertionError("the network ran")
+
+    monkeypatch.setattr(runs, "numbers", run)
+    fine(page.run())
+    assert fine(opened(PAGE))  # nor another reader
+
+
+def test_stepping_hands_the_network_over(page: Any) -> None:
+    assert any(button.label == "Step this network" for button in page.button)
+    preset(page, "resnet18")
+    assert not any(button.label == "Step this network" for button in page.button)
+
+
+def test_csv_and_script_hold_the_same_numbers() -> None:
+    setting = Setting("ToyModel", batch=2, side=40, train=False)
+    found = runs.numbers(setting, Job("")).report
+    rows = list(csv.DictReader(io.StringIO(table.as_csv(found).decode())))
+    assert [row["layer"] for row in rows] == ["conv1", "conv2", "pool", "fc", "tmp"]
+    assert sum(int(row["parameters"]) for row in rows) == found.total_params
+    assert rows[0]["input"] == "2×3×40×40"
+    done = subprocess.run(
+        [sys.executable, "-c", script(setting)], capture_output=True, text=True, check=True
+    )
+    printed = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert float(printed["loss"]) == pytest.approx(found.loss, rel=1e-4)
+    for parameter in found.parameters:
+        said = printed[parameter.name].rpartition(" ")[2]
+        if parameter.grad_norm is None:
+            assert said == "None"
+        else:
+            assert float(said) == pytest.approx(parameter.grad_norm, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_script_compiles_and_changes_are_in_it(name: str) -> None:
+    compile(script(Setting(name, train=True, nan=True)), name, "exec")
+
+
+def test_changes_are_those_of_plain_torch() -> None:
+    setting = Setting("LeNet-5", batch=3, nan=False, train=False)
+    found = runs.numbers(setting, Job(""))
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        plain = problem("LeNet-5").collect()  # type: ignore[attr-defined]
+    loss = F.cross_entropy(plain.model.eval()(plain.inputs[:3]), plain.targets[:3])
+    loss.backward()
+    assert found.report.loss == pytest.approx(loss.item(), rel=1e-5)
+    for name, parameter in plain.model.named_parameters():
+        counts, edges = np.histogram(parameter.grad.numpy(), 10)
+        shown = found.histograms[name][10]
+        assert shown is not None
+        assert shown.counts.tolist() == counts.tolist()
+        np.testing.assert_allclose(shown.edges, edges, rtol=1e-5)
+
+
+def test_two_readers_share_one_run_and_an_unwanted_one_is_given_up() -> None:
+    works, begun, go = Works(), [], threading.Event()
+
+    def first(job: Job) -> str:
+        begun.append(job.key)
+        go.wait(10)
+        if not job.wanted:
+            raise Unwanted
+        return job.key
+
+    a, b = works.ask("ann", "long", first), works.ask("ben", "long", first)
+    assert a is b
+    queued = works.ask("cat", "next", first)
+    assert works.ahead(queued) == 1
+    works.ask("cat", "other", first)  # she has changed her mind
+    works.leave("ann")
+    assert a.wanted
+    go.set()
+    assert a.done.wait(10)
+    assert a.result == "long"
+    other = works.ask("cat", "other", first)
+    assert other.done.wait(10)
+    assert begun == ["long", "other"]
+    assert works.ask("dan", "long", first) is a  # kept for the next reader
+
+
+def test_what_fails_is_told_and_tried_again() -> None:
+    works, tries = Works(), []
+
+    def fail(job: Job) -> None:
+        tries.append(1)
+        raise ValueError("no")
+
+    for count in (1, 2):
+        job = works.ask("ann", "it", fail)
+        assert job.done.wait(10)
+        assert str(job.error) == "no"
+        assert len(tries) == count
+
+
+def test_bars_name_what_there_is_room_for() -> None:
+    assert figures._starts(["a.w"] * 40 + ["b.w"] * 40 + ["c.w"]) == {0: "a", 40: "b"}
+    assert figures.log_scale([1e-6, 1.0])
+    assert not figures.log_scale([0.0, float("nan"), 1.0, 2.0])
