@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import mmap
 import os
+import platform
 import signal
+import struct
 import time
 from typing import Any
 
@@ -144,6 +148,29 @@ def open_descriptor(number: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def raw(*arguments: int) -> int:
+    """A system call by its number. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = int(libc.syscall(*map(ctypes.c_long, arguments)))
+    if found == -1:
+        raise OSError(ctypes.get_errno(), "refused")
+    return found
+
+
+def limit_of_another(pid: int, low_word: int) -> int:
+    """Set the computing time of process `pid` to an hour, from a struct in memory whose address
+    has this low word."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    size, private_fixed = ctypes.c_size_t(mmap.PAGESIZE), 0x02 | 0x10 | mmap.MAP_ANONYMOUS
+    wanted = ctypes.c_void_p((7 << 32) + low_word)
+    address = libc.mmap(wanted, size, 3, private_fixed, -1, ctypes.c_long(0))
+    assert address == wanted.value
+    ctypes.memmove(address, struct.pack("=QQ", 3600, 3600), 16)
+    number = {"x86_64": 302, "aarch64": 261}[platform.machine()]
+    return raw(number, pid, 0, address, 0)
 
 
 def attempt(request: Any, context: Context) -> Any:

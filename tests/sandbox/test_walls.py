@@ -1,6 +1,10 @@
 """What the kernel refuses a child, even one whose program has got hold of Python itself."""
 
 import os
+import platform
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,6 +81,41 @@ def test_only_its_own_channel_is_open(forking: Sandbox) -> None:
 def test_limits_cannot_be_lifted(forking: Sandbox) -> None:
     text = "__import__('resource').setrlimit(__import__('resource').RLIMIT_AS, (-1, -1))"
     assert forking.call("attempt", text) in ("EPERM", "ValueError")
+
+
+@pytest.mark.parametrize("low_word", [0, 0x10000])
+def test_limits_of_another_process_cannot_be_set(forking: Sandbox, low_word: int) -> None:
+    if "seccomp" not in forking.call("standing", None):
+        pytest.skip("this kernel has no seccomp")
+    victim = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        before = resource.prlimit(victim.pid, resource.RLIMIT_CPU)
+        text = f"limit_of_another({victim.pid}, {low_word})"
+        assert forking.call("attempt", text) == "EPERM"
+        assert resource.prlimit(victim.pid, resource.RLIMIT_CPU) == before
+    finally:
+        victim.communicate(b"\n")
+
+
+#: Numbers on x86_64 and aarch64 of calls that Python has no function for.
+NUMBERED = {
+    "settimeofday": (164, 170),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "ioprio_set": (251, 30),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsmount": (432, 432),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_calls_by_number(forking: Sandbox, tmp_path: Path, name: str) -> None:
+    """Arguments of 0 are wrong for most of them: let through, they fail in another way."""
+    number = NUMBERED[name][platform.machine() == "aarch64"]
+    text = f"raw({number}, 0, 0, 0, 0, 0)"
+    assert _attempt(forking, "seccomp", text, tmp_path / "canary") == "EPERM"
 
 
 def test_torch_works_behind_the_walls(sandbox: Sandbox) -> None:
