@@ -31,6 +31,18 @@ class FairQueue(Generic[J]):
     def add(self, job: J) -> None:
         self._waiting.setdefault(job.reader, []).append(job)
 
+    def waiting(self, reader: str) -> int:
+        """How many jobs this reader has waiting."""
+        return len(self._waiting.get(reader, ()))
+
+    def crowd_out(self) -> J:
+        """The last job of the reader with most waiting, taken out; of several such readers, the
+        one whose turn is last."""
+        mine = max(reversed(self._waiting.values()), key=len)
+        job = mine[-1]
+        self.remove(job)
+        return job
+
     def remove(self, job: J) -> None:
         mine = self._waiting[job.reader]
         mine.remove(job)

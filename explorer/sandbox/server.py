@@ -24,8 +24,8 @@ from explorer.trace import to_plain
 
 #: Seconds after which a child makes room for others.
 QUICK = 0.5
-#: Jobs that may wait before further ones are turned away.
-MOST_WAITING = 100
+#: Jobs that may wait, in all and of one reader, before any is turned away.
+MOST_WAITING, MOST_OF_ONE = 100, 8
 #: Bytes a reader may leave untaken before the child has to wait.
 MOST_BACKLOG = 2**20
 
@@ -111,12 +111,14 @@ class Server:
     def _asked(self, channel: Channel, hello: dict[str, Any], kind: int, body: bytes) -> None:
         errand = Errand(hello["job"], body, float(hello["timeout"]))
         job = Job(channel, hello["reader"], errand)
-        if len(self._queue) >= MOST_WAITING:
-            job.refuse(deaths.crowded())
-            return
         channel.on_frame = lambda kind, body: None
         channel.on_end = partial(self._left, job)
         self._queue.add(job)
+        if self._queue.waiting(job.reader) > MOST_OF_ONE:
+            self._queue.remove(job)
+            job.refuse(deaths.crowded())
+        elif len(self._queue) > MOST_WAITING:
+            self._queue.crowd_out().refuse(deaths.crowded())
 
     def _left(self, job: Job) -> None:
         """The reader has gone: what was asked is no longer wanted."""

@@ -45,6 +45,20 @@ def test_who_may_not_start_is_passed_over_and_keeps_the_place() -> None:
     assert [job.reader for job in queue] == ["a"]
 
 
+def test_who_has_most_waiting_makes_room() -> None:
+    queue = _filled("abbbcc")
+    assert queue.waiting("b") == 3
+    assert [(job.reader, job.number) for job in (queue.crowd_out(), queue.crowd_out())] == [
+        ("b", 3),
+        ("c", 5),
+    ]
+    assert "".join(job.reader for job in _emptied(queue)) == "abcb"
+
+
+def test_where_all_have_one_the_newcomer_is_turned_away() -> None:
+    assert _filled("abc").crowd_out().reader == "c"
+
+
 @given(st.text("abcd"))
 def test_the_order_shown_is_the_order_kept(readers: str) -> None:
     queue = _filled(readers)
