@@ -75,3 +75,11 @@ def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any
         tab.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{view}')")
         tab.wait_for_timeout(300)
         assert tab.evaluate(f"{main}.scrollWidth <= {main}.clientWidth")
+
+
+def test_an_accumulation_is_stopped_and_keeps_what_it_has(tab: Any, app: str) -> None:
+    open_page(tab, app, "?preset=densenet201&part=Accumulation")
+    tab.wait_for_selector("text=/Sample [2-7] of 8/")
+    tab.get_by_role("button", name="Stop").click()
+    tab.wait_for_selector("text=/Stopped after [1-7] of 8 samples/")
+    tab.wait_for_selector("text=this sample's own")

@@ -156,7 +156,7 @@ def _foot(
     measure = COLOURS[colour][0]
     values = [v for v in map(measure, folded.nodes) if v is not None and math.isfinite(v)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        scale = f"white 0, full {number(max(values))}" if values else "not known"
+        scale = f"white 0, full colour {number(max(values))}" if values else "not known"
         hidden = f"{folded.hidden:,} operations folded: click a block."
         st.html(
             f'<div class="ax-note">{colour}: {scale}. {hidden if folded.hidden else ""}</div>',
