@@ -73,5 +73,4 @@ with right, st.container(gap="xsmall"):
     draw = st.fragment(pictures.pictures, run_every=history.PACE if history.playing() else None)
     draw(space, what, pair, second, beside.NAMES[way])
 
-if space.run is not None:
-    st.rerun()
+controls.go_on(space)

@@ -34,6 +34,15 @@ def press(at: Any, *names: str) -> Any:
     return at
 
 
+def run_out(at: Any) -> Any:
+    """Press Run and draw the page again, as the browser's clock does, until the run is over."""
+    press(at, "run")
+    while any(button.key == "press-stop" for button in at.button):
+        at.run()
+        assert not at.exception
+    return at
+
+
 def said(at: Any) -> str:
     """The line about the last press, without its markup."""
     found = re.search(r'<div class="ax-said".*?</div>', html_of(at))
@@ -116,11 +125,18 @@ def test_the_four_calls_do_what_was_announced() -> None:
 def test_gradient_descent_ends_where_published() -> None:
     at = press(page(), "reset")
     at.number_input(key="n").set_value(10).run()
-    press(at, "run")
+    run_out(at)
     assert value(at) == pytest.approx(0.060466, abs=1e-6)
     assert "10 iterations done" in said(at)
     press(at, "undo")  # a run is one press
     assert value(at) == 10
+
+
+def test_a_run_can_be_stopped() -> None:
+    at = press(page(), "run", "stop")
+    assert "Stopped after 1 of 200" in said(at)  # the first shows how long one takes
+    press(at, "undo")
+    assert value(at) == 2.16
 
 
 def test_hyperparameters_change_without_a_reset() -> None:
@@ -171,7 +187,7 @@ def test_an_lr_of_zero_and_a_huge_one() -> None:
     at.number_input(key="lr").set_value(0.0).run()
     assert "lr is 0" in said(press(at, "backward", "step"))
     at.number_input(key="lr").set_value(1e6).run()
-    press(at, "run")
+    run_out(at)
     assert "The loss became" in said(at)
     assert "after step" in said(at)
     steps = value(press(at, "undo"))
@@ -232,7 +248,7 @@ def test_history_shows_an_earlier_moment() -> None:
 
 
 def test_play_and_pause() -> None:
-    at = press(page(), "run")
+    at = run_out(page())
     at.button(key="moment-play").click().run()
     assert not at.exception
     assert at.slider(key="moment").value == 0
@@ -307,7 +323,7 @@ def test_a_run_that_fails_says_where_and_keeps_what_was_done() -> None:
     at = page(problem=problems.OWN)
     at.text_area(key="setup").set_value(SETUP)
     at.text_area(key="loss").set_value(FAILS).run()
-    press(at, "reset", "run")
+    run_out(press(at, "reset"))
     assert "Iteration 37 of 200 failed" in said(at)
     assert "36 steps" in said(at)
     assert "enough" in error(at)

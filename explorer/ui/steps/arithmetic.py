@@ -19,7 +19,7 @@ _STEPS = ("step", "iterate", "run")
 def arithmetic(space: Workspace, at: Element) -> None:
     """The last step if that was just taken, otherwise the step to come."""
     view = space.view
-    stepped = space.event is not None and space.event.action in _STEPS
+    stepped = space.run is not None or (space.event is not None and space.event.action in _STEPS)
     last, coming = view.last.get(at.name), view.next.get(at.name)
     found = last if (stepped and last) or coming is None else coming
     name = element(at.name, at.index(view.parameters[at.name].value.shape))

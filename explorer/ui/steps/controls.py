@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from html import escape
 
 import streamlit as st
 
 from explorer.ui.errors import program_error
-from explorer.ui.steps.workspace import MOST, Workspace
+from explorer.ui.steps.workspace import MOST, Run, Workspace
 
+#: Seconds between the pictures of a run.
+PAUSE = 0.1
 CALLS = ("zero_grad", "forward", "backward", "step")
 #: The call that comes after each in a training loop, by what the graph is.
 _NEXT = {"live": "backward", "freed": "step"}
@@ -62,23 +65,14 @@ def _loops(space: Workspace) -> None:
             args=("iterate",),
             help=space.view.previews["iteration"],
         )
-        if space.run is None:
-            st.button(
-                "Run",
-                key="press-run",
-                icon=":material/fast_forward:",
-                on_click=lambda: space.press("run", n=st.session_state.get("n") or 1),
-                help="Iterations, one after the other, shown on the way",
-            )
-        else:
-            st.button(
-                "Stop",
-                key="press-stop",
-                icon=":material/stop:",
-                type="primary",
-                on_click=space.press,
-                args=("stop",),
-            )
+        st.button(
+            "Run",
+            key="press-run",
+            icon=":material/fast_forward:",
+            disabled=space.run is not None,
+            on_click=lambda: space.press("run", n=st.session_state.get("n") or 1),
+            help="Iterations, one after the other, shown on the way",
+        )
         st.number_input(
             "Iterations",
             1,
@@ -115,8 +109,7 @@ def _ways_back(space: Workspace) -> None:
 def outcome(space: Workspace) -> None:
     """What the last press did, how far a run has come, and where the numbers became infinite."""
     if space.run is not None:
-        run = space.run
-        st.progress(run.done / run.wanted, f"{run.done:,} of {run.wanted:,} iterations")
+        _progress(space, space.run)
         return
     view, event = space.view, space.event
     said = ""
@@ -129,3 +122,30 @@ def outcome(space: Workspace) -> None:
     st.html(f'<div class="ax-said" role="status"><i>{steps}</i><span>{said}</span>{trouble}</div>')
     if event is not None and event.error is not None:
         program_error(event.error)
+
+
+def _progress(space: Workspace, run: Run) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="progress"):
+        st.button(
+            "Stop",
+            key="press-stop",
+            icon=":material/stop:",
+            type="primary",
+            on_click=space.press,
+            args=("stop",),
+        )
+        st.progress(run.done / run.wanted, f"{run.done:,} of {run.wanted:,} iterations")
+
+
+def go_on(space: Workspace) -> None:
+    """While a run is in progress, draw the page again and again; called last. The browser's clock
+    asks for each picture, so that it never falls behind and a press on Stop is heard at once."""
+    if space.run is None:
+        return
+    drawn = time.monotonic()
+
+    def tick() -> None:
+        if time.monotonic() - drawn > PAUSE / 2:  # not in the page's own run
+            st.rerun()
+
+    st.fragment(tick, run_every=PAUSE)()

@@ -67,8 +67,8 @@ def _regression(problem: ProgramProblem, point: Point, seed: int) -> tuple[Plot,
     data = _data(seed, problem)
     X, y = data["X"][:DRAWN], data["y"][:DRAWN]
     predicted = (X @ point.values["w"] + point.values["b"]).ravel()
-    y_axis = around([*predicted.tolist(), *y.tolist()], "prediction", log=False)
-    x_axis = around(y.tolist(), "target y", log=False)
+    y_axis = around([*predicted.tolist(), *y.tolist()], "prediction", linear=True)
+    x_axis = around(y.tolist(), "target y", linear=True)
     ends = [x_axis.low, x_axis.high]
     plot = Plot(
         x_axis,

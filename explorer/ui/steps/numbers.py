@@ -29,7 +29,7 @@ _component = st.components.v2.component(
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
 #: A problem with at most this many numbers shows them all; a tensor with more, a window.
-ALL, ROWS, COLUMNS = 16, 3, 4
+ALL, ROWS, COLUMNS = 16, 3, 3
 #: Most rows and columns of a picture.
 _CELLS = 96
 

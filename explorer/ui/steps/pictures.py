@@ -161,11 +161,12 @@ def _line(drawn: Drawn, paths: list[Any], moment: int) -> Plot:
     lines = [Line(found.x, row, "faint")]
     for path, kind, name in reversed(paths):
         x = path[:, 0]
-        lines.append(Line(x, np.interp(x, found.x, row), kind, name, dots=True))
+        y = np.interp(x, found.x, row, left=np.nan, right=np.nan)
+        lines.append(Line(x, y, kind, name, dots=True))
     x = float(paths[0][0][moment, 0])
     return Plot(
         Axis(found.labels[0], float(found.x[0]), float(found.x[-1])),
-        around(row.tolist(), "loss", log=False),
+        around(row.tolist(), "loss", linear=True),
         tuple(lines),
         f"Loss over {found.labels[0]}, and where the run has been",
         now=(x, float(np.interp(x, found.x, row))),
@@ -188,7 +189,7 @@ def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> None:
     if theirs:
         lines.insert(0, Line(theirs[0], theirs[1], "beside", name, dots=len(theirs[0]) <= 40))
     values = [v for line in lines for v in line.y]
-    x = around([0, *(v for line in lines for v in line.x)], "step", log=False)
+    x = around([0, *(v for line in lines for v in line.x)], "step", linear=True)
     now = next((v for s, v in zip(*ours, strict=True) if s == steps), None)
     alt = f"The {label} at each step"
     if ours[1]:

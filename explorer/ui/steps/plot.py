@@ -82,15 +82,17 @@ def _numbers(values: np.ndarray) -> list[float | None]:
     return [float(f"{v:.10g}") if np.isfinite(v) else None for v in values.tolist()]
 
 
-def around(values: Sequence[float], label: str, *, log: bool | None = None) -> Axis:
-    """An axis that holds these values, logarithmic where they span more than three decades and
-    all are above 0."""
+def around(values: Sequence[float], label: str, *, linear: bool = False) -> Axis:
+    """An axis that holds these values, logarithmic where they span more than three decades above
+    0 (a 0 among them is then a gap), unless `linear`."""
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
     if not len(known):
         return Axis(label, 0.0, 1.0)
     low, high = float(known.min()), float(known.max())
-    if log or (log is None and low > 0 and high > 1000 * low):
-        return Axis(label, max(low, high * 1e-16), high, True)
+    if not linear and low >= 0 and (above := known[known > 0]).size:
+        least = float(above.min())
+        if high > 1000 * least:
+            return Axis(label, least, high, True)
     room = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
     return Axis(label, low - room, high + room)

@@ -105,6 +105,8 @@ class Workspace:
             return session.script()
 
     def _do(self, name: str, arguments: dict[str, Any]) -> None:
+        if name == "run" and self.run is not None:
+            return
         if name == "stop":
             if self.run is not None:
                 self._ended(self.run, f"Stopped after {self.run.done} of {self.run.wanted}.")

@@ -1,0 +1,112 @@
+"""The Optimizer page in a real browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+def open_page(tab: Any, url: str, **address: str) -> None:
+    query = "&".join(f"{key}={quote(value)}" for key, value in address.items())
+    tab.goto(f"{url}/optimizer?{query}")
+    tab.wait_for_selector(".ax-said")
+    tab.wait_for_selector("svg[aria-label^='The gradient norm']")
+
+
+def press(tab: Any, name: str, words: str) -> None:
+    """Press a button and wait until the page says so."""
+    tab.locator(f".st-key-press-{name} button").first.click()
+    tab.wait_for_selector(f".ax-said:has-text('{words}')")
+
+
+def number(tab: Any, label: str, name: str = "x") -> str:
+    """A number of a parameter as it stands on the screen."""
+    block = tab.locator(".block").filter(has=tab.locator(f".head:has-text('{name}')")).first
+    row = block.locator("tr").filter(has=tab.locator(f"th:text-is('{label}')")).first
+    return str(row.locator("td").first.inner_text())
+
+
+def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    press(tab, "reset", "Started again")
+    tab.wait_for_selector(".block td:text-is('10')")
+    press(tab, "forward", "The loss is 100")
+    tab.locator("svg g.node text:text-is('PowBackward0')").wait_for()
+    press(tab, "backward", ".grad of x is 20")
+    tab.wait_for_selector(".ax-gone:has-text('backward has used and freed it')")
+    assert number(tab, ".grad") == "20"
+    assert "step will subtract 0.2 · 20 from x." in tab.inner_text(".ax-will.step")
+    press(tab, "step", "10 → 6")
+    tab.wait_for_selector("td.changed:text-is('6')")
+    assert number(tab, "last update") == "−4"
+    assert "new = 10 − 0.2 · 20 = 6" in tab.inner_text(".ax-sums")
+    press(tab, "zero_grad", "is None now")
+    assert number(tab, ".grad") == "None"
+    press(tab, "undo", "Took back zero_grad")
+    assert number(tab, ".grad") == "20"
+    press(tab, "undo", "Took back step")
+    assert number(tab, "value") == "10"
+
+
+def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.locator(".st-key-press-run button").first.click()
+    tab.wait_for_selector("[data-testid=stProgress]")
+    tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
+    assert "203 steps" in tab.inner_text(".ax-said")
+    press(tab, "undo", "Took back 200 iterations")
+    assert number(tab, "value") == "2.16"
+
+
+def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.locator(".st-key-press-run button").first.click()
+    tab.locator(".st-key-press-stop button").first.click()
+    tab.wait_for_selector(".ax-said:has-text('Stopped after')")
+    done = int(re.search(r"Stopped after (\d+) of 200", tab.inner_text(".ax-said"))[1])
+    assert 0 < done < 200
+    assert f"{done + 3} steps" in tab.inner_text(".ax-said")
+    press(tab, "forward", "The loss is")
+
+
+def test_a_number_picked_is_worked_out(tab: Any, app: str) -> None:
+    open_page(tab, app, problem="Linear regression")
+    tab.locator(".block:has-text('b') tr.first td.pick").last.click()
+    tab.wait_for_selector(".ax-sum:has-text('b[0]')")
+
+
+def test_history_plays_to_its_end(tab: Any, app: str) -> None:
+    open_page(tab, app, problem="Rosenbrock's banana")
+    tab.locator(".st-key-moment-play button").first.click()
+    tab.wait_for_selector(".ax-note:has-text('after step 1')")
+    tab.wait_for_selector(".ax-note:has-text('after step 3')")
+
+
+def test_a_picture_can_be_saved(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    with tab.expect_download() as saved:
+        tab.locator("button[title='Download as SVG']").first.click()
+    text = saved.value.path().read_text()
+    assert text.startswith("<svg")
+    assert 'xmlns="http://www.w3.org/2000/svg"' in text
+
+
+def test_the_line_that_failed_is_marked(tab: Any, app: str) -> None:
+    open_page(tab, app, problem="Your own program")
+    tab.fill(".st-key-own-loss textarea", "a = net(x)\nb = a @ torch.ones(3)\nloss = b.sum()")
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector(".ax-error:has-text('Line 2')")
+    box = "document.querySelector('.st-key-own-loss textarea')"
+    assert tab.evaluate(f"getComputedStyle({box}).backgroundPosition").startswith("0px 28px")
+
+
+@pytest.mark.parametrize("problem", ["Parabola", "2-D classification", "All weights 0.1"])
+def test_nothing_scrolls_sideways(tab: Any, app: str, problem: str) -> None:
+    open_page(tab, app, problem=problem)
+    main = "document.querySelector('[data-testid=stMain]')"
+    assert tab.evaluate(f"{main}.scrollWidth <= {main}.clientWidth")
