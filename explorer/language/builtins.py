@@ -106,7 +106,7 @@ def _functions(guard: Guard) -> dict[str, Any]:
 
     def hash_(value: Any) -> int:
         """Equal values have equal hashes; of other objects it is `id`, not their address."""
-        return hash(value) if isinstance(value, _HASHED) else id_(value)
+        return hash(value) if _is_hashed(value) else id_(value)
 
     def pow_(base: Any, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
@@ -177,7 +177,18 @@ def _kinds(guard: Guard) -> dict[str, Kind]:
 
 
 #: Values whose hash tells nothing of where they lie in memory.
-_HASHED = (str, int, float, complex, tuple, frozenset)
+_HASHED = (str, int, float, complex, type(None))
+
+
+def _is_hashed(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, tuple | frozenset):
+            waiting.extend(item)
+        elif not isinstance(item, _HASHED):
+            return False
+    return True
 
 
 def _named(function: Any) -> str:

@@ -118,7 +118,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "Assign None, or a tensor made with torch.zeros_like.",
     ),
     (
-        r"can't allocate memory|not enough memory|DefaultCPUAllocator",
+        r"can't allocate memory|not enough memory|DefaultCPUAllocator|bad_alloc"
+        r"|Storage size calculation overflowed",
         "The program asked for more memory than one run may use.",
         "Use smaller tensors.",
     ),
@@ -176,7 +177,10 @@ def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
     if isinstance(error, ProgramRefused):
         return error.error
     line, column = place_of(error.__traceback__)
-    message, hint, detail = _words(error, known)
+    try:
+        message, hint, detail = _words(error, known)
+    except Exception:  # no memory is left, or the program's own exception raised another
+        message, hint, detail = "This line failed.", "", ""
     return ProgramError(message, line, column, line_of(source, line), hint, detail)
 
 
@@ -188,7 +192,9 @@ def place_of(trace: TracebackType | None) -> tuple[int | None, int | None]:
 
 def _words(error: BaseException, known: set[str]) -> tuple[str, str, str]:
     if isinstance(error, OutsideLanguage | ProgramStopped):
-        return error.message, error.hint, ""
+        message, hint = error.message, error.hint
+        if isinstance(message, str) and isinstance(hint, str):  # a program may raise one itself
+            return message[:1000], hint[:1000], ""
     detail = f"{type(error).__name__[:60]}: {shortened(error)}"
     if isinstance(error, NameError) and isinstance(error.name, str):
         return (*why_missing(error.name, known), detail)

@@ -9,9 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from explorer.language import builtins
-from explorer.language.errors import ProgramError, ProgramRefused, ProgramStopped
+from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
 from explorer.language.explain import FILE, explain
 from explorer.language.guard import Guard
 from explorer.language.rewrite import rewrite
@@ -22,6 +28,26 @@ from explorer.language.watcher import Watcher
 #: Held by whoever draws from torch's generator or changes its gradient mode: both belong to the
 #: whole process.
 PROCESS = threading.RLock()
+
+
+def _check_name(module: nn.Module, name: str, thing: Any) -> None:
+    """Refuse a parameter's, buffer's or submodule's name that would mean something to Python.
+
+    A module answers for its parts as for attributes: numpy and copy would call one named
+    `__array__` or `__deepcopy__`. Whoever runs a program holds PROCESS; others are left alone.
+    """
+    is_plain = name[:2] != "__" and len(name) <= 200 and name.isprintable()
+    if PROCESS._is_owned() and not is_plain:  # type: ignore[attr-defined]
+        raise OutsideLanguage(
+            "A part of a module cannot have this name.",
+            "Use at most 200 plain characters, without leading underscores.",
+        )
+
+
+# torch asks these for every module of the process, so that a program finds no way around them.
+register_module_module_registration_hook(_check_name)
+register_module_parameter_registration_hook(_check_name)
+register_module_buffer_registration_hook(_check_name)
 
 
 class Program:

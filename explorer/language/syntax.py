@@ -111,6 +111,19 @@ def line_of(text: str, line: int | None) -> str:
     return lines[line - 1][:200] if line is not None and 0 < line <= len(lines) else ""
 
 
+def _yields(node: ast.AST) -> bool:
+    """Whether a yield stands in `node`, but in no function or `with` inside: those are checked
+    for themselves."""
+    waiting = [node]
+    while waiting:
+        for child in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(child, ast.Yield):
+                return True
+            if not isinstance(child, ast.FunctionDef | ast.Lambda | ast.With):
+                waiting.append(child)
+    return False
+
+
 def _syntax_error(error: SyntaxError, text: str) -> ProgramError:
     line = error.lineno
     column = error.offset - 1 if error.offset else None
@@ -191,6 +204,20 @@ class _Check:
     def check_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:
             self.name(node, node.name)
+
+    def check_With(self, node: ast.With | ast.Try) -> None:
+        """Python ends a suspended generator whenever it likes, also after the run."""
+        if _yields(node):
+            where = "with" if isinstance(node, ast.With) else "try with a finally"
+            self.refuse(
+                node,
+                f"yield inside a {where} is not part of this language.",
+                "Move the yield out of it, or collect the values in a list.",
+            )
+
+    def check_Try(self, node: ast.Try) -> None:
+        if node.finalbody:
+            self.check_With(node)
 
     def check_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         for name in node.names:

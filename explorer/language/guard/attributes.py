@@ -155,7 +155,8 @@ class Attributes:
         if isinstance(receiver, nn.Module):
             return name[:1] != "_" or name not in vocabulary.internals(kind)
         if isinstance(receiver, torch.autograd.function.FunctionCtx):
-            return not name.startswith("_") and not hasattr(kind, name)
+            # torchviz and the recorder know the node of a leaf by its `variable`.
+            return name[:1] != "_" and name != "variable" and not hasattr(kind, name)
         owner = receiver if isinstance(receiver, type) else kind
         if owner not in self.classes.own:
             return False

@@ -29,16 +29,24 @@ MAX_WIDTH = 9_999
 _CONTAINERS: Any = (
     list, tuple, set, frozenset, deque, type({}.keys()), type({}.values()), type({}.items()),
 )  # fmt: skip
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 #: One field of a % template: flags, width, precision.
 _PERCENT = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(\*|\d+)?(?:\.(\*|\d+))?")
 
 
 def text(value: Any, convert: Callable[[Any], str]) -> str:
-    """str(value) or repr(value). Raises OutsideLanguage if it would be endless."""
-    if not isinstance(value, str | float | int):
-        measure(value)
-    return convert(value)
+    """str(value) or repr(value), without addresses in memory. Raises OutsideLanguage if it would
+    be endless."""
+    if isinstance(value, str | float | int):
+        return convert(value)
+    measure(value)
+    return without_addresses(convert(value))
+
+
+def without_addresses(text: str) -> str:
+    """`<A object at 0x7f31622cea40>` becomes `<A object>`."""
+    return _ADDRESS.sub("", text)
 
 
 def formatted(value: Any, conversion: int, spec: str) -> str:

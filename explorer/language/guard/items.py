@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch.utils.data import TensorDataset
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.data import holds_objects, numbers_only
@@ -36,11 +37,12 @@ class Field:
 
 
 class _Cells:
-    """A tensor whose index is looked at first: torch reads a list in it as it reads data."""
+    """A tensor, or a dataset of them, whose index is looked at first: torch reads a list in it as
+    it reads data."""
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor: torch.Tensor) -> None:
+    def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
 
     def __getitem__(self, key: Any) -> Any:
@@ -67,7 +69,7 @@ class _Objects:
 
 def cells(receiver: Any) -> Any:
     """What `receiver[…]` is applied to."""
-    if isinstance(receiver, torch.Tensor):
+    if isinstance(receiver, torch.Tensor | TensorDataset):
         return _Cells(receiver)
     return _Objects(receiver) if holds_objects(receiver) else receiver
 

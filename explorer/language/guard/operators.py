@@ -45,13 +45,16 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`. Raises ProgramStopped if the result would be too large."""
     if type(left) is not float and not isinstance(left, torch.Tensor):
         check_growth(symbol, left, right)
-    return _OPERATIONS[symbol](left, right)
+    made = _OPERATIONS[symbol](left, right)
+    return formatting.without_addresses(made) if symbol == "%" and isinstance(made, str) else made
 
 
 def augment(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol= right`: in place where the type does so."""
     if type(left) is not float and not isinstance(left, torch.Tensor):
         check_growth(symbol, left, right)
+    if symbol == "%" and isinstance(left, str):
+        return operate(symbol, left, right)
     return _AUGMENTED[symbol](left, right)
 
 

@@ -24,19 +24,32 @@ _NUMBERS = (
 
 def numbers_only(data: Any) -> Any:
     """Return `data`. Raises OutsideLanguage if it holds anything but numbers and sequences."""
+    strange = stranger(data)
+    if strange is not None:
+        raise OutsideLanguage(
+            f"A tensor is made of numbers; this list holds a {type(strange).__name__[:60]}.",
+            "Take the numbers out of it first.",
+        )
+    return data
+
+
+def stranger(data: Any, *kinds: type) -> Any:
+    """The first thing in `data` that is no number, tensor or sequence of them; None if all are.
+
+    Dictionaries of exactly these `kinds` are looked into as well, their keys too: one of a
+    program's own can run code when it is looked up.
+    """
     waiting, seen = [data], set()
     while waiting:
         item = waiting.pop()
-        if isinstance(item, list | tuple):
+        if isinstance(item, list | tuple) or type(item) in kinds:
             if id(item) not in seen:  # a list may hold itself
                 seen.add(id(item))
                 waiting.extend(item)
+                waiting.extend(item.values() if isinstance(item, dict) else ())
         elif not isinstance(item, _NUMBERS) or holds_objects(item):
-            raise OutsideLanguage(
-                f"A tensor is made of numbers; this list holds a {type(item).__name__[:60]}.",
-                "Take the numbers out of it first.",
-            )
-    return data
+            return item
+    return None
 
 
 def holds_objects(array: Any) -> bool:

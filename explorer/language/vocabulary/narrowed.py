@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 import torch
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
-from explorer.language.vocabulary.checked import CLASSES
-from explorer.language.vocabulary.data import numbers_only, of_numbers
+from explorer.language.vocabulary import checked
+from explorer.language.vocabulary.data import numbers_only, of_numbers, stranger
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.vocabulary.python import NUMPY_RANDOM
 
@@ -131,6 +132,7 @@ def _tensor_class(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
 
 def _generator(seed: int | None = None) -> np.random.Generator:
     """A numpy generator; without a seed it is seeded from the run's own."""
+    numbers_only(seed)
     return np.random.default_rng(NUMPY_RANDOM.randint(2**31) if seed is None else seed)
 
 
@@ -144,7 +146,20 @@ def _data_loader(dataset: Any, batch_size: int = 1, shuffle: bool = False, **opt
         raise OutsideLanguage(
             "DataLoader cannot start workers here.", "Leave num_workers out: it loads in place."
         )
+    if batch_size is not None and options.get("collate_fn") is None:
+        options["collate_fn"] = _collate
     return torch.utils.data.DataLoader(dataset, batch_size, shuffle, **options)
+
+
+def _collate(samples: list[Any]) -> Any:
+    """torch's default_collate, of numbers: it makes tensors of the lists in the samples."""
+    strange = stranger(samples, dict, OrderedDict)
+    if strange is not None:
+        raise OutsideLanguage(
+            f"A batch is made of numbers; a sample holds a {type(strange).__name__[:60]}.",
+            "Return tensors, numbers, lists or dictionaries of them, or pass a collate_fn.",
+        )
+    return torch.utils.data.default_collate(samples)
 
 
 # -- the rest ----------------------------------------------------------------------------------
@@ -203,7 +218,7 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
     for name, thing in table.items():
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
             made[name] = of_numbers(made.get(name, thing))
-    made |= CLASSES
+    made |= checked.replacements(table)
     made |= {name: thing for name, (_, thing) in ADDED.items()}
     made["torch.empty"], made["torch.empty_like"] = made["torch.zeros"], table["torch.zeros_like"]
     made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], made["numpy.zeros_like"]
