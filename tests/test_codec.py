@@ -1,6 +1,8 @@
 import json
+from typing import Any
 
 import numpy as np
+import pytest
 
 from explorer.trace import Edge, Flow, Trace, from_plain, to_plain
 from explorer.trace.records import BackwardPass, BackwardStep, TensorRecord
@@ -20,3 +22,44 @@ def test_trace_survives_json_with_nan_and_arrays():
     assert isinstance(got, TensorRecord)
     assert got.shape == (2, 2)
     np.testing.assert_array_equal(got.value, value)
+
+
+def test_text_that_utf8_cannot_say_is_made_sayable():
+    lone = "\ud800"
+    plain = to_plain(Trace("x", variables={lone: lone, "fine": "λ😀"}, notes=(lone,)))
+    assert json.dumps(plain, ensure_ascii=False).encode()
+    assert plain["variables"] == {"?": "?", "fine": "λ😀"}
+    back = from_plain(Trace, {"$": "Trace", "source": lone, "variables": {lone: [lone]}})
+    assert (back.source, back.variables) == ("?", {"?": ["?"]})
+
+
+#: Fields of a Trace as only a program that has broken out could send them.
+WRONG: list[Any] = [
+    5,
+    None,
+    "Trace",
+    [],
+    {},
+    {"$": "Trace"},
+    {"$": "Edge", "source": "a", "target": "b"},
+    {"$": "Trace", "source": 5},
+    {"$": "Trace", "source": "x", "error": "no error"},
+    {"$": "Trace", "source": "x", "output": None},
+    {"$": "Trace", "source": "x", "variables": []},
+    {"$": "Trace", "source": "x", "tensors": {"a": 1}},
+    {"$": "Trace", "source": "x", "tensors": ["a"]},
+    {"$": "Trace", "source": "x", "pass_count": 1.5},
+    {"$": "Trace", "source": "x", "more": 1},
+    {"$": "Trace", "source": {"$": "array", "dtype": "<f4", "shape": [0], "data": ""}},
+]
+
+
+@pytest.mark.parametrize("plain", WRONG, ids=repr)
+def test_an_answer_of_other_types_is_refused(plain):
+    with pytest.raises((TypeError, ValueError, KeyError)):
+        from_plain(Trace, plain)
+
+
+def test_a_whole_number_may_stand_for_a_float():
+    flow = from_plain(Flow, {"$": "Flow", "to": None, "slot": 1, "grad": None})
+    assert flow == Flow(None, 1, None)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import deaths, wire
@@ -28,6 +28,7 @@ STARTING, NOTICING, LATE, WAITING = 60.0, 10.0, 3.0, 60.0
 
 OnWait = Callable[[int], None]
 OnProgress = Callable[[Any], None]
+T = TypeVar("T")
 
 
 class _Gone(Exception):
@@ -188,7 +189,16 @@ class Sandbox:
                 elif kind == wire.ANSWER:
                     return message
                 else:
-                    raise ProgramRefused(from_plain(ProgramError, message))
+                    raise ProgramRefused(rebuilt(ProgramError, message))
+
+
+def rebuilt(kind: type[T], plain: Any) -> T:
+    """What `from_plain` makes of an answer. Raises ProgramRefused if it makes nothing of it: a
+    program that has broken out of the language may answer anything."""
+    try:
+        return from_plain(kind, plain)
+    except Exception:
+        raise ProgramRefused(deaths.unreadable_answer()) from None
 
 
 def _receive(connection: socket.socket, limit: float, waiting: bool) -> tuple[int, Any]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import deaths
-from explorer.sandbox.client import OnWait, Sandbox
-from explorer.trace import Trace, from_plain
+from explorer.sandbox.client import OnWait, Sandbox, rebuilt
+from explorer.trace import Trace
+from explorer.trace.check import Check
 
 _sandbox = Sandbox()
 call = _sandbox.call
@@ -36,12 +36,26 @@ def run(
     request = {"source": source, "seed": seed, "capture": capture, "upstream": upstream}
     try:
         answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
-        return from_plain(Trace, answer)
+        return replace(rebuilt(Trace, answer), source=source)
     except ProgramRefused as refused:
         error = refused.error
-    except (ValueError, TypeError, KeyError, RecursionError):
-        error = deaths.unreadable_answer()
     return Trace(source, seed=seed, capture=capture, error=_with_text(error, source))
+
+
+def check(
+    source: str,
+    *,
+    seed: int = 0,
+    upstream: Any = None,
+    timeout: float = 5.0,
+    sandbox: Sandbox = _sandbox,
+) -> Check:
+    """What `explorer.trace.check.check` gives, from a child that has `timeout` seconds.
+
+    Raises ProgramRefused with a sentence for the reader.
+    """
+    request = {"source": source, "seed": seed, "upstream": upstream}
+    return rebuilt(Check, sandbox.call("check", request, timeout=timeout))
 
 
 def _with_text(error: ProgramError, source: str) -> ProgramError:

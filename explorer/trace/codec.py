@@ -34,16 +34,22 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): to_plain(item) for key, item in value.items()}
+        return {_text(str(key)): to_plain(item) for key, item in value.items()}
     if isinstance(value, np.generic):
         return value.item()
-    return value
+    return _text(value) if isinstance(value, str) else value
+
+
+def _text(value: str) -> str:
+    """The text with a question mark for every half of a surrogate pair, which UTF-8 cannot say."""
+    return value if value.isascii() else value.encode(errors="replace").decode()
 
 
 def from_plain(kind: type[T], data: Any) -> T:
     """Rebuild what `to_plain` made; `kind` is the dataclass expected at the top.
 
-    Raises ValueError, TypeError or KeyError on data of another shape.
+    Raises an exception, mostly ValueError, TypeError or KeyError, on data of another shape or
+    type: whoever reads what a stranger's program may have written must expect any.
     """
     return typing.cast(T, _build(kind, data))
 
@@ -64,7 +70,7 @@ def _array(data: dict[str, Any]) -> np.ndarray:
 def _build(kind: Any, data: Any) -> Any:
     if isinstance(data, dict) and "$" in data:
         if data["$"] == "array":
-            return _array(data)
+            return _checked(kind, _array(data))
         match = _alternatives(kind).get(data["$"])
         if match is None:
             raise TypeError(f"{data['$']} where {kind} was expected")
@@ -72,11 +78,31 @@ def _build(kind: Any, data: Any) -> Any:
         return match(**{k: _build(hints[k], v) for k, v in data.items() if k != "$"})
     if isinstance(data, list | dict):
         origin, inner = _containers(kind).get(type(data), (None, Any))
+        if origin is None:
+            _checked(kind, data)
         if isinstance(data, dict):
-            return {key: _build(inner, item) for key, item in data.items()}
+            return {_text(key): _build(inner, item) for key, item in data.items()}
         items = [_build(inner, item) for item in data]
         return tuple(items) if origin is tuple else items
-    return data
+    return _checked(kind, _text(data) if isinstance(data, str) else data)
+
+
+def _checked(kind: Any, value: Any) -> Any:
+    """The value, if it may stand where `kind` is expected; a whole number may for a float."""
+    allowed = _types(kind)
+    if object in allowed or type(value) in allowed:
+        return value
+    if type(value) is int and float in allowed:
+        return value
+    raise TypeError(f"{type(value).__name__} where {kind} was expected")
+
+
+@cache
+def _types(kind: Any) -> frozenset[Any]:
+    """The types that need no building that may stand where `kind` is expected; `object` for any."""
+    options = ((get_origin(option) or option) for option in _options(kind))
+    known = (option if isinstance(option, type) else object for option in options)
+    return frozenset(known)
 
 
 @cache
