@@ -1,7 +1,8 @@
 """Programs run in a child process, which may crash, hang or swell alone.
 
-`run` is `explorer.run` behind this wall, `check` the numerical check; `call` does any job of `jobs.JOBS`. The server is a
-process of its own, started at the first call and ended with the app; `start` starts it early.
+`run` is `explorer.run` behind this wall, `check` the numerical check; `call` does any job of
+`jobs.JOBS`. The server is a process of its own, started at the first call and ended with the app;
+`start` starts it early.
 """
 
 from explorer.sandbox.client import Sandbox

@@ -73,7 +73,7 @@ def _request(trace: Trace, upstream: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _found(request: dict[str, Any], seconds: float) -> Check:
-    return from_plain(Check, sandbox.call("check", request, timeout=seconds))
+    return sandbox.check(**request, timeout=seconds)
 
 
 def as_html(found: Check) -> str:
