@@ -206,7 +206,7 @@ def test_weights_that_overflow_are_refused(page: Any) -> None:
         assert "nan%" not in html_of(page)
 
 
-def test_a_file_is_offered_only_where_it_can_fit(page: Any) -> None:
+def test_a_file_is_offered_only_where_it_can_fit() -> None:
     for backbone in BACKBONES.values():
         offered = network.FILE in network._options(backbone)
         parameters = sum(p.numel() for p in build(backbone.name).parameters())
@@ -231,8 +231,7 @@ NONSENSE = ("inf", "-Infinity", "1e999", "nan", "-5", "99999999999999999999", "<
 
 @pytest.mark.parametrize("value", NONSENSE)
 def test_nonsense_in_the_address_is_ignored(value: str, page: Any) -> None:
-    keys = ("picture", "network", "weights", "of", "layer", "channel", "row", "column", "order")
-    for key in (*keys, "scale", "view", "page", "class", "call"):
+    for key in "picture network weights of layer channel row column order scale view page".split():
         page.query_params[key] = value
     fine(page.run())
     assert "Image, 256 × 256" in str(frames(page, "way-in"))
