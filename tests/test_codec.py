@@ -60,6 +60,11 @@ def test_an_answer_of_other_types_is_refused(plain):
         from_plain(Trace, plain)
 
 
+@pytest.mark.parametrize("value", [None, 1, "a", [1, [2]], {"a": [None]}])
+def test_any_takes_everything(value):
+    assert from_plain(Any, value) == value
+
+
 def test_a_whole_number_may_stand_for_a_float():
     flow = from_plain(Flow, {"$": "Flow", "to": None, "slot": 1, "grad": None})
     assert flow == Flow(None, 1, None)

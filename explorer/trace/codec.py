@@ -100,9 +100,9 @@ def _checked(kind: Any, value: Any) -> Any:
 @cache
 def _types(kind: Any) -> frozenset[Any]:
     """The types that need no building that may stand where `kind` is expected; `object` for any."""
-    options = ((get_origin(option) or option) for option in _options(kind))
-    known = (option if isinstance(option, type) else object for option in options)
-    return frozenset(known)
+    options = [get_origin(option) or option for option in _options(kind)]
+    # Any is a class itself; a name in quotes is a type that holds itself (`Plain`).
+    return frozenset(o if isinstance(o, type) and o is not Any else object for o in options)
 
 
 @cache
