@@ -14,7 +14,7 @@ from explorer.ui.graph_view import graph, legend
 from explorer.ui.handover import step_button
 from explorer.ui.lookup import lookup_button
 from explorer.ui.memory import memory_panel
-from explorer.ui.numeric import check_panel
+from explorer.ui.numeric import check_panel, with_own_rules
 from explorer.ui.running import run
 from explorer.ui.selection import Picker
 from explorer.ui.tensor import tensor_panel
@@ -37,8 +37,7 @@ with left:
         plan = lesson.teacher(trace)
     lesson.banner(plan)
     blind = not lesson.guess(plan, trace)
-    if blind:
-        trace = predict.hidden(trace)
+    trace = predict.hidden(trace) if blind else with_own_rules(trace, upstream)
 
 with right:
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
@@ -49,7 +48,8 @@ with right:
         place, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
         key = foot.container(width="stretch")
         with foot:
-            step_button(trace)
+            if not blind:
+                step_button(trace)
         saved = foot.toggle("Saved", key="saved", bind="query-params")
         drawn = drawing(trace, shown, saved=saved)
 
@@ -79,7 +79,7 @@ if shown:
     with right:
         unfolding(drawn, picked.node)
 with head:
-    downloads(trace, drawn.dot if shown else None, upstream)
+    downloads(trace, drawn.dot if shown else None, upstream, blind=blind)
 
 mark_lines(error=trace.error.line if trace.error else None, selected=picked.line)
 line_clicks(picker.line)

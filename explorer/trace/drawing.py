@@ -32,12 +32,8 @@ def dot_text(
     tensors: Mapping[int, TensorRecord],
     *,
     hide: Collection[str] = (),
-    gradients: bool = True,
 ) -> str:
-    """Graphviz source for a pass. `hide` names kinds to leave out, such as "saved".
-
-    Without `gradients` no label shows one, for a reader who is to guess them first.
-    """
+    """Graphviz source for a pass. `hide` names kinds to leave out, such as "saved"."""
     kept = {node.id for node in nodes if node.kind not in hide}
     # An output is drawn beside the function that made it; its numbers stand there once.
     outputs = {node.tensor for node in nodes if node.kind == "output"}
@@ -57,7 +53,7 @@ def dot_text(
             kind = "nonleaf" if node.kind == "function" and label else node.kind
             lines.append(
                 f'  {node.id} [id="{node.id}" class="{kind}" fillcolor="{FILLS[node.kind]}"'
-                f"{style} label=<{_label(node, label, record, gradients)}>]"
+                f"{style} label=<{_label(node, label, record)}>]"
             )
     for edge in edges:
         if edge.source in kept and edge.target in kept and edge.kind not in hide:
@@ -68,7 +64,7 @@ def dot_text(
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _label(node: Node, label: str, record: TensorRecord | None, gradients: bool) -> str:
+def _label(node: Node, label: str, record: TensorRecord | None) -> str:
     grey = '<FONT COLOR="#64748b">{}</FONT>'
     bold = "{}" if record is not None and not record.named else "<B>{}</B>"
     head = bold.format(_text(label)) + " " if label else ""
@@ -76,7 +72,7 @@ def _label(node: Node, label: str, record: TensorRecord | None, gradients: bool)
     rows = [head + grey.format(_text(f"{node.name} {shape}".strip()))]
     if record is not None and node.kind not in ("accumulate", "saved", "base"):
         rows += [_text(line) for line in array_lines(record.value)]
-        if gradients and record.grad is not None:
+        if record.grad is not None:
             lines = array_lines(record.grad)
             rows += [
                 f'<FONT COLOR="#b91c1c">{"grad " if i == 0 else "     "}{_text(line)}</FONT>'

@@ -17,7 +17,7 @@ from torch import nn
 
 from explorer.trace.capture import Kept
 from explorer.trace.modules import named_parameters
-from explorer.trace.records import Change, Event
+from explorer.trace.records import Array, Change, Event, Unkept
 
 if TYPE_CHECKING:
     from explorer.trace.recorder import Recorder
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 FIRST_EVENTS, LAST_EVENTS = 200, 100
 #: Most elements of a tensor whose values an event keeps; tensors in one event.
 MOST_ELEMENTS, MOST_CHANGES = 64, 20
+
+#: A tensor as an event finds it: its values, if there are few; None where there is no tensor.
+Snapshot = Kept | Unkept | None
 
 _quiet = torch._C.DisableTorchFunction
 
@@ -38,12 +41,12 @@ class HookCall:
     name: str
     is_leaf: bool
     kind: str
-    gradient: Kept | None
+    gradient: Snapshot
     #: The names under which hooks were put on this tensor; one list for all its calls.
     hooks: list[str]
     tensor: torch.Tensor | None
     given: torch.Tensor | None
-    returned: Kept | None = None
+    returned: Snapshot = None
     is_replaced: bool = False
     argument: str = ""
     dropped: str = ""
@@ -187,7 +190,7 @@ class Events:
         return result
 
     def _stepped(
-        self, held: Held, before: list[tuple[torch.Tensor, Kept | None, torch.Tensor | None]]
+        self, held: Held, before: list[tuple[torch.Tensor, Snapshot, torch.Tensor | None]]
     ) -> None:
         held.steps += 1
         changes = []
@@ -198,8 +201,8 @@ class Events:
                 continue
             self.recorder.wrote("step", parameter)
             new = snapshot(parameter)
-            if old is not None and new is not None:
-                changes.append(change(name, old, new))
+            changes.append(change(name, old, new))
+            if isinstance(old, Kept) and isinstance(new, Kept):
                 idle = grad is not None and not grad.any()
                 if idle and not old.same_as(parameter) and name not in held.moved:
                     held.moved[name] = (self.recorder.line, old, new)
@@ -236,11 +239,16 @@ class Events:
         return self.optimizers.setdefault(id(optimizer), Held(optimizer, self.recorder.line))
 
 
-def snapshot(tensor: torch.Tensor | None) -> Kept | None:
-    """A copy of a small tensor's values."""
-    return Kept(tensor) if tensor is not None and tensor.numel() <= MOST_ELEMENTS else None
+def snapshot(tensor: torch.Tensor | None) -> Snapshot:
+    """A copy of a small tensor's values; of a large one only that it was there."""
+    if tensor is None:
+        return None
+    return Kept(tensor) if tensor.numel() <= MOST_ELEMENTS else Unkept(tuple(tensor.shape))
 
 
-def change(name: str, before: Kept | None, after: Kept | None) -> Change:
-    old = None if before is None else before.array()
-    return Change(name, old, None if after is None else after.array())
+def change(name: str, before: Snapshot, after: Snapshot) -> Change:
+    return Change(name, _plain(before), _plain(after))
+
+
+def _plain(found: Snapshot) -> Array | Unkept | None:
+    return found.array() if isinstance(found, Kept) else found

@@ -41,4 +41,5 @@ def _block(name: str, members: Sequence[Node]) -> Node:
     text = ", ".join(f"{kind} ×{count}" for kind, count in kinds.most_common(3))
     line = members[0].line
     label = f"line {line}" if line else "elsewhere"
-    return Node(name, "block", f"{len(members)} nodes: {text}", label, line=line)
+    many = f"{len(members)} node{'' if len(members) == 1 else 's'}"
+    return Node(name, "block", f"{many}: {text}".rstrip(": "), label, line=line)

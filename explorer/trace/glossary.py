@@ -130,6 +130,13 @@ TERMS = (
         "gives (n, n). Going back, the gradient is summed over the repeated axes.",
     ),
     Term(
+        "mean",
+        "Mean and sum",
+        "The mean of n elements is their sum divided by n, and so is its gradient: each element "
+        "gets 1/n of what arrives, where a sum hands everything on. Losses are means unless told "
+        'otherwise (reduction="sum").',
+    ),
+    Term(
         "logits",
         "Logits",
         "Raw scores, before softmax or sigmoid. cross_entropy and "

@@ -11,19 +11,23 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import Place
+from explorer.language import OutsideLanguage, Place
 from explorer.trace import passes
 from explorer.trace.capture import Kept
-from explorer.trace.events import Events, HookCall, change, snapshot
+from explorer.trace.events import Events, HookCall, Snapshot, change, snapshot
 from explorer.trace.history import History, Write
 from explorer.trace.memory import FIRST, Memory
 from explorer.trace.operations import Failed, Operations
 from explorer.trace.passes import RawPass
+from explorer.trace.torchviz_graph import leaf_of, leaves_of
 
 #: Most elements of a leaf whose path downhill is followed, and how many points of it are kept.
 MOST_FOLLOWED, POINTS = 16, 6
 #: Leaves that are followed.
 MOST_LEAVES = 40
+#: Backward calls that may run inside each other, in hooks and custom backwards. From about 60 on
+#: torch goes on in threads of its own, which a forked child lacks.
+MOST_NESTED = 20
 #: Additions to a gradient that are kept.
 MOST_ADDED = 12
 
@@ -32,16 +36,13 @@ _quiet = torch._C.DisableTorchFunction
 
 @dataclass(frozen=True, eq=False)
 class Added:
-    """A backward that found a gradient already in `.grad` and added to it.
-
-    `old` and `new` are the values, or None for a large tensor.
-    """
+    """A backward that found a gradient already in `.grad` and added to it."""
 
     line: int | None
     number: int
     leaf: torch.Tensor
-    old: Kept | None
-    new: Kept | None
+    old: Snapshot
+    new: Snapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,8 @@ class Before:
     """A leaf as a backward pass found it; values of small ones only."""
 
     leaf: torch.Tensor
-    value: Kept | None
-    grad: Kept | None
+    value: Snapshot
+    grad: Snapshot
     had_gradient: bool
 
     @classmethod
@@ -78,6 +79,7 @@ class Recorder(Memory):
         self.first_passes: list[RawPass] = []
         self.last_pass: RawPass | None = None
         self.pass_count = 0
+        self.depth = 0
         self.ordinal = 0
         self.texts: dict[int, str] = {}
         self.cleared: dict[int, int] = {}
@@ -207,22 +209,29 @@ class Recorder(Memory):
         ours: bool = False,
     ) -> Any:
         """Run a backward call and remember the pass: the first three, and the last."""
+        if self.depth == MOST_NESTED:
+            raise OutsideLanguage(
+                f"More than {MOST_NESTED} backward calls run inside each other.",
+                "Let a backward or a hook of yours end before the next backward call.",
+            )
         self.pass_count += 1
         at = self.line
         with _quiet():
             line = None if ours else at
             raw = passes.begin(self.pass_count, line, what, roots, self.named_leaves())
             raw.ours = ours
-            leaves = _leaves_of(raw)
+            leaves = leaves_of(raw.functions)
             raw.leaves = {id(leaf): self.refreshed(leaf) for leaf in leaves}
             before = [Before.of(leaf) for leaf in leaves]
         if len(self.first_passes) < FIRST:
             self.first_passes.append(raw)
         else:
             self.last_pass = raw
+        self.depth += 1
         try:
             result = raw.watched(run)
         finally:
+            self.depth -= 1
             self.line = at  # hooks and custom backwards have lines of their own
             with _quiet():
                 self.spread(raw)
@@ -243,14 +252,14 @@ class Recorder(Memory):
     def finished(self, raw: RawPass, before: list[Before]) -> None:
         """A pass is over: what it added to which gradient, and where each small leaf stood."""
         arrived = {
-            id(raw.functions[step.function].variable): step.grads_in[0]
+            id(leaf): step.grads_in[0]
             for step in raw.steps
-            if hasattr(raw.functions[step.function], "variable")
+            if (leaf := leaf_of(raw.functions[step.function])) is not None
         }
         changes = []
         for was in before:
             leaf, slope = was.leaf, arrived.get(id(was.leaf))
-            if slope is not None and was.value is not None and leaf.numel() <= MOST_FOLLOWED:
+            if slope is not None and isinstance(was.value, Kept) and leaf.numel() <= MOST_FOLLOWED:
                 self.follow(leaf, was.value, slope)
             if raw.call == "torch.autograd.grad" or leaf.grad is None:
                 continue
@@ -260,10 +269,6 @@ class Recorder(Memory):
                 self.added.append(Added(raw.line, raw.number, leaf, was.grad, new))
         root = self.name_of(raw.roots[0]) if raw.roots else ""
         self.events.add("backward", f"{raw.call} from {root or 'an output'}", root, changes)
-
-
-def _leaves_of(raw: RawPass) -> list[torch.Tensor]:
-    return [node.variable for node in raw.functions if hasattr(node, "variable")]
 
 
 def _starts(what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:

@@ -169,12 +169,19 @@ class BackwardPass:
 
 
 @dataclass(frozen=True)
+class Unkept:
+    """Stands for a value that is too large for an event to keep."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Change:
-    """A value before and after; None where there was none, or it was too large to keep."""
+    """A value before and after; None where there was none."""
 
     name: str
-    before: Array | None
-    after: Array | None
+    before: Array | Unkept | None
+    after: Array | Unkept | None
 
 
 @dataclass(frozen=True)

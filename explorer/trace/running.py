@@ -112,7 +112,7 @@ def _gradient(root: Seen, upstream: Upstream) -> torch.Tensor:
         return ones if upstream == "sum" else ones / tensor.numel()
     try:
         given = torch.tensor(upstream, dtype=tensor.dtype)
-    except (ValueError, TypeError, RuntimeError):
+    except (ValueError, TypeError, RuntimeError, OverflowError):
         given = torch.empty(0)
     if given.shape != tensor.shape:
         raise ProgramRefused(

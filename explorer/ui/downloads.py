@@ -14,9 +14,9 @@ from explorer.trace.script import script
 from explorer.ui import layout
 
 
-def downloads(trace: Trace, dot: str | None, upstream: Any) -> None:
+def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = False) -> None:
     """A menu of files; those of the graph only where there is one. `upstream` is what the run was
-    given to start from."""
+    given to start from. `blind` while gradients are hidden: the script would print them."""
     with st.popover("", icon=":material/download:", type="tertiary", help="Download"):
         if dot is not None:
             _file("Graph as DOT", lambda: dot.encode(), "graph.dot", "text/vnd.graphviz")
@@ -29,7 +29,10 @@ def downloads(trace: Trace, dot: str | None, upstream: Any) -> None:
                         mime,
                     )
         _file("Trace as JSON", partial(_json, trace), "trace.json", "application/json")
-        _file("PyTorch script", partial(_script, trace, upstream), "program.py", "text/x-python")
+        if not blind:
+            _file(
+                "PyTorch script", partial(_script, trace, upstream), "program.py", "text/x-python"
+            )
 
 
 def _file(label: str, data: Callable[[], bytes], name: str, mime: str) -> None:

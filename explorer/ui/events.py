@@ -7,8 +7,9 @@ from html import escape
 
 import streamlit as st
 
-from explorer.trace import Trace
-from explorer.trace.records import Change, Event
+from explorer.trace import Array, Trace
+from explorer.trace.records import Change, Event, Unkept
+from explorer.trace.text import shape_text
 from explorer.ui import values
 
 
@@ -44,8 +45,11 @@ def _line(event: Event) -> str:
 
 
 def _change(change: Change) -> str:
-    if change.before is None and change.after is None:
-        return f'<div class="ax-value">{escape(change.name)}: too large to show</div>'
-    both = (change.before, change.after)
-    before, after = (escape(values.text(array, rows=3, columns=5)) for array in both)
+    before, after = (escape(_value(value)) for value in (change.before, change.after))
     return f'<div class="ax-value">{escape(change.name)}: {before} → {after}</div>'
+
+
+def _value(value: Array | Unkept | None) -> str:
+    if isinstance(value, Unkept):
+        return f"{shape_text(value.shape)} numbers"
+    return values.text(value, rows=3, columns=5)

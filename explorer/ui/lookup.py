@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
 from html import escape
 
 import streamlit as st
 
-from explorer.language.vocabulary import entries
+from explorer.language import Entry, reference
 from explorer.trace.glossary import TERMS
 
-_MOST = 60
+#: Names of a group that are shown, and up to how many are described beside them.
+_MOST, _DESCRIBED = 60, 12
 
 
 def lookup_button() -> None:
@@ -41,28 +40,26 @@ def terms_html(asked: str) -> str:
 
 
 def functions_html(asked: str) -> str:
-    """Names a program may use that hold the text, by group."""
+    """Names a program may use that hold the text, by group; few enough stand with what they do."""
     wanted = asked.strip().lower()
     parts = []
-    for title, names in _groups().items():
-        found = [name for name in names if wanted in name.lower()]
-        if found:
+    for group in reference():
+        found = [entry for entry in group.entries if wanted in entry.name.lower()]
+        if not found:
+            continue
+        if len(found) <= _DESCRIBED:
+            rows = [f"<div>{_name(e)} {escape(e.description)}</div>" for e in found]
+            listed = "".join(rows)
+        else:
             more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-            listed = ", ".join(f"<code>{escape(name)}</code>" for name in found[:_MOST])
-            parts.append(f"<dt>{escape(title)}</dt><dd>{listed}{more}</dd>")
+            listed = ", ".join(map(_name, found[:_MOST])) + more
+        parts.append(f"<dt>{escape(group.title)}</dt><dd>{listed}</dd>")
     return f'<dl class="ax-words">{"".join(parts)}</dl>' if parts else _nothing(asked)
 
 
-@cache
-def _groups() -> dict[str, tuple[str, ...]]:
-    return _grouped((title, name) for title, name, _ in entries())
-
-
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    groups: dict[str, list[str]] = {}
-    for title, name in pairs:
-        groups.setdefault(title, []).append(name)
-    return {title: tuple(names) for title, names in groups.items()}
+def _name(entry: Entry) -> str:
+    """The name; what it does is shown when the pointer is over it."""
+    return f'<code title="{escape(entry.description)}">{escape(entry.name)}</code>'
 
 
 def _nothing(asked: str) -> str:

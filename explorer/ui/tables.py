@@ -64,7 +64,9 @@ TENSOR_COLUMNS = (
     Column("Seen in", "Where the gradient was read: .grad, or by a hook while it passed", "word"),
 )
 
-_ROWS, _COLUMNS = 4, 3  # of a matrix; the chosen node shows more
+#: Of a matrix: rows, most columns, and characters that need no scrolling sideways; the chosen
+#: tensor shows more.
+_ROWS, _COLUMNS, _WIDTH = 4, 4, 26
 _SEEN = {".grad": ".grad", "hook": "a hook"}
 
 
@@ -95,7 +97,7 @@ def _tensor_row(record: TensorRecord, hidden: bool) -> Row:
 
 
 def _array(array: Array | None) -> str:
-    return values.text(array, rows=_ROWS, columns=_COLUMNS)
+    return values.text(array, rows=_ROWS, columns=_COLUMNS, width=_WIDTH)
 
 
 def table(

@@ -14,8 +14,11 @@ from explorer.trace.text import number
 ROWS, COLUMNS = 6, 8
 
 
-def text(array: Array | None, *, rows: int = ROWS, columns: int = COLUMNS) -> str:
-    """An array in at most `rows` lines of `columns` numbers; a `Summary` as its statistics."""
+def text(
+    array: Array | None, *, rows: int = ROWS, columns: int = COLUMNS, width: int | None = None
+) -> str:
+    """An array in at most `rows` lines of `columns` numbers, or of as many (but one) as fit into
+    `width` characters; a `Summary` as its statistics."""
     if array is None:
         return "None"
     if isinstance(array, Summary):
@@ -24,7 +27,7 @@ def text(array: Array | None, *, rows: int = ROWS, columns: int = COLUMNS) -> st
         return number(array[()])
     if array.size == 0:
         return "[]"
-    return "\n".join(_lines(array, rows, columns))
+    return "\n".join(_lines(array, rows, columns, width))
 
 
 def any_text(value: Array | Plain) -> str:
@@ -44,24 +47,32 @@ def _summary(s: Summary) -> str:
     return "\n".join(lines)
 
 
-def _lines(array: np.ndarray, rows: int, columns: int) -> list[str]:
+def _lines(array: np.ndarray, rows: int, columns: int, width: int | None) -> list[str]:
     """Rows of the last axis with their brackets; columns of a matrix line up."""
     depth = array.ndim - 1
     flat = array.reshape(-1, array.shape[-1])
     shown = [[number(v) for v in row[:columns]] for row in flat[:rows]]
     widths = [max(len(row[i]) for row in shown) for i in range(len(shown[0]))]
-    dots = ", …" if array.shape[-1] > columns else ""
+    while width is not None and len(widths) > 1 and _wide(widths, array.shape) > width:
+        widths.pop()
+    dots = ", …" if array.shape[-1] > len(widths) else ""
     lines = []
     for i, row in enumerate(shown):
         opened = depth if i == 0 else _boundaries(array.shape, i)
         closed = depth if i + 1 == len(flat) else _boundaries(array.shape, i + 1)
-        cells = ", ".join(v.rjust(w) for v, w in zip(row, widths, strict=True))
+        cells = ", ".join(v.rjust(w) for v, w in zip(row, widths, strict=False))
         lines.append(
             " " * (depth - opened) + "[" * (opened + 1) + cells + dots + "]" * (closed + 1)
         )
     if len(flat) > rows:
         lines.append(" " * depth + f"… {len(flat) - rows} more rows" + "]" * depth)
     return lines
+
+
+def _wide(widths: list[int], shape: tuple[int, ...]) -> int:
+    """Characters of a whole line: numbers, commas, all brackets, and the dots for the rest."""
+    dots = 3 if shape[-1] > len(widths) else 0
+    return sum(widths) + 2 * (len(widths) - 1) + 2 * len(shape) + dots
 
 
 def _boundaries(size: tuple[int, ...], row: int) -> int:

@@ -241,6 +241,12 @@ def everything(at: Any) -> str:
     return html_of(at) + "".join(drawn)
 
 
+def offered(at: AppTest) -> set[str]:
+    """The labels of all buttons and downloads."""
+    found = {button.label for button in at.button}
+    return found | {element.proto.label for element in at.get("download_button")}
+
+
 def test_predict_first_hides_then_reveals() -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     at.switch_page("pages/expression.py")
@@ -251,12 +257,28 @@ def test_predict_first_hides_then_reveals() -> None:
     assert "[[9, 12]]" not in everything(at)
     assert "One &lt;b&gt;" in html_of(at)
     assert rows(at)["x"][7] == "?"
+    assert "PyTorch script" not in offered(at)
+    assert "Step this program" not in offered(at)
     guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
     guess.set_value("[[18, 24]]")
     next(button for button in at.button if button.label == "Compare").click().run()
     assert not at.exception
     assert "Every number is 2 times too large." in html_of(at)
     assert rows(at)["x"][7] == "[[9, 12]]"
+    assert {"PyTorch script", "Step this program"} <= offered(at)
+
+
+def test_a_backward_of_the_readers_own_is_checked_unasked() -> None:
+    sources = {example.key: example.source for example in EXAMPLES}
+    source = sources["wrong_backward"] + "# mine\n"
+    at = opened("pages/expression.py")
+    run_program(at, source)
+    assert not at.exception
+    assert "backward gives 8 for x[1]" in html_of(at)  # 2x² of a cube at 2, and not 3x²
+    assert "changes the result by 12" in html_of(at)
+    run_program(at, source.replace("2 * x**2", "3 * x**2"))
+    assert not at.exception
+    assert "Is the gradient of" not in html_of(at)
 
 
 def test_a_guess_in_words_is_asked_again() -> None:

@@ -101,6 +101,18 @@ def test_events_stand_in_order_with_their_changes() -> None:
     assert "w: 1 → 0.76" in shown
 
 
+def test_what_was_not_there_is_none_and_what_is_large_says_so() -> None:
+    trace = explorer.run(
+        "import torch\nw = torch.ones(9, 9, requires_grad=True)\n"
+        "optimizer = torch.optim.SGD([w], lr=1)\n"
+        "w.sum().backward()\noptimizer.step()\noptimizer.zero_grad()\n"
+    )
+    shown = events.as_html(trace.events)
+    assert "w.grad: None → (9, 9) numbers" in shown
+    assert "w: (9, 9) numbers → (9, 9) numbers" in shown
+    assert "w.grad: (9, 9) numbers → None" in shown
+
+
 def test_versions_are_all_runs_of_a_name() -> None:
     trace = explorer.run(SOURCES["loop"])
     loss = next(t for t in trace.tensors if t.name == "loss")
@@ -132,7 +144,10 @@ def test_an_answer_opens_to_its_cure_and_its_word() -> None:
 
 def test_looking_up() -> None:
     assert "retain_graph" in lookup.terms_html("frees what")
-    assert "torch.softmax" in lookup.functions_html("SOFTMAX")
+    found = lookup.functions_html("SOFTMAX")
+    assert "torch.softmax" in found
+    assert "Computes the softmax function." in found  # torch.special.softmax, in torch's words
+    assert "torch.nn.Linear" in lookup.functions_html("")
     assert "Nothing here" in lookup.terms_html("zzzz")
 
 

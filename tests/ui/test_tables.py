@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from explorer.trace import TensorRecord
 from explorer.ui import tables
@@ -43,6 +44,24 @@ def test_a_gradient_from_a_hook_says_why_grad_is_none() -> None:
     (row,) = tables.tensor_rows([seen])
     assert row.cells[-1] == "a hook"
     assert row.note == ".grad is None: No leaf."
+
+
+@pytest.mark.parametrize("size", [(8, 4), (3, 5), (2, 2, 3), (9,), (1, 1)])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_numbers_fit_and_begin_with_the_first(size: tuple[int, ...], scale: float) -> None:
+    value = np.random.default_rng(0).normal(size=size) * scale
+    (row,) = tables.tensor_rows([record(value=value, shape=size)])
+    lines = row.cells[6].split("\n")
+    assert max(map(len, lines)) <= 26
+    shown = lines[0].strip("[] ").removesuffix(", …").rstrip("]").split(",")
+    first = np.atleast_1d(value.reshape(-1, size[-1])[0])[: len(shown)]
+    np.testing.assert_allclose([float(n) for n in shown], first, rtol=1e-4)
+    assert lines[0].startswith("[" * len(size))
+
+
+def test_four_short_numbers_are_all_shown() -> None:
+    (row,) = tables.tensor_rows([record(value=np.arange(1.0, 5.0))])
+    assert row.cells[6] == "[1, 2, 3, 4]"
 
 
 def test_a_long_table_is_cut() -> None:

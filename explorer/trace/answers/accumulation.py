@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from explorer.trace.capture import Kept
 from explorer.trace.records import Answer
 from explorer.trace.story import Story, short
 
@@ -20,11 +21,11 @@ def _added(story: Story) -> Iterator[Answer]:
     added = story.recorder.added
     if not added:
         return
-    first = next((a for a in added if a.old is not None), added[0])
+    first = next((a for a in added if isinstance(a.old, Kept)), added[0])
     names = tuple(dict.fromkeys(story.name(a.leaf) for a in added))
     name = story.name(first.leaf)
-    old = None if first.old is None else first.old.array()
-    new = None if first.new is None else first.new.array()
+    old = first.old.array() if isinstance(first.old, Kept) else None
+    new = first.new.array() if isinstance(first.new, Kept) else None
     line = f"line {first.line}" if first.line else "the backward run here"
     sums = ""
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):

@@ -20,10 +20,11 @@ def from_check(check: Check) -> tuple[Answer, ...]:
             Answer(
                 "check.differs",
                 f"Is the gradient of {leaf.name} right?",
-                f"No. backward gives {number(worst.gradient)} for {leaf.name}{place}; moving it a "
-                f"little changes the result by {number(worst.numeric)} per unit.{note}",
-                "Work out the derivative of forward again, and return it times the gradient that "
-                "arrives.",
+                f"It is not the slope of the result. backward gives {number(worst.gradient)} for "
+                f"{leaf.name}{place}; moving it a little changes the result by "
+                f"{number(worst.numeric)} per unit.{note}",
+                "If that is not meant, work out the derivative of forward again, and return it "
+                "times the gradient that arrives.",
                 leaf.line,
                 (leaf.name,),
                 "check",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from explorer.trace.capture import Kept
 from explorer.trace.events import HookCall
 from explorer.trace.records import Answer
 from explorer.trace.story import Story, short
@@ -23,9 +24,9 @@ def answers(story: Story) -> Iterator[Answer]:
 
 
 def _replaced(call: HookCall) -> Answer:
-    was = None if call.gradient is None else call.gradient.array()
-    now = None if call.returned is None else call.returned.array()
-    values = f": {short(was)} became {short(now)}" if was is not None and now is not None else ""
+    values = ""
+    if isinstance(call.gradient, Kept) and isinstance(call.returned, Kept):
+        values = f": {short(call.gradient.array())} became {short(call.returned.array())}"
     what = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
     return Answer(
         "hooks.replaced",
