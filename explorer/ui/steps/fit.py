@@ -13,9 +13,11 @@ from explorer.networks.planar import PlanarProblem
 from explorer.training import Point, Problem, ProgramProblem
 from explorer.ui import heat
 from explorer.ui.steps.plot import Axis, Line, Plot, around
+from explorer.ui.steps.workspace import Workspace
 
 #: Most data points drawn.
 DRAWN = 200
+_KEY = "fit"
 
 
 def named(key: str) -> str:
@@ -23,11 +25,24 @@ def named(key: str) -> str:
     return {"planar": "Decision", "regression": "Fit"}.get(key, "")
 
 
-def fit(key: str, problem: Problem, point: Point, seed: int) -> tuple[Plot, str] | None:
-    """The picture with the parameters of `point`, and a line below it."""
-    if key == "planar" and isinstance(problem, PlanarProblem):
+def fit(space: Workspace, point: Point) -> tuple[Plot, str] | None:
+    """The picture with the parameters of `point`, and a line below it; kept while they stay."""
+    kept = space.kept.get(_KEY)
+    if kept is None or kept[0] != space.view.seed or not _same(kept[1], point):
+        made = _made(space.chosen.problem, point, space.view.seed)
+        kept = space.kept[_KEY] = (space.view.seed, point, made)
+    found: tuple[Plot, str] | None = kept[2]
+    return found
+
+
+def _same(a: Point, b: Point) -> bool:
+    return all(np.array_equal(value, b.values[name]) for name, value in a.values.items())
+
+
+def _made(problem: Problem, point: Point, seed: int) -> tuple[Plot, str] | None:
+    if isinstance(problem, PlanarProblem):
         return _decision(problem, point, seed)
-    if key == "regression" and isinstance(problem, ProgramProblem):
+    if isinstance(problem, ProgramProblem):
         return _regression(problem, point, seed)
     return None
 

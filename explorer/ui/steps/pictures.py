@@ -118,7 +118,7 @@ def _map(
     name: str,
 ) -> None:
     if what != "Loss":
-        found = fit.fit(space.chosen.key, space.chosen.problem, points[moment], space.view.seed)
+        found = fit.fit(space, points[moment])
         if found:
             plot(found[0], key="fit", height=_UPPER - 22)
             st.html(f'<div class="ax-note">{escape(found[1])}</div>')
