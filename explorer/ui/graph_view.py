@@ -88,13 +88,14 @@ def graph(
             _clickable(drawn, key=key, marks=marks, height=height, alt=alt, on_choose=on_choose)
 
 
-def miniature(dot: str, *, alt: str, height: int) -> None:
-    """The graph to look at only, as a picture that fits its place."""
+def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
+    """The graph to look at only, as a picture that fits its place; with `zoom` it can be moved."""
     drawn = _svg(dot) if layout.available() else None
     if drawn is None:
         st.graphviz_chart(dot, width="stretch", height=height, alt=alt)
     else:
-        _clickable(drawn, key="miniature", height=height, alt=alt)
+        chosen = (lambda _: None) if zoom else None
+        _clickable(drawn, key="miniature", height=height, alt=alt, on_choose=chosen)
 
 
 def legend(kinds: set[str]) -> None:
