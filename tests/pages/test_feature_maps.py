@@ -230,11 +230,12 @@ NONSENSE = ("inf", "-Infinity", "1e999", "nan", "-5", "99999999999999999999", "<
 
 
 @pytest.mark.parametrize("value", NONSENSE)
-def test_nonsense_in_the_address_is_ignored(value: str, page: Any) -> None:
+def test_nonsense_in_the_address_is_ignored(value: str) -> None:
+    at = opened("app.py")
     for key in ("picture", "network", "weights", "of", "layer", "channel", "row", "scale", "view"):
-        page.query_params[key] = value
-    fine(page.run())
-    assert "Image, 256 × 256" in str(frames(page, "way-in"))
+        at.query_params[key] = value
+    fine(at.switch_page(PAGE).run())
+    assert "Image, 256 × 256" in str(frames(at, "way-in"))
 
 
 class Quiet(SimpleHTTPRequestHandler):
