@@ -89,7 +89,8 @@ def _functions(guard: Guard) -> dict[str, Any]:
     def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: bool = False) -> None:
         parts = [formatting.text(value, str) for value in values]
         between, after = " " if sep is None else sep, "\n" if end is None else end
-        guard.watcher.write(formatting.text(between, str).join(parts) + formatting.text(after, str))
+        written = formatting.text(between, str).join(parts) + formatting.text(after, str)
+        guard.watcher.write(formatting.without_addresses(written))
 
     def repr_(value: Any) -> str:
         return formatting.text(value, repr)

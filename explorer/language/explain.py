@@ -119,7 +119,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"can't allocate memory|not enough memory|DefaultCPUAllocator|bad_alloc"
-        r"|Storage size calculation overflowed",
+        r"|Storage size calculation overflowed|integer multiplication overflow",
         "The program asked for more memory than one run may use.",
         "Use smaller tensors.",
     ),
@@ -169,6 +169,9 @@ SENTENCES: dict[type[BaseException], tuple[str, str]] = {
 }
 
 
+_FAILED = ("This line failed.", "The words below say why.")
+
+
 def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
     """Describe an exception raised by a program whose text is `source`.
 
@@ -176,11 +179,12 @@ def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
     """
     if isinstance(error, ProgramRefused):
         return error.error
-    line, column = place_of(error.__traceback__)
+    line, column, detail = None, None, ""
     try:
+        line, column = place_of(error.__traceback__)
         message, hint, detail = _words(error, known)
-    except Exception:  # no memory is left, or the program's own exception raised another
-        message, hint, detail = "This line failed.", "", ""
+    except Exception as another:  # no memory is left, or the program's own class raised it
+        message, hint = SENTENCES.get(type(another), (_FAILED[0], ""))
     return ProgramError(message, line, column, line_of(source, line), hint, detail)
 
 
@@ -205,7 +209,7 @@ def _words(error: BaseException, known: set[str]) -> tuple[str, str, str]:
     for kind, (sentence, hint) in SENTENCES.items():
         if isinstance(error, kind):
             return sentence, hint, detail
-    return "This line failed.", "The words below say why.", detail
+    return (*_FAILED, detail)
 
 
 def shortened(error: BaseException) -> str:

@@ -13,7 +13,7 @@ import pytest
 from explorer import sandbox
 from explorer.sandbox import Sandbox
 from explorer.trace import TensorRecord, Trace
-from tests.hostile.corpus import GROUPS, MUST_FAIL
+from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE
 
 LIMIT = 1.0
 SECRET = "EXPLORER_TEST_SECRET"
@@ -103,12 +103,14 @@ def test_group(group, server, canary):
     trace = sandbox.run(GOOD, timeout=30, sandbox=server)
     expected = trace.variables["r"].value.tolist()
     before = memory(os.getpid()), memory(server.pid)
-    ran, late = [], []
+    ran, late, died = [], [], []
     for program in programs:
         source = program.format(file=canary.file, name=SECRET, port=canary.port)
         trace, seconds = timed(source, server)
         if trace.error is None:
             ran.append(source[-200:])
+        elif "ended by signal" in trace.error.detail:
+            died.append(source[-200:])
         told = [trace.output, trace.error, *filter(is_plain, trace.variables.values())]
         assert "do not tell" not in repr(told), source[-200:]
         good_program_is_right(server, expected)
@@ -119,6 +121,8 @@ def test_group(group, server, canary):
     assert late == []
     if group in MUST_FAIL:
         assert ran == []
+    if group in MUST_LIVE:
+        assert died == []
     after = memory(os.getpid()), memory(server.pid)
     assert after[0] - before[0] < 50 * 2**20
     assert after[1] - before[1] < 50 * 2**20

@@ -43,6 +43,21 @@ SAID = {
     "class A(int):\n    pass": (1, "cannot be derived from int", "class of your own"),
     "f'{1:99999}'": (1, "width is too large", "9,999"),
     "'{0.real}'.format(1)": (1, "cannot reach into its value", "Pass the value"),
+    "def g():\n    with f():\n        yield 1": (2, "yield inside a with", "Move the yield"),
+    "def g():\n    try:\n        if 1:\n            x = yield 1\n    finally:\n        pass": (
+        2,
+        "yield inside a try with a finally",
+        "list",
+    ),
+    T + "torch.nn.Module().add_module('__array__', None)": (2, "cannot have this name", "plain"),
+    T + "o = torch.optim.SGD([torch.ones(1)])\no.state[1] = print\no.step()": (
+        4,
+        "cannot work with a function",
+        "numbers and tensors",
+    ),
+    T + "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        ctx.variable = x\nF.apply(torch.ones(1))": (5, "variable cannot be assigned", ""),
+    T + "torch.ones(1).repeat(2**30, 2**30, 2**30)": (2, "more memory", "smaller"),
     "x = 1\nfor i in range(2):\n    x.y = i": (3, "int.y cannot be assigned", ""),
 }
 

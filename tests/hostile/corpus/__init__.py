@@ -5,8 +5,10 @@
 `MUST_FAIL` have to end in an error; the others may run, if they change nothing.
 """
 
-from tests.hostile.corpus.libraries import CRASHES, STATE, TORCH
+from tests.hostile.corpus.libraries import STATE, TORCH
+from tests.hostile.corpus.native import CRASHES
 from tests.hostile.corpus.python import PYTHON
+from tests.hostile.corpus.reentrant import REENTRANT
 from tests.hostile.corpus.resources import DISPLAY, MEMORY, PARSER, TIME
 
 GROUPS: dict[str, list[str]] = {
@@ -18,5 +20,8 @@ GROUPS: dict[str, list[str]] = {
     "parser": PARSER,
     "display": DISPLAY,
     "crashes": CRASHES,
+    "reentrant": REENTRANT,
 }
-MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display"}
+MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
+#: Groups whose programs have to be refused by the language: their child lives.
+MUST_LIVE = {"reentrant"}
