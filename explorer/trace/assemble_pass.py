@@ -25,6 +25,7 @@ from explorer.trace.records import (
     TensorRecord,
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
+from explorer.trace.torchviz_graph import leaf_of
 
 
 def assemble_pass(
@@ -90,9 +91,9 @@ def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[in
     for source, target, _ in raw.edges:
         function = raw.drawn[target].function
         if raw.drawn[source].kind == "leaf" and function is not None:
-            variable = getattr(raw.functions[function], "variable", None)
-            if variable is not None:
-                pairs.append((source, variable))
+            leaf = leaf_of(raw.functions[function])
+            if leaf is not None:
+                pairs.append((source, leaf))
     for position, tensor in pairs:
         seen = raw.leaves.get(id(tensor)) or recorder.find(tensor)
         if seen is not None and seen.number in ids:

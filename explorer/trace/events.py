@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -77,11 +77,18 @@ class Held:
     empty: tuple[int, int] | None = None
 
     def parameters(self) -> list[torch.Tensor]:
-        return [p for group in self.optimizer.param_groups for p in group["params"]]
+        return [p for parameters, _ in self._groups() for p in parameters]
 
     def group_of(self, tensor: torch.Tensor) -> dict[str, Any]:
-        groups = self.optimizer.param_groups
-        return next((g for g in groups if any(p is tensor for p in g["params"])), {})
+        groups = self._groups()
+        return next((g for parameters, g in groups if any(p is tensor for p in parameters)), {})
+
+    def _groups(self) -> Iterator[tuple[list[torch.Tensor], dict[str, Any]]]:
+        """The groups with their tensors; a program may have put anything else into these lists."""
+        for group in self.optimizer.param_groups:
+            given = group.get("params") if isinstance(group, dict) else None
+            if isinstance(given, list | tuple):
+                yield [p for p in given if isinstance(p, torch.Tensor)], group
 
 
 class Events:

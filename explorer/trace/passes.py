@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
 from explorer.trace.capture import Kept, keep
-from explorer.trace.torchviz_graph import Drawn, draw, walk
+from explorer.trace.torchviz_graph import Drawn, draw, leaf_of, walk
 
 
 @dataclass
@@ -68,7 +68,7 @@ class RawPass:
                 step = RawStep(index, _keep(grads), {})
                 step.saved = saved_values(node, step)
                 step.before = _stored(node)
-                if hasattr(node, "variable"):
+                if leaf_of(node) is not None:
                     # It may become .grad itself, and be added to in the next pass.
                     _read(step.grads_in)
                 self.steps.append(step)
@@ -111,7 +111,7 @@ def _read(kept: Sequence[Kept | None]) -> None:
 
 def _stored(node: Any) -> Kept | None:
     """The `.grad` of the leaf an AccumulateGrad node belongs to, as it is now."""
-    leaf = getattr(node, "variable", None)
+    leaf = leaf_of(node)
     if leaf is None or leaf.grad is None:
         return None
     stored = keep(leaf.grad)
@@ -125,7 +125,7 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
     A tensor changed in place since, or freed, cannot be read: it is left out, and `step` told.
     """
     found: dict[str, Any] = {}
-    for attribute, name in _saved_names(type(node)):  # type: ignore[arg-type]
+    for attribute, name in _saved_names(type(node)):
         try:
             value = getattr(node, attribute)
         except RuntimeError:
@@ -159,7 +159,13 @@ def _signed(value: Any) -> Any:
     return value - 2**64 if wrapped else value
 
 
-@cache
 def _saved_names(kind: type) -> list[tuple[str, str]]:
     prefix = "_saved_"
-    return [(name, name[len(prefix) :]) for name in dir(kind) if name.startswith(prefix)]
+    if kind not in _SAVED_NAMES:
+        names = [name for name in dir(kind) if name.startswith(prefix)]
+        _SAVED_NAMES[kind] = [(name, name.removeprefix(prefix)) for name in names]
+    return _SAVED_NAMES[kind]
+
+
+#: By the class of a node. A class of the reader's own must not be kept for it.
+_SAVED_NAMES: WeakKeyDictionary[type, list[tuple[str, str]]] = WeakKeyDictionary()

@@ -21,7 +21,7 @@ from explorer.trace.passes import RawPass
 from explorer.trace.recorder import Recorder
 from explorer.trace.records import Plain
 from explorer.trace.text import array_lines
-from explorer.trace.torchviz_graph import walk
+from explorer.trace.torchviz_graph import leaf_of, walk
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class Story:
         for raw in self.passes:
             for node in raw.functions:
                 found.setdefault(id(node), raw.line)
-                if hasattr(node, "variable"):
-                    found.setdefault(id(node.variable), raw.line)
+                leaf = leaf_of(node)
+                if leaf is not None:
+                    found.setdefault(id(leaf), raw.line)
         return found
 
     @cached_property
@@ -88,14 +89,13 @@ class Story:
         for node in nodes:
             for seen in self.by_node.get(id(node), ()):
                 yield from seen.cuts
-            if hasattr(node, "variable"):
-                yield from self.recorder.history.of(node.variable)
+            leaf = leaf_of(node)
+            if leaf is not None:
+                yield from self.recorder.history.of(leaf)
 
     def cuts_off(self, cut: Cut, leaf: torch.Tensor) -> bool:
         """Whether the way from `leaf` ran through this cut."""
-        return cut.tensor is leaf or any(
-            getattr(node, "variable", None) is leaf for node in _graph(cut.tensor)
-        )
+        return cut.tensor is leaf or any(leaf_of(node) is leaf for node in _graph(cut.tensor))
 
     @property
     def failed_pass(self) -> RawPass | None:
@@ -106,7 +106,7 @@ class Story:
     def finished(self, leaf: torch.Tensor) -> bool:
         """Whether a pass that reached this leaf handed it something, if only None."""
         return any(
-            getattr(raw.functions[step.function], "variable", None) is leaf
+            leaf_of(raw.functions[step.function]) is leaf
             for raw in self.passes
             for step in raw.steps
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,7 @@ _KINDS = {
 #: Where one id is drawn twice, the kind that says more wins (a leaf may also be saved).
 _RANK = ("base", "saved", "output", "leaf", "accumulate", "function")
 _LOCK = threading.Lock()
+_ACCUMULATE: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,20 @@ class Drawn:
     name: str
     shape: tuple[int, ...] | None = None
     function: int | None = None
+
+
+def leaf_of(node: Any) -> torch.Tensor | None:
+    """The leaf an AccumulateGrad node belongs to; None for any other node.
+
+    Told by the node's class: the context of a reader's own Function is a node too, and may have
+    attributes of any name.
+    """
+    return node.variable if isinstance(node, _ACCUMULATE) else None
+
+
+def leaves_of(nodes: Iterable[Any]) -> list[torch.Tensor]:
+    """The leaves that these nodes add to."""
+    return [leaf for leaf in map(leaf_of, nodes) if leaf is not None]
 
 
 def walk(roots: Sequence[torch.Tensor]) -> list[Any]:

@@ -11,6 +11,7 @@ from explorer.trace.memory import Seen
 from explorer.trace.reasons import cure_of, where
 from explorer.trace.records import Answer
 from explorer.trace.story import Story
+from explorer.trace.torchviz_graph import leaves_of
 
 
 def answers(story: Story) -> Iterator[Answer]:
@@ -82,7 +83,7 @@ def _rebuilt(story: Story) -> Iterator[Answer]:
     """A loss made anew with requires_grad=True: backward runs, and ends where it began."""
     for raw in story.passes:
         root = raw.roots[0]
-        leaves = [node.variable for node in raw.functions if hasattr(node, "variable")]
+        leaves = leaves_of(raw.functions)
         cuts = [story.recorder.history.of(leaf) for leaf in leaves]
         if not leaves or not all(cuts) or root.numel() != 1 or leaves[0].numel() != 1:
             continue

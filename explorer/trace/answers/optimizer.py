@@ -83,6 +83,7 @@ def _moved(held: Held, story: Story) -> Iterator[Answer]:
     for name, (line, old, new) in held.moved.items():
         parameter = next((p for p in held.parameters() if story.name(p) == name), None)
         group = held.group_of(parameter) if parameter is not None else {}
+        group = {key: value for key, value in group.items() if key == "betas" or _is_number(value)}
         kind = type(held.optimizer).__name__
         causes = []
         if group.get("weight_decay"):
@@ -103,6 +104,10 @@ def _moved(held: Held, story: Story) -> Iterator[Answer]:
             (name,),
             "momentum" if not group.get("weight_decay") else "weight_decay",
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
 
 
 # -- divergence -----------------------------------------------------------------------------

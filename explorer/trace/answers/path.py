@@ -10,6 +10,7 @@ import torch
 
 from explorer.trace.capture import Kept
 from explorer.trace.passes import RawPass, RawStep
+from explorer.trace.torchviz_graph import leaf_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ def paths_to_leaves(raw: RawPass) -> Iterator[Path]:
             if source is not None:
                 users.setdefault(source, []).append(node)
     by_node = {raw.functions[step.function]: step for step in raw.steps}
-    for node in [n for n in raw.functions if hasattr(n, "variable")][:MOST_LEAVES]:
+    for node in [n for n in raw.functions if leaf_of(n) is not None][:MOST_LEAVES]:
         above = {node}
         waiting = [node]
         while waiting:

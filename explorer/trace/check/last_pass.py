@@ -12,7 +12,7 @@ from explorer.language import Environment
 from explorer.trace.check.tape import Tape
 from explorer.trace.recorder import Recorder
 from explorer.trace.running import Upstream, _gradient
-from explorer.trace.torchviz_graph import walk
+from explorer.trace.torchviz_graph import leaf_of, walk
 
 
 @dataclass
@@ -56,8 +56,12 @@ class PassKeeper(Recorder):
         given = list(starts) if isinstance(starts, list | tuple) else [starts]
         last = Last(self.pass_count + 1, roots, given + [None] * len(roots), {}, {})
         with torch._C.DisableTorchFunction():
-            nodes = [node for node in walk(roots) if hasattr(node, "variable")]
-            handles = [node.register_prehook(_keeper(last, node.variable)) for node in nodes]
+            leaves = [(node, leaf_of(node)) for node in walk(roots)]
+            handles = [
+                node.register_prehook(_keeper(last, leaf))
+                for node, leaf in leaves
+                if leaf is not None
+            ]
         try:
             result = super().backward(what, roots, run, ours)
         finally:

@@ -15,6 +15,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
+from explorer.trace.torchviz_graph import leaf_of
+
 #: Calls remembered, and bytes of results held for them; the oldest are dropped.
 MOST_CALLS, MOST_BYTES = 20_000, 256 * 2**20
 
@@ -251,8 +253,9 @@ def _unhooked(tensor: torch.Tensor) -> Any:
     place = tensor.output_nr
     while type(node).__name__ == "BackwardHookFunctionBackward":
         node, place = node.next_functions[place]
-        if node is not None and hasattr(node, "variable"):
-            return node.variable
+        leaf = leaf_of(node)
+        if leaf is not None:
+            return leaf
     return id(node), place
 
 
