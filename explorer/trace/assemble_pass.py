@@ -27,6 +27,9 @@ from explorer.trace.records import (
 from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.torchviz_graph import leaf_of
 
+#: Of a longer pass these many first steps and these many last ones are kept.
+FIRST_STEPS, LAST_STEPS = 1000, 1000
+
 
 def assemble_pass(
     raw: RawPass, recorder: Recorder, ids: Mapping[int, int], records: Sequence[TensorRecord]
@@ -62,8 +65,9 @@ def assemble_pass(
         nodes=tuple(nodes),
         edges=tuple(edges),
         dot=dot_text(*shown, by_id),
-        steps=tuple(_step(step, raw, positions) for step in raw.steps),
+        steps=tuple(_step(number, step, raw, positions) for number, step in _kept(raw.steps)),
         ours=raw.ours,
+        step_count=len(raw.steps),
     )
 
 
@@ -163,7 +167,15 @@ def _name_of(recorder: Recorder, tensor: torch.Tensor) -> str:
     return seen.name if seen is not None else "output"
 
 
-def _step(step: RawStep, raw: RawPass, positions: Mapping[int, str]) -> BackwardStep:
+def _kept(steps: Sequence[RawStep]) -> list[tuple[int, RawStep]]:
+    """The steps that are kept, with their numbers from 1."""
+    numbered = list(enumerate(steps, start=1))
+    if len(numbered) > FIRST_STEPS + LAST_STEPS:
+        del numbered[FIRST_STEPS:-LAST_STEPS]
+    return numbered
+
+
+def _step(number: int, step: RawStep, raw: RawPass, positions: Mapping[int, str]) -> BackwardStep:
     node = raw.functions[step.function]
     flows = tuple(
         Flow(
@@ -196,6 +208,7 @@ def _step(step: RawStep, raw: RawPass, positions: Mapping[int, str]) -> Backward
         before=before,
         after=after,
         own=None if own is None else own[1],
+        number=number,
     )
 
 

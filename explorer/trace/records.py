@@ -134,6 +134,7 @@ class BackwardStep:
     kept from the forward pass, by autograd's own names ("self", "exponent", "result"); an index
     is "indices[0]", "indices[1]" by axis. At an AccumulateGrad node `before` and `after` are the
     leaf's `.grad`. `own` is the line of the reader's own backward, for an autograd.Function.
+    `number` counts the steps of the pass from 1.
     """
 
     node: str
@@ -147,6 +148,7 @@ class BackwardStep:
     before: Array | None = None
     after: Array | None = None
     own: int | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ class BackwardPass:
     """One call of `.backward()` or `torch.autograd.grad()`.
 
     `ours` is True for the pass run for a program that never asks for one. `dot` is torchviz's
-    graph, annotated, with ids that are equal from run to run.
+    graph, annotated, with ids that are equal from run to run. `step_count` may exceed
+    `len(steps)`: of a very long pass the first 1,000 steps and the last 1,000 are kept.
     """
 
     number: int
@@ -166,6 +169,7 @@ class BackwardPass:
     dot: str
     steps: tuple[BackwardStep, ...]
     ours: bool = False
+    step_count: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer import sandbox
 from explorer.trace import Trace
 
-#: How many programs' traces are kept for all readers together.
-KEPT = 64
+#: How many programs' traces are kept for all readers together, and about how many bytes of them;
+#: the last one is kept whatever its size.
+KEPT, KEPT_BYTES = 64, 256 * 2**20
 
 
 class Recent:
     """The traces used last. They are immutable, so all readers may share one; `st.cache_data`
     would unpickle a copy at every rerun and could not say that a reader waits."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
+    def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept, self._kept_bytes = kept, kept_bytes
         self._traces: OrderedDict[str, Trace] = OrderedDict()
+        self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def get(self, key: str) -> Trace | None:
@@ -32,15 +38,37 @@ class Recent:
             return self._traces.get(key)
 
     def put(self, key: str, trace: Trace) -> None:
+        taken = size(trace)
         with self._lock:
-            self._traces[key] = trace
+            self._traces[key], self._sizes[key] = trace, taken
             self._traces.move_to_end(key)
-            while len(self._traces) > self._kept:
-                self._traces.popitem(last=False)
+            while len(self._traces) > 1 and self._is_full():
+                del self._sizes[self._traces.popitem(last=False)[0]]
 
     def forget(self, key: str) -> None:
         with self._lock:
-            self._traces.pop(key, None)
+            if self._traces.pop(key, None) is not None:
+                del self._sizes[key]
+
+    def _is_full(self) -> bool:
+        return len(self._traces) > self._kept or sum(self._sizes.values()) > self._kept_bytes
+
+
+def size(value: Any) -> int:
+    """About how many bytes plain data takes, its parts included."""
+    if isinstance(value, np.ndarray):
+        return 200 + value.nbytes
+    taken = sys.getsizeof(value)
+    if dataclasses.is_dataclass(value):
+        parts: Iterable[Any] = vars(value).values()
+        taken += sys.getsizeof(vars(value))
+    elif isinstance(value, dict):
+        parts = (*value, *value.values())
+    elif isinstance(value, list | tuple):
+        parts = value
+    else:
+        return taken
+    return taken + sum(map(size, parts))
 
 
 _recent = Recent()

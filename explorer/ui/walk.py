@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
+from itertools import pairwise
 
 import streamlit as st
 
@@ -17,6 +18,8 @@ from explorer.ui.selection import Picker, Selection
 _PLAYING, _MOVED = "playing", "played.at"
 #: Seconds each step stands while the walk plays.
 PACE = 1.2
+#: Characters beside the formula.
+_WIDTH = 32
 
 
 def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
@@ -120,7 +123,7 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
         return
     step = shown.steps[picked.step]
     node = next((n for n in shown.nodes if n.id == step.node), Node(step.node, "", step.name))
-    st.html(_head(picked.step, step, node, shown))
+    st.html(_head(step, node, shown))
     came, rule, went = st.columns([0.24, 0.5, 0.26], gap="medium")
     came.html(coming(step, shown))
     with rule, st.container(key="rule", gap="xxsmall"):
@@ -139,19 +142,29 @@ def _unstepped(picked: Selection, shown: BackwardPass) -> str:
     if picked.node is not None or picked.tensor is not None:
         thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
         why = picked.tensor.why_none if picked.tensor else ""
-        return f"<b>{escape(thing)}</b> has no step in this backward pass. {escape(why)}"
+        none = "no step that is kept" if _left_out(shown) else "no step"
+        return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)}"
     return (
-        f"Backward starts at <b>{escape(shown.root)}</b> and visits {len(shown.steps)} nodes, each "
-        "after all that were computed from it. Move the slider, or choose a node."
+        f"Backward starts at <b>{escape(shown.root)}</b> and visits {shown.step_count:,} nodes, "
+        "each after all that were computed from it. Move the slider, or choose a node."
+        + _left_out(shown)
     )
 
 
-def _head(place: int, step: BackwardStep, node: Node, shown: BackwardPass) -> str:
+def _left_out(shown: BackwardPass) -> str:
+    """Which steps of a very long pass cannot be walked."""
+    for before, after in pairwise(shown.steps):
+        if after.number > before.number + 1:
+            return f" Steps {before.number + 1:,} to {after.number - 1:,} are not kept."
+    return ""
+
+
+def _head(step: BackwardStep, node: Node, shown: BackwardPass) -> str:
     said = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
     if step.own:
         said.append(f"The rule is your own backward, line {step.own}.")
     return (
-        f'<div class="ax-step"><b>Step {place + 1} of {len(shown.steps)}: '
+        f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
         f"{escape(title(node, shown))}</b> <code>{escape(node.name)}</code> "
         f"{escape(' '.join(filter(None, said)))}</div>"
     )
@@ -184,7 +197,10 @@ def coming(step: BackwardStep, shown: BackwardPass) -> str:
         elif ways:
             parts.append(f'<div class="ax-from">from {escape(title(ways[0][0], shown))}</div>')
         else:
-            parts.append('<div class="ax-from">backward starts here</div>')
+            users = (nodes[e.target] for e in shown.edges if e.source == step.node)
+            lost = _left_out(shown) and any(user.kind == "function" for user in users)
+            whence = "from a step that is not kept" if lost else "backward starts here"
+            parts.append(f'<div class="ax-from">{whence}</div>')
     return f'<div class="ax-flow">{"".join(parts)}</div>'
 
 
@@ -212,5 +228,5 @@ def _saved(step: BackwardStep) -> Iterator[tuple[str, Array | Plain]]:
 def _labelled(name: str, value: Array | Plain, style: str = "") -> str:
     return (
         f'<div class="{style}"><span>{escape(name)}</span>'
-        f'<div class="ax-value">{escape(values.any_text(value))}</div></div>'
+        f'<div class="ax-value">{escape(values.any_text(value, width=_WIDTH))}</div></div>'
     )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+
 import pytest
 
+import explorer
 from explorer.language import ProgramError
-from explorer.trace import Trace
+from explorer.trace import Trace, from_plain, to_plain
 from explorer.ui import running
 
 
@@ -47,6 +51,31 @@ def test_a_crowd_is_not_remembered(asked: list[str]) -> None:
     running.run("busy")
     running.run("busy")
     assert asked == ["busy", "busy"]
+
+
+def test_large_traces_leave_earlier() -> None:
+    recent = running.Recent(kept_bytes=5 * 2**20)
+    for key in "abc":
+        recent.put(key, Trace(key, variables={"text": key * 2**21}))
+    assert [key for key in "abc" if recent.get(key)] == ["b", "c"]
+    recent.put("huge", Trace("huge", variables={"text": "h" * 2**23}))
+    assert [key for key in ("b", "c", "huge") if recent.get(key)] == ["huge"]
+    recent.forget("huge")
+    recent.put("small", Trace("small"))
+    recent.put("d", Trace("d", variables={"text": "d" * 2**21}))
+    assert recent.get("small")
+    assert recent.get("d")
+
+
+def test_the_size_of_a_trace_is_about_what_it_takes() -> None:
+    source = "import torch\nx = torch.ones(64, 64, requires_grad=True)\ny = x\n"
+    source += "for i in range(100):\n    y = y * 1.0\ny.sum().backward()"
+    plain = json.dumps(to_plain(explorer.run(source)))
+    tracemalloc.start()
+    trace = from_plain(Trace, json.loads(plain))
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert 0.7 < running.size(trace) / taken < 1.4
 
 
 def test_the_oldest_is_let_go(asked: list[str]) -> None:

@@ -63,6 +63,26 @@ def test_the_edges_in_use_are_edges_of_the_graph(trace: Trace) -> None:
         assert set(marks.active) <= edges
 
 
+def test_a_very_long_pass_says_which_steps_are_not_kept() -> None:
+    source = "import torch\nx = torch.tensor(1.0, requires_grad=True)\ny = x\n"
+    source += "for i in range(2500):\n    y = y * 1.0\ny.backward()"
+    shown = explorer.run(source).passes[0]
+    said = walk._unstepped(Selection(), shown)
+    assert "visits 2,501 nodes" in said
+    assert "Steps 1,001 to 1,501 are not kept." in said
+    assert "backward starts here" in walk.coming(shown.steps[0], shown)
+    assert "from a step that is not kept" in walk.coming(shown.steps[1000], shown)
+    assert "not kept" not in walk.coming(shown.steps[1001], shown)
+    step, left_out = shown.steps[1000], shown.nodes[1200]
+    node = next(n for n in shown.nodes if n.id == step.node)
+    assert "<b>Step 1,502 of 2,501: " in walk._head(step, node, shown)
+    assert "has no step that is kept" in walk._unstepped(Selection(left_out), shown)
+
+
+def test_a_short_pass_keeps_every_step(trace: Trace) -> None:
+    assert "not kept" not in walk._unstepped(Selection(), trace.passes[0])
+
+
 def test_a_step_in_a_folded_block_marks_the_block(trace: Trace) -> None:
     shown = trace.passes[0]
     node = next(n for n in shown.nodes if n.id == shown.steps[0].node)
