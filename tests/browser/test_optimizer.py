@@ -83,7 +83,7 @@ def test_a_number_picked_is_worked_out(tab: Any, app: str) -> None:
 def test_history_plays_to_its_end(tab: Any, app: str) -> None:
     open_page(tab, app, problem="Rosenbrock's banana")
     tab.locator(".st-key-moment-play button").first.click()
-    tab.wait_for_selector(".ax-note:has-text('after step 1')")
+    tab.locator(".ax-note", has_text=re.compile("after step [012]")).first.wait_for()
     tab.wait_for_selector(".ax-note:has-text('after step 3')")
 
 
