@@ -17,7 +17,7 @@ from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.layers.work import Job
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import download, label, note
+from explorer.ui.widgets import download, label, note, whole
 
 _STOPPED = "accumulation-stopped"
 _NEVER = 0
@@ -83,8 +83,8 @@ def _every(samples: int) -> int:
 
 
 def _number(words: str, key: str, most: int, start: int) -> int:
-    chosen = st.number_input(words, 1, most, start, key=key, bind="query-params", width=130)
-    return start if chosen is None else int(chosen)
+    chosen = whole(words, key, 1, most, start=start, width=130)
+    return start if chosen is None else chosen
 
 
 def _show(found: Gathered) -> None:

@@ -12,7 +12,7 @@ from explorer.networks.classifiers import CLASSIFIERS, published, weights_file
 from explorer.ui import frame
 from explorer.ui.layers import pick
 from explorer.ui.layers.settings import IMAGENET, RANDOM, Facts, Setting, facts
-from explorer.ui.maps.widgets import choice, note, refuse
+from explorer.ui.widgets import choice, note, refuse, whole
 from explorer.vision import DownloadError
 from explorer.vision.download import fetch
 
@@ -104,8 +104,8 @@ def _modes(train: bool) -> list[str]:
 
 
 def _number(label: str, key: str, low: int, high: int, start: int) -> int:
-    chosen = st.number_input(label, low, high, start, key=key, bind="query-params")
-    return start if chosen is None else int(chosen)
+    chosen = whole(label, key, low, high, start=start, width=140)
+    return start if chosen is None else chosen
 
 
 def step_button(setting: Setting) -> None:

@@ -11,8 +11,8 @@ from explorer.networks import BackwardHooks, Change, Event, Experiment
 from explorer.ui.layers import runs
 from explorer.ui.layers.waiting import result
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import label
 from explorer.ui.values import text
+from explorer.ui.widgets import label
 
 _FORWARD = {
     "TestNet": "return linear(x * 0.75) / 4",

@@ -27,7 +27,7 @@ from explorer.ui.graph_view import Marks, graph, legend
 from explorer.ui.layers import runs
 from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
-from explorer.ui.maps.widgets import choice, note
+from explorer.ui.widgets import choice, note
 
 #: The names of the unfolded blocks in the address, separated by commas.
 ADDRESS = "open"

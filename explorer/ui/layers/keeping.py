@@ -13,7 +13,7 @@ from explorer.ui.layers import runs
 from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.table import size
 from explorer.ui.layers.waiting import result
-from explorer.ui.maps.widgets import note
+from explorer.ui.widgets import note
 
 _CODE = {
     "hook that prints": "output.register_hook(print)",

@@ -14,7 +14,7 @@ from explorer.ui.layers import pick, runs
 from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import label, note, refuse
+from explorer.ui.widgets import label, note, refuse
 
 _MODEL = "(model)"
 #: Each action's words and the amount it begins with.

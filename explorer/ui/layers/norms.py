@@ -11,7 +11,7 @@ from explorer.trace.text import number
 from explorer.ui.layers import figures, pick
 from explorer.ui.layers.runs import BINS, Histograms, Numbers
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import choice, download, label, note
+from explorer.ui.widgets import choice, download, label, note
 
 
 def bars(report: Report, chosen: str | None) -> None:

@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.networks.failure import explain
 from explorer.ui.layers.work import Job, Unwanted, Works
-from explorer.ui.maps.widgets import refuse
+from explorer.ui.widgets import refuse
 
 #: Seconds a page may stand still for a result before it shows how far it is.
 PATIENCE = 1.5

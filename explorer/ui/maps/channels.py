@@ -15,7 +15,7 @@ from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot, channel_names, pick_channel, pick_position
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import choice, download, label, note, page
+from explorer.ui.widgets import choice, download, label, note, page
 from explorer.vision import Tiling, tile
 from explorer.vision.pictures import outlined, to_png
 from explorer.vision.receptive_field import Field

@@ -16,7 +16,7 @@ from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot
 from explorer.ui.maps.style import columns
-from explorer.ui.maps.widgets import download, label, note
+from explorer.ui.widgets import download, label, note
 from explorer.vision.attribution import top
 from explorer.vision.pictures import overlaid, to_png
 from explorer.vision.tiles import coloured

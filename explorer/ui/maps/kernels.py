@@ -9,7 +9,7 @@ from explorer.ui.frames import Frame, frames
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot, channel_names
-from explorer.ui.maps.widgets import choice, download, note, page, whole
+from explorer.ui.widgets import choice, download, note, page, whole
 from explorer.vision import tile
 
 _ONE, _EVERY = "of this channel", "of every channel"

@@ -10,7 +10,7 @@ import streamlit as st
 from torch import nn
 
 from explorer.networks.shapes_net import stated_accuracy
-from explorer.ui.maps.widgets import note, refuse
+from explorer.ui.widgets import note, refuse
 from explorer.vision import (
     BACKBONES,
     Backbone,

@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.networks.drawn import CLASSES, draw_one
-from explorer.ui.maps.widgets import note, refuse
+from explorer.ui.widgets import note, refuse
 from explorer.vision import ImageError, Picture, decode
 from explorer.vision.image import MAX_BYTES, MAX_PIXELS, from_plain
 

@@ -13,7 +13,7 @@ from explorer.trace.text import number
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot
-from explorer.ui.maps.widgets import label, note, whole
+from explorer.ui.widgets import label, note, whole
 from explorer.vision import PixelArithmetic
 
 #: How many input channels the sum names one by one.

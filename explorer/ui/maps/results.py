@@ -14,7 +14,7 @@ import streamlit as st
 
 from explorer.ui.maps.network import Eyes, untrained
 from explorer.ui.maps.picture import Chosen
-from explorer.ui.maps.widgets import refuse
+from explorer.ui.widgets import refuse
 from explorer.vision import (
     FeatureMaps,
     GradCam,

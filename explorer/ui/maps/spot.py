@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.networks.filter_bank import FILTERS
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look, Of
-from explorer.ui.maps.widgets import download, whole
+from explorer.ui.widgets import download, whole
 from explorer.vision import FeatureMaps, MapLayer
 from explorer.vision.receptive_field import Axis, Field
 

@@ -11,7 +11,7 @@ from explorer.ui.frames import Frame, frames
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look, Of, Still
 from explorer.ui.maps.spot import Spot
-from explorer.ui.maps.widgets import choice, download, label
+from explorer.ui.widgets import choice, download, label
 
 _HELP = "What each layer makes, or what it is given, before anything changes it in place"
 _CAPTIONS = {"output": "what it makes", "input": "what it is given"}

@@ -10,7 +10,7 @@ from PIL import Image
 
 from explorer.ui.frames import Frame, frames
 from explorer.ui.maps.results import Look
-from explorer.ui.maps.widgets import download
+from explorer.ui.widgets import download
 from explorer.vision.pictures import outlined, side_by_side, to_png
 
 #: CSS pixels: all three pictures together, and the sides of the square ones.

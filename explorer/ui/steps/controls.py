@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.ui.errors import program_error
 from explorer.ui.steps.workspace import MOST, Run, Workspace
+from explorer.ui.widgets import whole
 
 #: Seconds between the pictures of a run.
 PAUSE = 0.1
@@ -70,20 +71,10 @@ def _loops(space: Workspace) -> None:
             key="press-run",
             icon=":material/fast_forward:",
             disabled=space.run is not None,
-            on_click=lambda: space.press("run", n=st.session_state.get("n") or 1),
+            on_click=lambda: space.press("run", n=round(st.session_state.get("n") or 1)),
             help="Iterations, one after the other, shown on the way",
         )
-        st.number_input(
-            "Iterations",
-            1,
-            MOST,
-            value=200,
-            step=None,
-            key="n",
-            bind="query-params",
-            label_visibility="collapsed",
-            width=72,
-        )
+        whole("Iterations", "n", 1, MOST, start=200, hidden=True, width=72)
 
 
 def _ways_back(space: Workspace) -> None:
