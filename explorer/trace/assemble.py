@@ -15,7 +15,7 @@ from explorer.language import ProgramError
 from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
-from explorer.trace.memory import Seen
+from explorer.trace.memory import Seen, below
 from explorer.trace.modules import named_parameters
 from explorer.trace.passes import RawPass
 from explorer.trace.reasons import why_none
@@ -87,7 +87,8 @@ def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, Seen 
         elif isinstance(value, nn.Module):
             finals[name] = _text(value)
             for label, parameter in islice(named_parameters(value), MAX_ITEMS):
-                finals[f"{name}.{label}"] = _final(recorder, f"{name}.{label}", parameter)
+                path = below(name, label)
+                finals[path] = _final(recorder, path, parameter)
         elif not _is_definition(value):
             finals[name] = plain(value)
     return finals
@@ -126,8 +127,19 @@ def plain(value: Any, depth: int = 0) -> Plain:
         return [plain(item, depth + 1) for item in value[:MAX_ITEMS]]
     if isinstance(value, dict) and depth < 3:
         pairs = list(value.items())[:MAX_ITEMS]
-        return {str(key)[:100]: plain(item, depth + 1) for key, item in pairs}
+        return {_key(key)[:100]: plain(item, depth + 1) for key, item in pairs}
     return _text(value)
+
+
+def _key(key: Any, depth: int = 0) -> str:
+    """A key of a dict, written as Python writes it, but for objects of the program's own."""
+    if isinstance(key, str):
+        return repr(key[:100]) if depth else key
+    if key is None or isinstance(key, int | float):
+        return str(key)
+    if isinstance(key, tuple) and depth < 3:
+        return f"({', '.join(_key(item, depth + 1) for item in key[:MAX_ITEMS])})"
+    return _text(key)
 
 
 def _text(value: Any) -> str:

@@ -21,6 +21,8 @@ FIRST = 3
 MAX_ELEMENTS = 20_000_000
 #: Tensors looked at inside one list, or one object of the reader's own; parameters of a module.
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
+#: Longest name of a tensor or module; a program may use keys of any length.
+MAX_NAME = 200
 
 
 class Seen:
@@ -167,9 +169,9 @@ class Memory(Watcher):
     def bind_parameters(self, place: int, name: str, module: nn.Module) -> None:
         if self.module_name(module) != name:
             for path, part in named_modules(module):
-                self.modules[id(part)] = (f"{name}.{path}" if path else name, part)
+                self.modules[id(part)] = (below(name, path), part)
         for label, parameter in islice(named_parameters(module), MAX_PARAMETERS):
-            self.bind_tensor(place, f"{name}.{label}", parameter)
+            self.bind_tensor(place, below(name, label), parameter)
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
         self.check_size(tensor)
@@ -209,13 +211,19 @@ class Memory(Watcher):
         }
 
 
+def below(name: str, path: str) -> str:
+    """The name of what stands at `path` in the thing called `name`."""
+    return f"{name}.{path}"[:MAX_NAME] if path else name
+
+
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a list, a dict or an object of the reader's own, by how they are written."""
     if isinstance(value, list | tuple):
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(value[:MAX_ITEMS]))
     elif isinstance(value, dict):
         pairs = list(value.items())[:MAX_ITEMS]
-        yield from ((f"{name}[{key!r}]", item) for key, item in pairs if isinstance(key, str | int))
+        plain = ((key, item) for key, item in pairs if isinstance(key, str | int))
+        yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
     elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
         fields = list(vars(value).items())[:MAX_ITEMS]
-        yield from ((f"{name}.{field}", item) for field, item in fields)
+        yield from ((below(name, field), item) for field, item in fields)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from explorer.language import Environment, Program, ProgramError, ProgramRefused, isolated
+from explorer.language import (
+    Environment,
+    Program,
+    ProgramError,
+    ProgramRefused,
+    ProgramStopped,
+    isolated,
+)
 from explorer.trace.assemble import assemble
 from explorer.trace.memory import Seen
 from explorer.trace.recorder import Recorder
 from explorer.trace.records import Trace
+
+_LOG = logging.getLogger(__name__)
 
 #: "sum", "mean", or the gradient itself as nested lists of numbers.
 Upstream = str | float | list[Any] | None
@@ -47,6 +57,21 @@ def run(
         empty = ProgramError("The program is empty.", hint="Type one, or choose an example.")
         return Trace(source, error=empty, seed=seed, capture=capture)
     recorder = Recorder(capture, deadline=deadline, on_line=on_line)
+    try:
+        return _recorded(recorder, program, upstream, source, seed)
+    except (Exception, ProgramStopped) as failure:  # the last resort: a program nobody thought of
+        _LOG.exception("a program could not be recorded")
+        sorry = ProgramError(
+            "What this program did could not be put together.",
+            hint="Shorten it until it can, then add the lines again one by one.",
+            detail=f"{type(failure).__name__}"[:200],
+        )
+        return Trace(source, output=recorder.output, error=sorry, seed=seed, capture=capture)
+
+
+def _recorded(
+    recorder: Recorder, program: Program, upstream: Upstream, source: str, seed: int
+) -> Trace:
     environment = Environment(recorder)
     error: ProgramError | None = None
     needs: str | None = None
@@ -95,7 +120,7 @@ def _own_backward(
         recorder.backward(
             "Tensor.backward", [root.tensor], lambda: root.tensor.backward(gradient), ours=True
         )
-    except Exception as failure:
+    except (Exception, ProgramStopped) as failure:
         raise ProgramRefused(environment.explain(failure, program)) from None
     return None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import logging
+import time
 import weakref
 
 import pytest
 import torch
 
-from explorer.trace import run
+from explorer.trace import run, running
+from explorer.trace.memory import MAX_NAME
 from explorer.trace.passes import RawStep, saved_values
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk
 
@@ -103,3 +105,59 @@ def test_odd_parameter_groups(change, caplog):
     assert {"optimizer.not-held", "optimizer.idle"} <= {answer.key for answer in trace.answers}
     assert again.error is None or "Traceback" not in again.error.detail
     assert caplog.records == []
+
+
+LONG = """\
+import torch
+from torch import nn
+parts = {"k" * 10**6: torch.ones(2, requires_grad=True)}
+a, b = "a" * 150, "b" * 150
+net = nn.ModuleDict({a: nn.ModuleDict({b: nn.Linear(1, 1)})})
+y = net[a][b](torch.ones(1)) + parts["k" * 10**6].sum()
+y.backward()
+"""
+
+
+def test_names_have_a_longest_length():
+    trace = run(LONG)
+    assert trace.error is None
+    names = [record.name for record in trace.tensors] + [record.module for record in trace.tensors]
+    names += [node.label for node in trace.passes[0].nodes] + list(trace.variables)
+    assert max(map(len, names)) == MAX_NAME
+    assert any(name.startswith("parts['kkk") for name in names)
+    assert len(trace.passes[0].dot) < 100_000
+
+
+@pytest.mark.parametrize("body", ["return 1 / 0", "return 'x' * 10**6", "return 5"])
+@pytest.mark.parametrize("key", ["A()", "(A(), 1)", "((A(),),)"])
+def test_a_key_of_the_programs_own_class_is_not_asked_for_its_text(key, body):
+    program = f"class A:\n    def __repr__(self):\n        {body}\nd = {{{key}: 1, (2, 'b'): 3}}\n"
+    trace = run(program)
+    assert trace.error is None
+    own, plain = trace.variables["d"]
+    assert "A object" in own
+    assert plain == "(2, 'b')"
+
+
+def test_a_backward_of_ours_that_never_ends_is_stopped():
+    program = NESTED.replace("        if ctx.n > 1:", "        while ctx.n:").split("x = torch")[0]
+    program += "x = torch.ones(2, requires_grad=True)\ny = Nested.apply(x, 1).sum()\n"
+    trace = run(program, deadline=time.monotonic() + 0.5)
+    assert trace.error is not None
+    assert "stopped" in trace.error.message
+    assert trace.variables["y"].value == 4
+
+
+@pytest.mark.parametrize("failure", [AttributeError("5"), RecursionError(), ValueError("secret")])
+def test_the_last_resort_is_a_sentence_and_a_log(failure, monkeypatch, caplog):
+    def broken(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(running, "assemble", broken)
+    trace = run("print('first')")
+    assert trace.error is not None
+    assert "put together" in trace.error.message
+    assert "secret" not in trace.error.detail
+    assert trace.output == "first\n"
+    assert "could not be recorded" in caplog.text
+    caplog.clear()
