@@ -25,7 +25,7 @@ from explorer.trace.records import (
     TensorRecord,
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
-from explorer.trace.torchviz_graph import leaf_of
+from explorer.trace.torchviz_graph import Drawn, leaf_of
 
 #: Of a longer pass these many first steps and these many last ones are kept.
 FIRST_STEPS, LAST_STEPS = 1000, 1000
@@ -44,7 +44,7 @@ def assemble_pass(
                 id=f"n{position}",
                 kind=drawn.kind,
                 name=drawn.name if drawn.function is not None else _what(drawn.kind),
-                label=seen.name if seen is not None else _own_label(drawn.kind, drawn.name),
+                label=_label(drawn.kind, seen) if seen is not None else _own_label(drawn),
                 shape=drawn.shape if drawn.function is None else _shape_made(seen),
                 tensor=None if seen is None else ids[seen.number],
                 line=_line(raw, position, seen),
@@ -158,8 +158,13 @@ def _what(kind: str) -> str:
     return {"leaf": "leaf", "output": "output", "frozen": "no grad"}.get(kind, kind)
 
 
-def _own_label(kind: str, name: str) -> str:
-    return name if kind in ("saved", "leaf") else ""
+def _label(kind: str, seen: Seen) -> str:
+    """A leaf keeps the name it was first given, whatever a loop calls it later."""
+    return seen.first_name or seen.name if kind == "leaf" else seen.name
+
+
+def _own_label(drawn: Drawn) -> str:
+    return drawn.name if drawn.kind in ("saved", "leaf") else ""
 
 
 def _name_of(recorder: Recorder, tensor: torch.Tensor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
 import streamlit as st
@@ -12,11 +13,19 @@ from explorer.trace.records import Change, Event, Unkept
 from explorer.trace.text import shape_text
 from explorer.ui import values
 
+#: Characters of a value: what fits beside a tensor's numbers.
+_WIDTH = 30
+
 
 def of(trace: Trace, name: str) -> list[Event]:
-    """The events a tensor took part in."""
+    """The events a tensor took part in, with what they changed of it."""
     mine = (name, f"{name}.grad")
-    return [e for e in trace.events if e.name == name or any(c.name in mine for c in e.changes)]
+    found = []
+    for event in trace.events:
+        changes = tuple(change for change in event.changes if change.name in mine)
+        if changes or event.name == name:
+            found.append(replace(event, changes=changes or event.changes))
+    return found
 
 
 def events_panel(trace: Trace) -> None:
@@ -45,11 +54,14 @@ def _line(event: Event) -> str:
 
 
 def _change(change: Change) -> str:
-    before, after = (escape(_value(value)) for value in (change.before, change.after))
-    return f'<div class="ax-value">{escape(change.name)}: {before} → {after}</div>'
+    before, after = (
+        f'<div class="ax-value">{escape(_value(value))}</div>'
+        for value in (change.before, change.after)
+    )
+    return f'<div class="ax-change">{escape(change.name)}: {before} → {after}</div>'
 
 
 def _value(value: Array | Unkept | None) -> str:
     if isinstance(value, Unkept):
         return f"{shape_text(value.shape)} numbers"
-    return values.text(value, rows=3, columns=5)
+    return values.text(value, rows=3, columns=5, width=_WIDTH)

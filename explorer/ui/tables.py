@@ -66,7 +66,7 @@ TENSOR_COLUMNS = (
 
 #: Of a matrix: rows, most columns, and characters that need no scrolling sideways; the chosen
 #: tensor shows more.
-_ROWS, _COLUMNS, _WIDTH = 4, 4, 26
+_ROWS, _COLUMNS, _WIDTH = 4, 4, 28
 _SEEN = {".grad": ".grad", "hook": "a hook"}
 
 

@@ -30,10 +30,10 @@ def text(
     return "\n".join(_lines(array, rows, columns, width))
 
 
-def any_text(value: Array | Plain) -> str:
+def any_text(value: Array | Plain, *, width: int | None = None) -> str:
     """An array as `text` has it, anything else as Python writes it, cut."""
     if value is None or isinstance(value, np.ndarray | Summary):
-        return text(value)
+        return text(value, width=width)
     return repr(value)[:200]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import torch
 
@@ -19,6 +21,10 @@ y *= 3
 y.sum().backward()
 """
 SOURCES = {example.key: example.source for example in EXAMPLES}
+
+
+def words(html: str) -> str:
+    return re.sub("<[^>]*>", "", html)
 
 
 def both(source: str) -> memory.Held:
@@ -96,7 +102,7 @@ def test_names_are_escaped_everywhere() -> None:
 
 def test_events_stand_in_order_with_their_changes() -> None:
     trace = explorer.run(SOURCES["loop"])
-    shown = events.as_html(trace.events)
+    shown = words(events.as_html(trace.events))
     assert shown.index("zero_grad") < shown.index("backward") < shown.index("SGD.step")
     assert "w: 1 → 0.76" in shown
 
@@ -107,10 +113,20 @@ def test_what_was_not_there_is_none_and_what_is_large_says_so() -> None:
         "optimizer = torch.optim.SGD([w], lr=1)\n"
         "w.sum().backward()\noptimizer.step()\noptimizer.zero_grad()\n"
     )
-    shown = events.as_html(trace.events)
+    shown = words(events.as_html(trace.events))
     assert "w.grad: None → (9, 9) numbers" in shown
     assert "w: (9, 9) numbers → (9, 9) numbers" in shown
     assert "w.grad: (9, 9) numbers → None" in shown
+
+
+def test_of_a_tensor_only_its_own_changes_are_told() -> None:
+    trace = explorer.run(
+        "import torch\na = torch.ones(1, requires_grad=True)\n"
+        "b = torch.ones(1, requires_grad=True)\n(a * 2 + b * 3).sum().backward()\n"
+    )
+    shown = words(events.as_html(events.of(trace, "a")))
+    assert "a.grad: None → [2]" in shown
+    assert "b.grad" not in shown
 
 
 def test_versions_are_all_runs_of_a_name() -> None:

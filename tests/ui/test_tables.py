@@ -52,7 +52,7 @@ def test_numbers_fit_and_begin_with_the_first(size: tuple[int, ...], scale: floa
     value = np.random.default_rng(0).normal(size=size) * scale
     (row,) = tables.tensor_rows([record(value=value, shape=size)])
     lines = row.cells[6].split("\n")
-    assert max(map(len, lines)) <= 26
+    assert max(map(len, lines)) <= 28
     shown = lines[0].strip("[] ").removesuffix(", …").rstrip("]").split(",")
     first = np.atleast_1d(value.reshape(-1, size[-1])[0])[: len(shown)]
     np.testing.assert_allclose([float(n) for n in shown], first, rtol=1e-4)
