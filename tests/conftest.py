@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import socket
@@ -67,6 +68,15 @@ def running_app(log: Path, **environment: str) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+@pytest.fixture(autouse=True)
+def no_bug_is_only_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """What the library turns into a sentence and a log, as a last resort, fails the test; one
+    that provokes it clears the log."""
+    yield
+    bugs = [r for r in caplog.get_records("call") if r.name.startswith("explorer.trace")]
+    assert not [record for record in bugs if record.levelno >= logging.ERROR]
 
 
 @pytest.fixture(scope="session")
