@@ -17,6 +17,10 @@ from typing import Any
 
 import pytest
 
+# One thread, as in the sandbox's children: the order of a float sum depends on their number, and
+# some tests compare to the last bit. Read when torch is first imported, here and in children.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 ROOT = Path(__file__).parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
