@@ -84,7 +84,7 @@ def _seen_of(recorder: Recorder, node: Any, ids: Mapping[int, int]) -> Seen | No
     """The record of the tensor a node made: the named one, where it has several."""
     found = [s for s in recorder.made.get((id(node), 0), []) if s.number in ids]
     named = [s for s in found if s.named]
-    return (named or found or [None])[-1]  # type: ignore[list-item]
+    return (named or found)[-1] if found else None
 
 
 def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[int, Seen]:

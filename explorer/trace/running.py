@@ -99,20 +99,18 @@ def _own_backward(
     recorder: Recorder, environment: Environment, program: Program, upstream: Upstream
 ) -> str | None:
     """Run backward for a program that did not. Returns the output's name if it could not."""
-    every = [seen for slot in recorder.slots.values() for seen in slot]
-    outputs = sorted(
-        (s for s in every if s.grad_fn is not None and s.is_current() and not _is_inner(s.tensor)),
-        key=lambda s: s.number,
-    )
+    outputs = [
+        seen
+        for seen in recorder.every()
+        if seen.grad_fn is not None and seen.is_current() and not _is_inner(seen.tensor)
+    ]
+    if not outputs:
+        return None
     named = [seen for seen in outputs if seen.named and not seen.scope]
     scalars = [s for s in named if s.tensor.numel() == 1] or [
         s for s in outputs if s.tensor.numel() == 1
     ]
-    root = (scalars or named or outputs or [None])[-1]  # type: ignore[list-item]
-    if upstream is not None:
-        root = (named or outputs or [None])[-1]  # type: ignore[list-item]
-    if root is None:
-        return None
+    root = (named or outputs)[-1] if upstream is not None else (scalars or named or outputs)[-1]
     if upstream is None and root.tensor.numel() != 1:
         return root.name
     gradient = None if upstream is None else _gradient(root, upstream)
