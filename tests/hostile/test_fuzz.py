@@ -16,9 +16,7 @@ from tests.hostile.corpus import GROUPS
 from tests.language.forms import FORMS
 from tests.language.programs import PROGRAMS
 
-HOSTILE = [
-    program.format(file="/tmp/x", name="X", port=1) for g in GROUPS.values() for program in g
-]
+HOSTILE = [program.format(file="x", name="X", port=1) for g in GROUPS.values() for program in g]
 BASES = [*FORMS.values(), *PROGRAMS.values(), *(p for p in HOSTILE if len(p) < 2000)]
 
 #: Pieces put in the place of others: ways to name, reach, call, bind and format.
