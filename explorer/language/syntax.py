@@ -29,11 +29,11 @@ ALLOWED = {getattr(ast, name) for name in _SYNTAX.split()}
 
 #: What to say of syntax that is left out; anything else gets the general sentence.
 LEFT_OUT = {
-    "Match": ("match statements are not part of this language", "Use if and elif."),
-    "AsyncFunctionDef": ("async functions are not part of this language", "Use def."),
-    "Await": ("await is not part of this language", ""),
-    "YieldFrom": ("yield from is not part of this language", "Use a for loop with yield."),
-    "TryStar": ("except* is not part of this language", "Use except."),
+    "Match": ("A match statement is not part of this language", "Use if and elif."),
+    "AsyncFunctionDef": ("An async function is not part of this language", "Use def."),
+    "Await": ("`await` is not part of this language", ""),
+    "YieldFrom": ("`yield from` is not part of this language", "Use a for loop with yield."),
+    "TryStar": ("`except*` is not part of this language", "Use except."),
 }
 
 _METHODS = """
