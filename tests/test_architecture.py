@@ -1,71 +1,134 @@
-"""Imports go one way, and Streamlit stays out of the library."""
+"""Every file keeps to the table of docs/architecture.md."""
 
 import ast
+import importlib
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-#: From the top of the house to its foundation. A package may import what stands after it.
-ORDER = ["ui", "vision", "networks", "training", "trace", "language"]
-#: What stands beside the order, and what it may use.
-BESIDE = {"sandbox": {"vision", "networks", "training", "trace", "language"}}
-#: Who may know the sandbox.
-KNOWS_SANDBOX = {"ui"}
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 
-def imported(path: Path) -> set[str]:
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: where its files are, which packages and libraries they may import."""
+
+    places: tuple[str, ...]
+    packages: frozenset[str]
+    libraries: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return Path(self.places[-1]).name
+
+    def files(self) -> list[Path]:
+        paths = [ROOT / place for place in self.places]
+        return [f for path in paths for f in ([path] if path.is_file() else path.rglob("*.py"))]
+
+
+def _rows() -> list[Row]:
+    table = re.search(r"\| package \|.*?\n\|[-|]+\n(.*?)\n\n", PAGE, re.DOTALL)[1]
+    rows = []
+    for line in table.splitlines():
+        places, _, packages, libraries = line.strip("|").split("|")
+        inside, outside = (frozenset(re.findall(r"\w+", text)) for text in (packages, libraries))
+        rows.append(Row(tuple(re.findall("`(.+?)`", places)), inside, outside))
+    return rows
+
+
+ROWS = _rows()
+KNOWN = {row.name for row in ROWS}
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Full names of all modules a file imports, at any depth."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path} imports relatively"
             found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def packages(path: Path) -> set[str]:
     """The packages of explorer a file imports."""
     parts = [name.split(".") for name in imported(path)]
-    return {p[1] for p in parts if p[0] == "explorer" and len(p) > 1 and p[1] in (*ORDER, *BESIDE)}
+    return {p[1] for p in parts if p[0] == "explorer" and len(p) > 1 and p[1] in KNOWN}
 
 
-def files(package: str) -> list[Path]:
-    return sorted((ROOT / "explorer" / package).rglob("*.py"))
+def libraries(path: Path) -> set[str]:
+    """What a file imports that is neither Python's own nor the project's."""
+    first = {name.split(".")[0] for name in imported(path)}
+    return first - set(sys.stdlib_module_names) - {"explorer"}
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_imports_go_down_only(package):
-    allowed = set(ORDER[ORDER.index(package) :])
-    if package in KNOWS_SANDBOX:
-        allowed.add("sandbox")
-    assert files(package)
-    for path in files(package):
-        assert packages(path) <= allowed, path
+def test_every_package_stands_in_the_table():
+    folders = {path.parent.name for path in (ROOT / "explorer").glob("*/__init__.py")}
+    assert {*folders, "pages"} == KNOWN
 
 
-@pytest.mark.parametrize("package", BESIDE)
-def test_what_stands_beside(package):
-    assert files(package)
-    for path in files(package):
-        assert packages(path) <= BESIDE[package] | {package}, path
+def test_the_table_goes_one_way():
+    """A row imports only from rows below it."""
+    below: set[str] = set()
+    for row in reversed(ROWS):
+        assert row.packages <= below, row.name
+        below.add(row.name)
 
 
-def test_streamlit_is_in_the_pages_and_in_ui_only():
-    library = [p for p in (ROOT / "explorer").rglob("*.py") if "ui" not in p.parts]
-    assert len(library) > 20
-    for path in library:
-        assert not any(name.split(".")[0] == "streamlit" for name in imported(path)), path
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_files_import_what_their_row_allows(row):
+    assert row.files()
+    for path in row.files():
+        assert packages(path) <= row.packages | {row.name}, path
+        assert libraries(path) <= row.libraries, path
 
 
-def test_one_module_runs_text_as_code():
-    """`exec` and `compile` see the rewritten tree, in one place."""
-    callers = set()
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_row_claims_no_library_it_does_not_use(row):
+    assert set().union(*map(libraries, row.files())) == row.libraries
+
+
+def callers(*functions: str) -> set[str]:
+    """The files of the library that call one of these built-ins."""
+    found = set()
     for path in (ROOT / "explorer").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             function = node.func if isinstance(node, ast.Call) else None
-            if isinstance(function, ast.Name) and function.id in ("exec", "eval", "compile"):
-                callers.add(path.relative_to(ROOT).as_posix())
-    assert callers == {"explorer/language/program.py"}
+            if isinstance(function, ast.Name) and function.id in functions:
+                found.add(path.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_one_module_runs_text_as_code_and_one_imports_torchvision():
+    """As the page says."""
+    runs = {"explorer/language/program.py"}
+    assert callers("exec", "eval", "compile") == runs
+    imports = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "explorer").rglob("*.py")
+        if "torchvision" in libraries(path)
+    }
+    assert imports == {"explorer/torchvision_guard.py"}
+    assert all(f"`{path}` alone" in PAGE for path in runs | imports)
+
+
+def test_names_on_the_page_exist():
+    """Every module, type and function the page names in code."""
+    for name in set(re.findall(rf"`((?:{'|'.join(KNOWN)})\.[A-Za-z_.]+)`", PAGE)):
+        parts = name.split(".")
+        found = importlib.import_module(f"explorer.{parts[0]}")
+        for count, part in enumerate(parts[1:], 2):
+            if not hasattr(found, part):
+                importlib.import_module(".".join(["explorer", *parts[:count]]))
+            found = getattr(found, part)
+    for path in set(re.findall(r"`((?:tests|docs|explorer|benchmarks|pages)/[\w/.]*)`", PAGE)):
+        assert (ROOT / path).exists(), path
