@@ -53,7 +53,8 @@ def imported(path: Path) -> frozenset[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.module and not node.level, f"{path} imports relatively"
+            assert not node.level, f"{path} imports relatively"
+            assert node.module
             found.add(node.module)
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(found)
