@@ -1,0 +1,71 @@
+"""Run the tests, or those named, under coverage.py; add what the sandbox's processes ran; report.
+
+`python -m tests.measured tests/trace` and then `python -m tests.measured --add tests/ui` measures
+in parts. The report is by package; `python -m coverage report -m` has every line.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+
+import coverage
+from coverage.results import Numbers
+
+from tests.measured.sitecustomize import FOLDER, ROOT
+
+HOOK = ROOT / "tests" / "measured"
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--add"]:
+        arguments = arguments[1:]
+    else:
+        for old in ROOT.glob(".coverage*"):
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    FOLDER.mkdir(exist_ok=True)
+    paths = [str(HOOK), *filter(None, [os.environ.get("PYTHONPATH")])]
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", *arguments]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    status = subprocess.run(command, cwd=ROOT, env=environment).returncode
+    add_the_sandbox()
+    subprocess.run([sys.executable, "-m", "coverage", "combine", "-q", "--append"], cwd=ROOT)
+    report()
+    return status
+
+
+def add_the_sandbox() -> None:
+    """What lies in the files the sandbox's processes mapped, as one more data file."""
+    found = coverage.CoverageData(basename=str(ROOT / ".coverage"), suffix="sandbox")
+    for file in FOLDER.iterdir():
+        content = file.read_bytes()
+        size = int.from_bytes(content[:8], "big")
+        if size:
+            part = coverage.CoverageData(no_disk=True)
+            part.loads(content[8 : 8 + size])
+            found.update(part)
+        file.unlink()
+    found.write()
+
+
+def report() -> None:
+    measured = coverage.Coverage()
+    measured.load()
+    totals: dict[str, Numbers] = defaultdict(Numbers)
+    for file in measured.get_data().measured_files():
+        parts = os.path.relpath(file, ROOT).split(os.sep)
+        package = "/".join(parts[:2]) if parts[0] == "explorer" and len(parts) > 2 else parts[0]
+        numbers = measured._analyze(file).numbers
+        totals[package] += numbers
+        totals["in all"] += numbers
+    print("| | lines | not run | branches | taken one way only | covered |\n|---|--:|--:|--:|--:|--:|")
+    for package, n in sorted(totals.items()):
+        print(
+            f"| {package} | {n.n_statements} | {n.n_missing} | {n.n_branches} "
+            f"| {n.n_partial_branches} | {n.pc_covered:.1f} % |"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
