@@ -49,8 +49,7 @@ def _serve(settings: Settings) -> None:
     except BaseException:
         traceback.print_exc()  # for the app's log; os._exit would pass over it
     finally:
-        if isinstance(house, Workers):
-            house.end()
+        house.end()
         shutil.rmtree(settings.directory, ignore_errors=True)
         os._exit(0)
 
@@ -107,12 +106,8 @@ def _work(settings: Settings) -> None:
     limits.confine()
     hello = {"token": settings.token, "worker": settings.worker}
     server.sendall(wire.pack(wire.HELLO, wire.dump(hello)))
-    while question := wire.receive(server):
-        request = wire.receive(server)
-        if request is None:
-            return
-        asked = wire.load(question[1])
-        work.perform(server, jobs, asked["job"], request[1], asked["timeout"], line)
+    while errand := work.asked(server):
+        work.perform(server, jobs, errand, line)
 
 
 if __name__ == "__main__":

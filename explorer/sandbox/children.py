@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import secrets
@@ -12,10 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from explorer.sandbox import limits, wire, work
+from explorer.sandbox import limits, warm, wire, work
 from explorer.sandbox.channel import Channel
 from explorer.sandbox.context import Job
 from explorer.sandbox.start import Settings, start
+from explorer.sandbox.work import Errand
 
 
 class Process(Protocol):
@@ -25,15 +27,6 @@ class Process(Protocol):
     def pid(self) -> int: ...
     def kill(self) -> None: ...
     def wait(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Errand:
-    """What a child is asked to do; `body` is the request as it came."""
-
-    name: str
-    body: bytes
-    timeout: float
 
 
 @dataclass(eq=False)
@@ -52,8 +45,18 @@ class Child:
         return status
 
 
+def _send(child: Child, errand: Errand) -> None:
+    question = {"job": errand.name, "timeout": errand.timeout}
+    child.channel.send(wire.pack(wire.HELLO, wire.dump(question)))
+    child.channel.send(wire.pack(wire.REQUEST, errand.body))
+
+
 class Forks:
-    """A fresh fork of this warm process for every job: nothing is left from run to run."""
+    """A fresh fork of this warm process for every job: nothing is left from run to run.
+
+    One is made ahead and waits for its errand: forking takes as long as a small program, and the
+    pages a first run touches, copied then, as long again.
+    """
 
     grace = 0.5  # seconds by which the child's own clock rings before the server's
 
@@ -63,33 +66,55 @@ class Forks:
         self._selector, self._settings, self._jobs = selector, settings, jobs
         self.processors = settings.processors
         self.most = max(16, 2 * self.processors)
+        self._spare: Child | None = None
 
     def ready(self) -> bool:
         return True
 
+    def prepare(self) -> None:
+        """Have a child waiting; without one `take` makes it, or says why it cannot."""
+        if self._spare is None:
+            with contextlib.suppress(OSError):
+                self._spare = self._fork(ahead=True)
+                self._spare.channel.on_end = self.end
+
     def take(self, errand: Errand) -> Child:
-        ours, its = socket.socketpair()
-        line = mmap.mmap(-1, mmap.PAGESIZE)
-        pid = os.fork()
-        if pid == 0:
-            self._be_child(its, errand, line)
-        its.close()
-        return Child(_Fork(pid), Channel(self._selector, ours), line)
+        child, self._spare = self._spare or self._fork(ahead=False), None
+        _send(child, errand)
+        return child
 
     def done(self, child: Child, answered: bool) -> int:
         return child.end()
+
+    def end(self) -> None:
+        if self._spare is not None:
+            self._spare.end()
+            self._spare = None
 
     def lower(self, child: Child) -> None:
         """Let every other process go first from now on."""
         os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
 
-    def _be_child(self, channel: socket.socket, errand: Errand, line: mmap.mmap) -> None:
+    def _fork(self, ahead: bool) -> Child:
+        ours, its = socket.socketpair()
+        line = mmap.mmap(-1, mmap.PAGESIZE)
+        pid = os.fork()
+        if pid == 0:
+            self._be_child(its, line, ahead)
+        its.close()
+        return Child(_Fork(pid), Channel(self._selector, ours), line)
+
+    def _be_child(self, channel: socket.socket, line: mmap.mmap, ahead: bool) -> None:
         status = 1
         try:
-            limits.set_clock(errand.timeout)
             limits.cut_off(channel.fileno(), self._settings.nowhere)
-            limits.confine()
-            work.perform(channel, self._jobs, errand.name, errand.body, errand.timeout, line)
+            if ahead:
+                warm.rehearse()
+            asked = work.asked(channel)
+            if asked is not None:
+                limits.set_clock(asked.timeout)
+                limits.confine()
+                work.perform(channel, self._jobs, asked, line)
             status = 0
         finally:
             os._exit(status)
@@ -135,6 +160,9 @@ class Workers:
             self._start_one()
         return bool(self._idle)
 
+    def prepare(self) -> None:
+        """Workers wait by themselves."""
+
     def joined(self, name: str, channel: Channel) -> None:
         """The worker `name` has called back and waits for its first errand."""
         process, line = self._starting.pop(name)
@@ -143,9 +171,7 @@ class Workers:
     def take(self, errand: Errand) -> Child:
         child = self._idle.pop()
         self._busy.append(child)
-        question = {"job": errand.name, "timeout": errand.timeout}
-        child.channel.send(wire.pack(wire.HELLO, wire.dump(question)))
-        child.channel.send(wire.pack(wire.REQUEST, errand.body))
+        _send(child, errand)
         return child
 
     def done(self, child: Child, answered: bool) -> int:

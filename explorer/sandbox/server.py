@@ -17,9 +17,9 @@ from typing import Any
 from explorer.language import ProgramError
 from explorer.sandbox import deaths, wire
 from explorer.sandbox.channel import Channel
-from explorer.sandbox.children import Child, Errand, Forks, Workers
+from explorer.sandbox.children import Child, Forks, Workers
 from explorer.sandbox.queue import FairQueue
-from explorer.sandbox.work import read_line
+from explorer.sandbox.work import Errand, read_line
 from explorer.trace import to_plain
 
 #: Seconds after which a child makes room for others.
@@ -80,6 +80,8 @@ class Server:
             self._watch_clocks()
             self._start_jobs()
             self._tell_positions()
+            if not len(self._queue):
+                self._house.prepare()
         for run in self._running:
             run.child.process.kill()
 

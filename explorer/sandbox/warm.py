@@ -38,3 +38,8 @@ def up() -> None:
         trace.run(example.source)
     gc.collect()
     gc.freeze()
+
+
+def rehearse() -> None:
+    """Run a first program in a new child: the memory pages every run writes to are copied then."""
+    trace.run(EXAMPLES[0].source)

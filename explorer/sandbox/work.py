@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from mmap import mmap
 from typing import Any
 
@@ -25,14 +26,25 @@ _ALLOCATOR = "DefaultCPUAllocator"  # torch's words when the system gives it no 
 _line = struct.Struct("=I")
 
 
-def perform(
-    channel: socket.socket,
-    jobs: Mapping[str, Job],
-    name: str,
-    request: bytes,
-    timeout: float,
-    line: mmap,
-) -> None:
+@dataclass(frozen=True)
+class Errand:
+    """What a child is asked to do; `body` is the request as it came."""
+
+    name: str
+    body: bytes
+    timeout: float
+
+
+def asked(channel: socket.socket) -> Errand | None:
+    """The next errand, waited for; None where the server has closed the connection."""
+    question, request = wire.receive(channel), wire.receive(channel)
+    if question is None or request is None:
+        return None
+    hello = wire.load(question[1])
+    return Errand(hello["job"], request[1], hello["timeout"])
+
+
+def perform(channel: socket.socket, jobs: Mapping[str, Job], errand: Errand, line: mmap) -> None:
     """Do the job and send what came of it; never raises for what the job did."""
     _line.pack_into(line, 0, 0)
     torch.manual_seed(0)  # the state at a fork is the parent's, the same for every reader
@@ -40,10 +52,10 @@ def perform(
     context = Context(
         progress=lambda message: _send(channel, wire.PROGRESS, message),
         on_line=lambda number: _line.pack_into(line, 0, number),
-        deadline=time.monotonic() + SOFT * timeout,
+        deadline=time.monotonic() + SOFT * errand.timeout,
     )
     try:
-        _send(channel, wire.ANSWER, jobs[name](wire.load(request), context))
+        _send(channel, wire.ANSWER, jobs[errand.name](wire.load(errand.body), context))
     except ProgramRefused as refused:
         _send(channel, wire.ERROR, to_plain(refused.error))
     except Exception as error:
