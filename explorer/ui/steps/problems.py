@@ -11,6 +11,7 @@ import streamlit as st
 
 from explorer import networks
 from explorer.networks import all_tenths, planar, tiny
+from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import defaults
 from explorer.ui.handover import KEY as PROGRAM
@@ -89,13 +90,21 @@ def _planar() -> Problem:
 
 
 def _network() -> Problem:
-    return networks.problem(_select("Network", "net", NETWORKS, NETWORKS[0], 220))
+    return networks.problem(_select("Network", "net", NETWORKS, "LeNet-5", 220))
 
 
 #: Where the Network page leaves the name of a network to step.
 NETWORK = "step_network"
-#: Those that can be stepped and are no problem of their own here.
-NETWORKS = ("LeNet-5", "shapes net", "ToyModel", "TestNet", "TestNet without the division")
+#: Networks of the Network page that are problems of their own here, with what else to choose.
+_KNOWN: dict[str, tuple[str, dict[str, str]]] = {
+    "all-0.1": ("tenths", {"variant": "today"}),
+    "all-0.1 (old log-softmax)": ("tenths", {"variant": "old"}),
+    "all-0.1 (float64)": ("tenths", {"variant": "float64"}),
+    "two-layer sigmoid": ("sigmoid", {}),
+    "MLP on moons": ("planar", {"data": "moons"}),
+}
+#: The others that are small enough to be stepped.
+NETWORKS = tuple(n for n in networks.names() if n not in _KNOWN and n not in CLASSIFIERS)
 OWN = "own"
 OFFERS = {
     "parabola": Offer("Parabola", partial(PRESETS.__getitem__, "parabola"), 0.2, 1.0),
@@ -123,16 +132,6 @@ OFFERS = {
     OWN: Offer("Your own program", own.boxes, 0.1, opening=("forward",)),
 }
 FIRST = "parabola"
-
-
-#: Networks of the Network page that are problems of their own here, with what else to choose.
-_KNOWN: dict[str, tuple[str, dict[str, str]]] = {
-    "all-0.1": ("tenths", {"variant": "today"}),
-    "all-0.1 (old log-softmax)": ("tenths", {"variant": "old"}),
-    "all-0.1 (float64)": ("tenths", {"variant": "float64"}),
-    "two-layer sigmoid": ("sigmoid", {}),
-    "MLP on moons": ("planar", {"data": "moons"}),
-}
 
 
 def take_over() -> bool:
