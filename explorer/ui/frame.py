@@ -100,13 +100,12 @@ def page(key: str) -> Page:
         page_title=NAME if here is HOME else f"{here.title} · {NAME}",
         page_icon=_ICON,
         layout="wide",
-        initial_sidebar_state=200,
     )
     st.html(_STYLE)
-    with st.sidebar:
-        st.html(f'<div class="ax-brand">{NAME}</div>')
-        for entry in (HOME, *PAGES):
-            st.page_link(entry.file, label=entry.title, icon=entry.icon, width="stretch")
+    with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
+        st.page_link(HOME.file, label=f"**{NAME}**")
+        for entry in PAGES:
+            st.page_link(entry.file, label=entry.title, icon=entry.icon)
     if here is not HOME:
         st.html(
             f'<div class="ax-head"><h1>{here.question}</h1></div>',
