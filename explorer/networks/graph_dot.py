@@ -6,20 +6,15 @@ from collections.abc import Callable
 from html import escape
 
 from explorer.networks.folding import FoldedGraph, FoldedNode
+from explorer.trace.colours import FILLS, FULL, LINE, REMARK, RGB, TEXT
 
-_PLAIN = {
-    "module": "#e9d5ff",
-    "repeat": "#e9d5ff",
-    "operation": "#e2e8f0",
-    "parameter": "#bfdbfe",
-}
 #: The class of each kind of box in the SVG: the names that all graphs use.
 CLASSES = {"module": "block", "repeat": "block", "operation": "function", "parameter": "leaf"}
 #: What a graph can be coloured by: white at zero, the full colour at the largest box.
-COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], tuple[int, int, int]]] = {
-    "MACs": (lambda node: node.macs, (251, 146, 60)),
-    "parameters": (lambda node: node.params, (96, 165, 250)),
-    "gradient norm": (lambda node: node.norm, (45, 212, 191)),
+COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], RGB]] = {
+    "MACs": (lambda node: node.macs, FULL["MACs"]),
+    "parameters": (lambda node: node.params, FULL["parameters"]),
+    "gradient norm": (lambda node: node.norm, FULL["gradient norm"]),
 }
 _LONGEST = 48
 
@@ -35,10 +30,10 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
     lines = [
         "digraph {",
         '  graph [bgcolor="transparent" ranksep="0.3" nodesep="0.25" fontname="monospace"'
-        ' fontsize="10" fontcolor="#64748b"]',
+        f' fontsize="10" fontcolor="{REMARK}"]',
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
-        ' fontcolor="#0f172a" color="#94a3b8" margin="0.08,0.05" height="0.2"]',
-        '  edge [color="#94a3b8" arrowsize="0.7"]',
+        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.05" height="0.2"]',
+        f'  edge [color="{LINE}" arrowsize="0.7"]',
         *_frames(graph, number, _fills(graph, colour), colour is not None),
     ]
     for source, target in graph.edges:
@@ -49,14 +44,14 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
 
 def _fills(graph: FoldedGraph, colour: str | None) -> list[str]:
     if colour is None:
-        return [_PLAIN[node.kind] for node in graph.nodes]
+        return [FILLS[CLASSES[node.kind]] for node in graph.nodes]
     measure, full = COLOURS[colour]
     values = [measure(node) for node in graph.nodes]
     largest = max((value for value in values if value), default=0) or 1
-    return ["#e2e8f0" if v is None else _blend(full, v / largest) for v in values]
+    return [FILLS["function"] if v is None else _blend(full, v / largest) for v in values]
 
 
-def _blend(full: tuple[int, int, int], share: float) -> str:
+def _blend(full: RGB, share: float) -> str:
     share = share if 0 <= share <= 1 else 1.0  # also for NaN
     return "#" + "".join(f"{round(255 + (c - 255) * share):02x}" for c in full)
 
@@ -79,7 +74,7 @@ def _frames(
             lines.append("  }")
         if path:
             opened = path
-            label = f'label=<{_text(path[-1])}> labeljust="l" style="rounded" color="#94a3b8"'
+            label = f'label=<{_text(path[-1])}> labeljust="l" style="rounded" color="{LINE}"'
             lines.append(f"  subgraph cluster_{count} {{ {label}")
         for node in inner[path]:
             i = number[node.id]
@@ -94,7 +89,7 @@ def _label(node: FoldedNode) -> str:
     rows = [f"<B>{_text(node.name)}</B>"]
     shape = "" if node.output_shape is None else str(node.output_shape).replace(", ", "×")
     if node.type:
-        rows.append(f'<FONT COLOR="#64748b">{_text(f"{node.type} {shape}".strip())}</FONT>')
+        rows.append(f'<FONT COLOR="{REMARK}">{_text(f"{node.type} {shape}".strip())}</FONT>')
     facts = [
         f"{_short(node.params)} parameters" if node.params else "",
         f"{_short(node.macs)} MACs" if node.macs else "",

@@ -8,21 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
+from explorer.trace.colours import FILLS, GRADIENT, LINE, REMARK, TEXT
 from explorer.trace.records import Edge, Node, TensorRecord
 from explorer.trace.text import array_lines, shape_text
 
-#: Fill by kind; the same colours everywhere, readable on light and dark pages.
-FILLS = {
-    "leaf": "#bfdbfe",
-    "output": "#bbf7d0",
-    "saved": "#fed7aa",
-    "frozen": "#f1f5f9",
-    "function": "#e2e8f0",
-    "nonleaf": "#e2e8f0",
-    "accumulate": "#f8fafc",
-    "base": "#d9f99d",
-    "block": "#e9d5ff",
-}
 MAX_NAME = 40
 
 
@@ -41,8 +30,8 @@ def dot_text(
         "digraph {",
         '  graph [bgcolor="transparent" ranksep="0.3" nodesep="0.25"]',
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
-        ' fontcolor="#0f172a" color="#94a3b8" margin="0.08,0.05" height="0.2"]',
-        '  edge [color="#94a3b8" arrowsize="0.7"]',
+        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.05" height="0.2"]',
+        f'  edge [color="{LINE}" arrowsize="0.7"]',
     ]
     for node in nodes:
         if node.id in kept:
@@ -65,7 +54,7 @@ def dot_text(
 
 
 def _label(node: Node, label: str, record: TensorRecord | None) -> str:
-    grey = '<FONT COLOR="#64748b">{}</FONT>'
+    grey = f'<FONT COLOR="{REMARK}">{{}}</FONT>'
     bold = "{}" if record is not None and not record.named else "<B>{}</B>"
     head = bold.format(_text(label)) + " " if label else ""
     shape = shape_text(node.shape)
@@ -75,7 +64,7 @@ def _label(node: Node, label: str, record: TensorRecord | None) -> str:
         if record.grad is not None:
             lines = array_lines(record.grad)
             rows += [
-                f'<FONT COLOR="#b91c1c">{"grad " if i == 0 else "     "}{_text(line)}</FONT>'
+                f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_text(line)}</FONT>'
                 for i, line in enumerate(lines)
             ]
     cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)

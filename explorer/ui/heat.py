@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 
 from explorer.trace import Array, Summary
+from explorer.trace.colours import NAN, SIGNED
 
-_BLUE, _WHITE, _RED, _NAN = (37, 99, 235), (248, 250, 252), (208, 58, 58), (90, 90, 90)
 #: Most cells along a side.
 CELLS = 64
 
@@ -38,10 +38,8 @@ def colours(shown: np.ndarray) -> np.ndarray:
     """(rows, columns, 3) bytes; the largest absolute value gets the full colour, NaN is grey."""
     finite = np.isfinite(shown)
     top = float(np.abs(shown[finite]).max()) if finite.any() else 0.0
-    strength = np.clip(np.where(finite, shown, 0.0) / (top or 1.0), -1, 1)[..., None]
-    white, blue, red = (np.array(colour, float) for colour in (_WHITE, _BLUE, _RED))
-    mixed = np.where(
-        strength < 0, white + (blue - white) * -strength, white + (red - white) * strength
-    )
-    mixed[~finite] = _NAN
+    strength = np.clip(np.where(finite, shown, 0.0) / (top or 1.0), -1, 1)
+    at = np.linspace(-1, 1, len(SIGNED))
+    mixed = np.stack([np.interp(strength, at, c) for c in zip(*SIGNED, strict=True)], axis=-1)
+    mixed[~finite] = NAN
     return mixed.round().astype(np.uint8)

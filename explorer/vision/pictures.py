@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
+from explorer.trace.colours import FRAME, RGB
 from explorer.vision.tiles import ramp
 
-Colour = tuple[int, int, int]
 Box = tuple[float, float, float, float]
 
 _HALO = (255, 255, 255)
 
 
-def outlined(picture: np.ndarray, box: Box, colour: Colour = (221, 138, 31)) -> np.ndarray:
+def outlined(picture: np.ndarray, box: Box, colour: RGB = FRAME) -> np.ndarray:
     """A copy with the frame of `box` (left, top, right, bottom; the last two not included), kept
     within the picture. The line is white outside and coloured inside, to be seen on any ground."""
     height, width = picture.shape[:2]

@@ -13,15 +13,15 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from explorer.trace.colours import NAN, SIGNED
+
 #: Space between tiles, and height of the line above each with its number, in pixels.
 GUTTER, CAPTION = 4, 12
 
 # The first palette entries are no values; the rest run from the lowest colour to the highest.
 _GROUND, _INK, _BLANK, _FIRST = 0, 1, 2, 3
-_GREYS = ((222, 226, 231), (28, 36, 48), (200, 205, 212))
+_GREYS = ((222, 226, 231), (28, 36, 48), NAN)
 _LAST, _ZERO = 255, 129  # as many levels below zero as above
-#: Blue – white – red (the ends of ColorBrewer's RdBu); unsigned data use the upper half.
-_ANCHORS = ((5, 48, 97), (67, 147, 195), (255, 255, 255), (214, 96, 77), (103, 0, 31))
 _LETTER = 6  # width of the font's letters, in pixels
 
 
@@ -215,7 +215,7 @@ def _palette(signed: bool) -> np.ndarray:
 
 def ramp(signed: bool) -> np.ndarray:
     """The colours from the lowest value to the highest (n × 3, uint8)."""
-    anchors = _ANCHORS if signed else _ANCHORS[2:]
+    anchors = SIGNED if signed else SIGNED[2:]
     at = np.linspace(0, len(anchors) - 1, _LAST - _FIRST + 1)
     channels = [np.interp(at, range(len(anchors)), c) for c in zip(*anchors, strict=True)]
     return np.rint(np.stack(channels, axis=1)).astype(np.uint8)

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from explorer.networks import Histogram
+from explorer.trace.colours import BAR, BAR_EDGE, BESIDE, MARKED, WORDS
 
-_WORDS = "#7c8794"
-_BAR, _OTHER = "#14a08f", "#dd8a1f"
 #: More bars than this cannot be named one by one.
 NAMED = 18
 
@@ -23,10 +22,10 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     figure.patch.set_alpha(0)
     axes = figure.add_subplot()
     axes.patch.set_alpha(0)
-    axes.tick_params(colors=_WORDS, labelsize=8)
+    axes.tick_params(colors=WORDS, labelsize=8)
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(_WORDS)
+        spine.set_color(WORDS)
     return figure, axes
 
 
@@ -46,15 +45,15 @@ def norm_bars(names: Sequence[str], norms: Sequence[float | None], chosen: str |
     """A bar for every parameter, from the input (top or left) to the output; the chosen layer's
     in another colour. A parameter without a gradient is named, with no bar."""
     values = [float("nan") if v is None else v for v in norms]
-    colours = [_OTHER if name.rpartition(".")[0] == chosen else _BAR for name in names]
+    colours = [MARKED if name.rpartition(".")[0] == chosen else BAR for name in names]
     figure, axes = _figure(5.2, 3.3)
     drawn = np.nan_to_num(np.array(values, float), nan=0.0, posinf=0.0)
     place = np.arange(len(names))
     if len(names) <= NAMED:
         axes.barh(place, drawn, color=colours, height=0.7)
-        axes.set_yticks(place, [_short(name) for name in names], fontsize=8, color=_WORDS)
+        axes.set_yticks(place, [_short(name) for name in names], fontsize=8, color=WORDS)
         axes.invert_yaxis()
-        axes.set_xlabel("norm of the gradient", fontsize=8, color=_WORDS)
+        axes.set_xlabel("norm of the gradient", fontsize=8, color=WORDS)
         for i, value in enumerate(norms):
             if value is None or not np.isfinite(value):
                 text = "None" if value is None else str(value)
@@ -65,7 +64,7 @@ def norm_bars(names: Sequence[str], norms: Sequence[float | None], chosen: str |
                     transform=axes.get_yaxis_transform(),
                     va="center",
                     fontsize=8,
-                    color=_WORDS,
+                    color=WORDS,
                 )
         if log_scale(values):
             axes.set_xscale("log")
@@ -80,9 +79,9 @@ def norm_bars(names: Sequence[str], norms: Sequence[float | None], chosen: str |
             rotation=40,
             ha="right",
             fontsize=7,
-            color=_WORDS,
+            color=WORDS,
         )
-        axes.set_ylabel("norm of the gradient", fontsize=8, color=_WORDS)
+        axes.set_ylabel("norm of the gradient", fontsize=8, color=WORDS)
         axes.margins(x=0.01)
         if log_scale(values):
             axes.set_yscale("log")
@@ -97,12 +96,12 @@ def histogram_bars(found: Histogram) -> bytes:
         found.counts,
         np.diff(found.edges),
         align="edge",
-        color=_BAR,
-        edgecolor="#0b6f63",
+        color=BAR,
+        edgecolor=BAR_EDGE,
         linewidth=0.4,
     )
-    axes.set_xlabel("gradient", fontsize=8, color=_WORDS)
-    axes.set_ylabel("elements", fontsize=8, color=_WORDS)
+    axes.set_xlabel("gradient", fontsize=8, color=WORDS)
+    axes.set_ylabel("elements", fontsize=8, color=WORDS)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     return _png(figure)
 
@@ -114,7 +113,7 @@ def sample_norms(
     (from 1) after which the optimizer stepped, `at` is marked."""
     figure, axes = _figure(5.6, 2.6)
     place = np.arange(1, len(own) + 1)
-    colours = [_OTHER if sample == at else _BAR for sample in place]
+    colours = [MARKED if sample == at else BAR for sample in place]
     axes.bar(place, own, color=colours, width=0.75, label="this sample's own")
     start = 0
     for end in [*stepped, len(own)]:
@@ -122,17 +121,17 @@ def sample_norms(
             axes.plot(
                 place[start:end],
                 accumulated[start:end],
-                color="#3b82f6",
+                color=BESIDE,
                 marker="o",
                 markersize=3,
                 linewidth=1.5,
                 label="accumulated" if start == 0 else None,
             )
         start = end
-    axes.set_xlabel("sample", fontsize=8, color=_WORDS)
-    axes.set_ylabel("norm of the gradient", fontsize=8, color=_WORDS)
+    axes.set_xlabel("sample", fontsize=8, color=WORDS)
+    axes.set_ylabel("norm of the gradient", fontsize=8, color=WORDS)
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-    axes.legend(fontsize=8, frameon=False, labelcolor=_WORDS)
+    axes.legend(fontsize=8, frameon=False, labelcolor=WORDS)
     return _png(figure)
 
 

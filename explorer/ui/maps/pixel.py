@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
+from explorer.trace.colours import SIGNED
 from explorer.trace.text import number
 from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
@@ -104,7 +105,7 @@ def _rows(values: np.ndarray, inside: np.ndarray | None) -> Iterator[Iterator[st
 
 def _cell(text: str, numbered: bool, share: float, inside: bool) -> str:
     """A value with its colour; a small square whose value shows on hovering where not numbered."""
-    colour = "214,96,77" if share > 0 else "67,147,195"
+    colour = ",".join(map(str, SIGNED[3 if share > 0 else 1]))
     kind = "" if inside else ' class="padding"'
     shade = f"background-color:rgba({colour},{0.65 * abs(share):.2f})"
     return f'<td{kind} title="{text}" style="{shade}">{text if numbered else ""}</td>'

@@ -50,7 +50,7 @@ def _made(problem: Problem, point: Point, seed: int) -> tuple[Plot, str] | None:
 def _decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plot, str]:
     found = problem.decision(point.values, seed, 48)
     # A last row of ones keeps full colours for the dots, whatever the probabilities.
-    pale = 0.55 * (2 * found.probability[::-1] - 1)
+    pale = 0.4 * (2 * found.probability[::-1] - 1)
     pixels = heat.colours(np.vstack([pale, np.ones((1, pale.shape[1]))]))[:-1]
     out = io.BytesIO()
     Image.fromarray(pixels).save(out, "PNG")

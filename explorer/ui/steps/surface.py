@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
+from explorer.trace.colours import CONTOUR
 from explorer.training import Plane, Point, Surface, through_element, through_elements, through_path
 from explorer.ui.steps.workspace import Workspace
 
@@ -112,7 +113,7 @@ def _picture(found: Surface) -> str:
     known = height[np.isfinite(height)]
     if len(known) and known.max() > known.min():
         axes.contourf(found.x, found.y, height, levels=16, cmap="GnBu_r", extend="both")
-        axes.contour(found.x, found.y, height, levels=16, colors="#1c2430", linewidths=0.3)
+        axes.contour(found.x, found.y, height, levels=16, colors=CONTOUR, linewidths=0.3)
     out = io.BytesIO()
     figure.savefig(out, format="png")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
