@@ -1,0 +1,146 @@
+"""What a reader does on the Expression page."""
+
+from __future__ import annotations
+
+import random
+import re
+from html import escape, unescape
+
+from benchmarks.load.reader import NotHere, Reader
+from benchmarks.load.tab import Tab
+from explorer.trace.examples import EXAMPLES
+
+_TITLES = {f"{example.group}: {example.title}": example for example in EXAMPLES}
+#: What each panel shows, whatever the program.
+_SHOWN = {
+    "Table": lambda tab: tab.has("bidi_component", "tensors"),
+    "Step": lambda tab: any(
+        words in tab.texts() for words in ("ax-step", "Backward starts at", "There was no backward")
+    ),
+    "Detail": lambda tab: "Choose a row" in tab.texts() or tab.has("selectbox", "tensor-choice"),
+    "Events": lambda tab: "ax-events" in tab.texts() or "No backward, hook" in tab.texts(),
+    "Check": lambda tab: tab.has("button", "check"),
+    "Memory": lambda tab: "ax-plain" in tab.texts(),
+}
+
+
+def program(rng: random.Random) -> tuple[str, str]:
+    """A program nobody has run, and what it prints, by arithmetic that is exact in float32."""
+    a, b, c, d = (rng.randint(-999, 999) / 4 for _ in range(4))
+    kind = rng.choice(("square", "matrix", "loop"))
+    if kind == "square":
+        text = f"""\
+import torch
+
+x = torch.tensor([{a}, {b}], requires_grad=True)
+w = torch.tensor([{c}, {d}])
+y = (w * x**2).sum()
+y.backward()
+print("answer", x.grad.tolist())
+"""
+        return text, f"answer {[2 * c * a, 2 * d * b]}"
+    if kind == "matrix":
+        text = f"""\
+import torch
+
+A = torch.tensor([[{a}, {b}], [{c}, {d}]])
+v = torch.tensor([[1.0], [2.0]], requires_grad=True)
+out = torch.relu(A @ v).sum()
+out.backward()
+print("answer", v.grad.flatten().tolist())
+"""
+        rows = [row for row in ((a, b), (c, d)) if row[0] + 2 * row[1] > 0]
+        return text, f"answer {[float(sum(row[i] for row in rows)) for i in (0, 1)]}"
+    text = f"""\
+import torch
+from torch import nn
+
+net = nn.Linear(1, 1, bias=False)
+with torch.no_grad():
+    net.weight.fill_({a})
+optimizer = torch.optim.SGD(net.parameters(), lr=0.25)
+x = torch.ones(1, 1)
+for step in range(4):
+    optimizer.zero_grad()
+    loss = ((net(x) - {b}) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+print("answer", net.weight.item())
+"""
+    for _ in range(4):
+        a = (a + b) / 2
+    return text, f"answer {a}"
+
+
+def printed(tab: Tab) -> str:
+    found = re.search(r'<pre class="ax-printed">(.*?)</pre>', tab.texts(), re.DOTALL)
+    return unescape(found[1]) if found else ""
+
+
+def _answers(tab: Tab, answer: str) -> str | None:
+    if printed(tab) != answer:
+        return f"printed {printed(tab)!r}, not {answer!r}"
+    rows = tab.data("tensors")["rows"] if tab.has("bidi_component", "tensors") else [True]
+    return None if rows and tab.has("bidi_component", "graph") else "no graph or no table"
+
+
+async def own(reader: Reader) -> None:
+    """Type a program and run it."""
+    text, answer = program(reader.rng)
+    await reader.tab.set("text_area", "program", text)
+    await reader.see(lambda tab: _answers(tab, answer))
+
+
+async def link(reader: Reader) -> None:
+    """Leave, and come back by a link to a program."""
+    text, answer = program(reader.rng)
+    await reader.go("expression", program=text)
+    await reader.see(lambda tab: _answers(tab, answer))
+
+
+async def example(reader: Reader) -> None:
+    """Choose an example: its program stands in the editor, its question is answered."""
+    title = reader.rng.choice(list(_TITLES))
+    chosen = _TITLES[title]
+
+    def check(tab: Tab) -> str | None:
+        if tab.value("text_area", "program") != chosen.source:
+            return f"the editor does not hold the example {chosen.key}"
+        asked = f"<b>{escape(chosen.question)}</b>"
+        return None if asked in tab.texts() else f"no answer to {chosen.question!r}"
+
+    if reader.tab.value("text_area", "program") == chosen.source:
+        raise NotHere
+    await reader.tab.set("selectbox", "example", title)
+    await reader.see(check)
+
+
+async def walk(reader: Reader) -> None:
+    """One step forward in the backward pass, from its end to its beginning again."""
+    if not reader.tab.has("slider", "walk-slider"):
+        raise NotHere
+    slider = reader.tab.widget("slider", "walk-slider")
+    at, last = int(slider.value[0] if slider.value else 0), int(slider.max)
+    wanted, button = (1, "walk-first_page") if at == last else (at + 1, "walk-chevron_right")
+    if wanted == at:
+        raise NotHere
+
+    def check(tab: Tab) -> str | None:
+        found = re.search(r"<b>Step ([\d,]+) of ([\d,]+):", tab.texts())
+        # Of a very long pass, some steps are left out.
+        reached = int(found[1].replace(",", "")) if found else 0
+        return None if reached >= wanted else f"step {reached}, not {wanted} of {last}"
+
+    await reader.tab.press(button)
+    await reader.see(check)
+
+
+async def panel(reader: Reader) -> None:
+    """Another panel."""
+    if not reader.tab.has("button_group", "panel"):
+        raise NotHere
+    offered = [option.content for option in reader.tab.widget("button_group", "panel").options]
+    shown = reader.tab.value("button_group", "panel")
+    name = reader.rng.choice([n for n in offered if [n] != shown])
+    await reader.tab.set("button_group", "panel", [name])
+    await reader.see(lambda tab: None if _SHOWN[name](tab) else f"no panel {name}")

@@ -1,0 +1,116 @@
+"""What a reader does on the Feature maps page."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.load.reader import NotHere, Reader
+from benchmarks.load.tab import Tab
+
+_SIDES = (64, 320)
+#: Networks that need no download.
+_NETWORKS = ("Filter bank", "Shapes network", "ResNet-18")
+_VIEWS = {
+    "Channels": lambda tab: tab.has("bidi_component", "tiles"),
+    "One pixel": lambda tab: "pixel" in tab.texts().lower(),
+    "Kernels": lambda tab: "kernel" in tab.texts().lower(),
+    "Statistics": lambda tab: "ax-" in tab.texts(),
+}
+
+
+async def upload(reader: Reader) -> None:
+    """A picture nobody has seen; the page shows its size and its colours."""
+    rng = reader.rng
+    width, height = rng.randint(*_SIDES), rng.randint(*_SIDES)
+    colour = np.array([rng.randrange(256) for _ in range(3)])
+    noise = np.random.default_rng(rng.getrandbits(32)).normal(0, 12, (height, width, 3))
+    pixels = np.clip(colour + noise, 0, 255).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+
+    def check(tab: Tab) -> str | None:
+        shown = tab.data("way-in")["pictures"][0]
+        if shown["label"] != f"Image, {width} × {height}":
+            return f"the picture is {width} × {height}; the page says {shown['label']}"
+        png = base64.b64decode(shown["src"].partition(",")[2])
+        mean = np.array(Image.open(io.BytesIO(png)).convert("RGB")).mean(axis=(0, 1))
+        far = abs(mean - pixels.mean(axis=(0, 1))).max()
+        return None if far < 2 else f"the picture's colour is {far:.1f} off"
+
+    await reader.tab.upload("picture-file", f"{rng.getrandbits(32):x}.png", file.getvalue())
+    await reader.see(check)
+
+
+async def sample(reader: Reader) -> None:
+    """Another sample picture."""
+    offered = list(reader.tab.widget("selectbox", "picture").options)
+    now = reader.tab.value("selectbox", "picture")
+    name = reader.rng.choice([n for n in offered if n not in (now, "Your picture")])
+
+    def check(tab: Tab) -> str | None:
+        alt = tab.data("way-in")["pictures"][0]["alt"]
+        return None if alt.startswith(name) else f"{name} was chosen; the page shows {alt}"
+
+    await reader.tab.set("selectbox", "picture", name)
+    await reader.see(check)
+
+
+async def network(reader: Reader) -> None:
+    """Another network."""
+    now = reader.tab.value("selectbox", "network")
+    name = reader.rng.choice([n for n in _NETWORKS if n != now])
+
+    def check(tab: Tab) -> str | None:
+        alt = tab.data("way-in")["pictures"][2]["alt"]
+        return None if alt == f"What {name} got" else f"{name} was chosen; the page shows {alt}"
+
+    await reader.tab.set("selectbox", "network", name)
+    await reader.see(check)
+
+
+async def layer(reader: Reader) -> None:
+    """Another layer."""
+    offered = list(reader.tab.widget("selectbox", "layer").options)
+    now = reader.tab.value("selectbox", "layer")
+    if len(offered) < 2:
+        raise NotHere
+    name = reader.rng.choice([n for n in offered if n != now])
+
+    def check(tab: Tab) -> str | None:
+        chosen = tab.value("selectbox", "layer")
+        if not tab.has("bidi_component", "tiles"):
+            return None
+        alt = tab.data("tiles")["pictures"][0]["alt"]
+        fine = chosen == name and alt.endswith(f" of {name}")
+        return None if fine else f"{name} was chosen; the page shows {alt}"
+
+    await reader.tab.set("selectbox", "layer", name)
+    await reader.see(check)
+
+
+async def channel(reader: Reader) -> None:
+    """Another channel."""
+    most = round(reader.tab.widget("number_input", "channel").max)
+    now = round(reader.tab.value("number_input", "channel"))
+    if not most or not reader.tab.has("bidi_component", "map"):
+        raise NotHere
+    wanted = reader.rng.choice([n for n in range(most + 1) if n != now])
+
+    def check(tab: Tab) -> str | None:
+        alt = tab.data("map")["pictures"][0]["alt"]
+        return None if alt.startswith(f"Channel {wanted} of") else f"channel {wanted}: {alt}"
+
+    await reader.tab.set("number_input", "channel", float(wanted))
+    await reader.see(check)
+
+
+async def view(reader: Reader) -> None:
+    """Another tab."""
+    now = reader.tab.value("tab_container", "view")
+    name = reader.rng.choice([n for n in _VIEWS if n != now])
+    await reader.tab.set("tab_container", "view", name)
+    await reader.see(lambda tab: None if _VIEWS[name](tab) else f"the tab {name} is empty")

@@ -1,0 +1,135 @@
+"""What a reader does on the Network page."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+
+from benchmarks.load.reader import NotHere, Reader
+from benchmarks.load.tab import Tab
+from explorer.networks import problem
+from explorer.networks.classifiers import CLASSIFIERS
+
+_SMALL = (
+    *("ToyModel", "TestNet", "TestNet without the division", "all-0.1", "two-layer sigmoid"),
+    *("MLP on moons", "LeNet-5", "shapes net"),
+)
+_LARGE = "resnet18"
+#: Networks that take pictures of any size.
+_ANY_SIZE = ("ToyModel", "shapes net")
+_SIDES, _MOST = (24, 128), 8
+#: What each tab shows.
+_PARTS = {
+    "Layers": lambda tab: tab.has("bidi_component", "layers"),
+    "Histogram": lambda tab: tab.has("selectbox", "parameter"),
+    "Hook laboratory": lambda tab: tab.has("selectbox", "place"),
+    "Full or deprecated hook": lambda tab: "TestNet" in tab.texts(),
+    "Memory of hooks": lambda tab: "ax-plain" in tab.texts(),
+    "Source": lambda tab: any("import" in code.code_text for code in tab.all("code")),
+    "Accumulation": lambda tab: tab.has("slider", "sample"),
+}
+
+
+@cache
+def _parameters(name: str) -> int:
+    """How many, by plain PyTorch."""
+    with torch.device("meta" if name in CLASSIFIERS else "cpu"):
+        return sum(p.numel() for p in problem(name).model.parameters())
+
+
+def _wrong_total(tab: Tab, name: str) -> str | None:
+    total = f"Total params <b>{_parameters(name):,}</b>"
+    if not tab.has("bidi_component", "layers"):
+        return "no table of layers"
+    return None if total in tab.texts() else f"{name} does not have {total}"
+
+
+async def preset(reader: Reader) -> None:
+    """Another small network."""
+    now = reader.tab.value("selectbox", "preset")
+    await _preset(reader, reader.rng.choice([name for name in _SMALL if name != now]))
+
+
+async def large(reader: Reader) -> None:
+    """A large network; answered when its numbers are there."""
+    if reader.tab.value("selectbox", "preset") == _LARGE:
+        raise NotHere
+    await _preset(reader, _LARGE)
+
+
+async def _preset(reader: Reader, name: str) -> None:
+    layers = reader.tab.value("tab_container", "part") in ("", "Layers")
+
+    def check(tab: Tab) -> str | None:
+        if tab.all("progress"):
+            return "it is still running"
+        return _wrong_total(tab, name) if layers else None
+
+    await reader.tab.set("selectbox", "preset", name)
+    await reader.see(check)
+
+
+async def size(reader: Reader) -> None:
+    """Pictures of another size, or another number of them."""
+    tab = reader.tab
+    name = tab.value("selectbox", "preset")
+    if name not in _ANY_SIZE or tab.value("tab_container", "part") not in ("", "Layers"):
+        name = reader.rng.choice(_ANY_SIZE)
+        await tab.visit("network")
+        await reader.see(lambda tab: None)
+        await tab.set("selectbox", "preset", name)
+        await reader.see(lambda tab: None)
+        reader.begin()
+    side = round(tab.value("number_input", f"side-{name}"))
+    batch = round(tab.value("number_input", f"batch-{name}"))
+
+    is_side = reader.rng.random() < 0.7
+
+    def draw() -> tuple[str, int, int]:
+        if is_side:
+            return name, batch, reader.rng.randint(*_SIDES)
+        return name, reader.rng.randint(1, _MOST), side
+
+    _, batch, side = reader.fresh(draw)
+    shape = f"{batch}×3×{side}×{side}"
+
+    def check(tab: Tab) -> str | None:
+        if not tab.has("bidi_component", "layers"):
+            return "no table of layers"
+        inputs = [row["cells"][2] for row in tab.data("layers")["rows"]]
+        return None if shape in inputs else f"no layer of {name} has the input {shape}: {inputs}"
+
+    changed, value = ("side", side) if is_side else ("batch", batch)
+    await tab.set("number_input", f"{changed}-{name}", float(value))
+    await reader.see(check)
+
+
+async def layer(reader: Reader) -> None:
+    """Choose a layer in the table."""
+    if not reader.tab.has("bidi_component", "layers"):
+        raise NotHere
+    shown = reader.tab.data("layers")
+    other = [row["id"] for row in shown["rows"] if row["id"] != shown["selected"]]
+    row = reader.rng.choice(other)
+    name = shown["rows"][row]["cells"][0].partition(" #")[0]
+
+    def check(tab: Tab) -> str | None:
+        data = tab.data("layers")
+        chosen = data["selected"]
+        is_same = chosen is not None and data["rows"][chosen]["cells"][0].startswith(name)
+        return None if is_same or name == "(model)" else f"the layer {name} was not chosen"
+
+    await reader.tab.click("layers", row)
+    await reader.see(check)
+
+
+async def part(reader: Reader) -> None:
+    """Another tab."""
+    labels = [part for part in _PARTS if part != reader.tab.value("tab_container", "part")]
+    name = reader.rng.choice(labels)
+    samples = reader.tab.value("selectbox", "preset") in ("ToyModel", "LeNet-5", "shapes net")
+    if name == "Accumulation" and not samples:
+        raise NotHere
+    await reader.tab.set("tab_container", "part", name)
+    await reader.see(lambda tab: None if _PARTS[name](tab) else f"the tab {name} is empty")

@@ -1,0 +1,168 @@
+"""The app as README starts it, and what its processes take, by /proc (Linux)."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.load.files import get
+
+_ROOT = Path(__file__).parent.parent.parent
+#: Processors for server and readers together.
+PROCESSORS = 2
+#: Streamlit keeps the session of a reader who has left, so that a short break in the network
+#: loses nothing: seconds, from its own settings.
+_KEPT = "server.disconnectedSessionTTL"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the server's processes take: the app's, the sandbox's, and its children."""
+
+    pss: int
+    """Bytes of memory; what several processes share counts once."""
+    app: int
+    """Bytes of the app's process alone."""
+    processes: int
+    threads: int
+    sessions: int
+    """Readers who are connected."""
+    processor: float
+    """Seconds of processor time so far, of processes that still run or have been waited for."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    address: str
+    pid: int
+
+    def usage(self) -> Usage:
+        family = _family(self.pid)
+        return Usage(
+            sum(map(_pss, family)),
+            _pss(self.pid),
+            len(family),
+            sum(_number(pid, "status", "Threads") for pid in family),
+            self.metric("active_sessions"),
+            sum(map(_processor, family)),
+        )
+
+    def metric(self, family: str, label: str = "") -> int:
+        """The sum of a family of Streamlit's own metrics, of those whose text has `label`."""
+        text = get(f"{self.address}/_stcore/metrics?families={family}").decode()
+        lines = [line for line in text.splitlines() if line.startswith(family) and label in line]
+        return sum(round(float(line.rsplit(" ", 1)[1])) for line in lines)
+
+
+@contextmanager
+def serving(log: Path, **environment: str) -> Iterator[Server]:
+    """The app on a free port of this machine, until the block ends."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=_ROOT, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            _wait(address, process, log)
+            yield Server(address, process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def kept() -> int:
+    """Seconds for which Streamlit keeps the session of a reader who has left."""
+    from streamlit import config
+
+    return int(config.get_option(_KEPT))
+
+
+def pin() -> int:
+    """Confine this process, and with it the server, to two processors; how many it has now."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def machine() -> str:
+    """Processor, memory, system and versions, in a line."""
+    model = re.search(r"model name\s*: (.*)", _text(Path("/proc/cpuinfo")))
+    memory = re.search(r"MemTotal:\s*(\d+)", _text(Path("/proc/meminfo")))
+    parts = [
+        model[1] if model else platform.processor() or platform.machine(),
+        f"{os.cpu_count()} processors",
+        f"{int(memory[1]) / 2**20:.0f} GB" if memory else "",
+        f"{platform.system()} {platform.release()}",
+        f"Python {platform.python_version()}",
+        f"torch {version('torch')}",
+        f"streamlit {version('streamlit')}",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit and process.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the app did not start:\n{log.read_text()}")
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all below it."""
+    parents = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        fields = _text(file).rpartition(")")[2].split()
+        if fields:
+            parents[int(file.parent.name)] = int(fields[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
+
+
+def _pss(pid: int) -> int:
+    return _number(pid, "smaps_rollup", "Pss") * 1024
+
+
+def _number(pid: int, file: str, name: str) -> int:
+    found = re.search(rf"^{name}:\s*(\d+)", _text(Path(f"/proc/{pid}/{file}")), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _processor(pid: int) -> float:
+    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # the process has ended, or this is no Linux
+        return ""
