@@ -11,7 +11,7 @@ RGB = tuple[int, int, int]
 
 #: Words in a graph's boxes: plain, a remark, a gradient. Lines: borders and edges, what is chosen.
 TEXT, REMARK, GRADIENT = "#0f172a", "#64748b", "#b91c1c"
-LINE, CHOSEN = "#94a3b8", "#2563eb"
+LINE, CHOSEN = "#94a3b8", "#2460e6"
 #: The fill of each kind of node.
 FILLS = {
     "leaf": "#bfdbfe",

@@ -13,27 +13,33 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from explorer.trace.colours import WORDS
 from explorer.trace.examples import Example
 
 KEY = "program"
 _LINE, _TOP, _NUMBERED, _GUTTER_WIDTH = 20, 8, 400, 36
 #: The text area is as high as its program, within these bounds, in lines.
 _LEAST, _MOST = 7, 13
-_COLOURS = {"error": "rgba(220,70,70,.22)", "selected": "rgba(59,130,246,.2)"}
+#: The colour of a line that failed, and of the chosen one.
+COLOURS = {
+    kind: f"color-mix(in srgb, var(--ax-{hue}) 22%, transparent)"
+    for kind, hue in (("error", "red"), ("selected", "blue"))
+}
 
 
-def _gutter() -> str:
+def gutter() -> str:
+    """The line numbers as a CSS image."""
     texts = "".join(f"<text x='28' y='{_LINE * n - 6}'>{n}</text>" for n in range(1, _NUMBERED + 1))
     svg = (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='36' height='{_LINE * _NUMBERED}'>"
-        "<g font-family='monospace' font-size='11' fill='#8b95a3' text-anchor='end'>"
+        f"<g font-family='monospace' font-size='11' fill='{WORDS}' text-anchor='end'>"
         f"{texts}</g></svg>"
     )
     return f'url("data:image/svg+xml,{quote(svg)}")'
 
 
 _GUTTER = (
-    f"<style>.st-key-editor {{ --ax-gutter: {_gutter()}; }} .st-key-editor textarea "
+    f"<style>.st-key-editor {{ --ax-gutter: {gutter()}; }} .st-key-editor textarea "
     f"{{ background-image: var(--ax-gutter); background-position: 0 {_TOP}px; }}</style>"
 )
 
@@ -104,7 +110,7 @@ def mark_lines(*, error: int | None = None, selected: int | None = None) -> None
     lines = {"error": error, "selected": selected}
     layers = [
         (
-            f"linear-gradient({_COLOURS[kind]}, {_COLOURS[kind]})",
+            f"linear-gradient({COLOURS[kind]}, {COLOURS[kind]})",
             f"0 {_TOP + (line - 1) * _LINE}px",
             f"100% {_LINE}px",
         )

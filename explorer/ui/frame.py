@@ -15,6 +15,7 @@ import streamlit as st
 import torch
 
 from explorer import sandbox
+from explorer.ui import palette
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
@@ -101,6 +102,7 @@ def page(key: str) -> Page:
         page_icon=_ICON,
         layout="wide",
     )
+    st.html(palette.css())
     st.html(_STYLE)
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
         st.page_link(HOME.file, label=f"**{NAME}**")

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
+from explorer.trace.colours import GRADIENT, REMARK
+
 SECONDS = 8.0
 
 _ELEMENTS = frozenset({"svg", "g", "path", "polygon", "polyline", "ellipse", "text"})
@@ -24,6 +26,8 @@ _ATTRIBUTES = frozenset(
     }
 )
 _SVG = "{http://www.w3.org/2000/svg}"
+#: The library's colours of words become classes: the page has its own for each theme.
+_WORDS = {REMARK: "remark", GRADIENT: "gradient"}
 
 
 def available() -> bool:
@@ -89,7 +93,10 @@ def _kept(element: ET.Element) -> ET.Element | None:
     if tag not in _ELEMENTS:
         return None
     new = ET.Element(tag, {k: v for k, v in element.items() if k in _ATTRIBUTES and _inert(v)})
-    new.text = element.text if tag == "text" else None
+    if tag == "text":
+        new.text = element.text
+        if role := _WORDS.get(new.attrib.pop("fill", "")):
+            new.set("class", role)
     new.extend(child for child in map(_kept, element) if child is not None)
     return new
 

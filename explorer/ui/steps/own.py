@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.language import ProgramError
 from explorer.training import ProgramProblem
-from explorer.ui.editor import _gutter
+from explorer.ui.editor import COLOURS, gutter
 
 SETUP, LOSS = "setup", "loss"
 _START = ProgramProblem(
@@ -49,7 +49,7 @@ def mark(error: ProgramError | None) -> None:
         if line is None
         else (
             f".st-key-own-{part} textarea {{ background-image: "
-            "linear-gradient(rgba(220,70,70,.22), rgba(220,70,70,.22)), var(--ax-gutter); "
+            f"linear-gradient({COLOURS['error']}, {COLOURS['error']}), var(--ax-gutter); "
             f"background-position: 0 {_TOP + (line - 1) * _LINE}px, 0 {_TOP}px; "
             f"background-size: 100% {_LINE}px, auto; }}"
         )
@@ -59,7 +59,7 @@ def mark(error: ProgramError | None) -> None:
 
 _BOXES = ".st-key-own-setup textarea, .st-key-own-loss textarea"
 _STYLE = (
-    f"<style>.st-key-own-setup, .st-key-own-loss {{ --ax-gutter: {_gutter()}; }} "
+    f"<style>.st-key-own-setup, .st-key-own-loss {{ --ax-gutter: {gutter()}; }} "
     f"{_BOXES} {{ font-family: 'Source Code Pro', monospace; font-size: 12.5px; "
     f"line-height: {_LINE}px; white-space: pre; overflow-x: auto; "
     f"padding: {_TOP}px {_TOP}px {_TOP}px 40px; background-attachment: local; "

@@ -43,17 +43,17 @@ function scale(axis, from, to) {
 
 function colours(root) {
   const style = getComputedStyle(root)
-  const read = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise
+  const read = (name) => style.getPropertyValue(`--st-${name}-color`).trim()
   return {
-    text: read("--st-text-color", "#333"),
-    ground: read("--st-background-color", "#fff"),
-    border: read("--st-border-color", "#ddd"),
-    main: read("--st-blue-color", "#2563eb"),
-    beside: read("--st-orange-color", "#dd8a1f"),
-    first: "#2563eb",
-    second: "#d03a3a",
-    faint: "#8b95a3",
-    mark: read("--st-red-color", "#d03a3a"),
+    text: read("text"),
+    ground: read("background"),
+    border: read("border"),
+    main: read("blue"),
+    beside: read("orange"),
+    first: read("blue"),
+    second: read("red"),
+    faint: read("gray"),
+    mark: read("red"),
   }
 }
 
@@ -93,7 +93,7 @@ function draw(root, data) {
   if (data.now) {
     const [cx, cy] = [x.place(data.now[0]), y.place(data.now[1])]
     if (cx !== null && cy !== null)
-      inside.append(node("circle", { cx, cy, r: 4.5, fill: paint.mark, stroke: "#fff", "stroke-width": 2 }))
+      inside.append(node("circle", { cx, cy, r: 4.5, fill: paint.mark, stroke: "white", "stroke-width": 2 }))
   }
   parts.push(frame, inside, ...legend(data, paint, width))
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`)
@@ -119,14 +119,14 @@ function stroke(line, x, y, paint, onPicture) {
       if (point) d += `${broken ? "M" : "L"}${point[0].toFixed(1)} ${point[1].toFixed(1)}`
       broken = !point
     }
-    if (onPicture) made.push(node("path", { d, fill: "none", stroke: "#fff", "stroke-width": 3.5, "stroke-opacity": 0.75 }))
+    if (onPicture) made.push(node("path", { d, fill: "none", stroke: "white", "stroke-width": 3.5, "stroke-opacity": 0.75 }))
     made.push(node("path", { d, fill: "none", stroke: colour, "stroke-width": 1.7, "stroke-linejoin": "round" }))
   }
   if (line.dots)
     for (const point of points)
       if (point)
         made.push(
-          node("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: line.line ? 2.3 : 2.8, fill: colour, stroke: "#fff", "stroke-width": 0.7 }),
+          node("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: line.line ? 2.3 : 2.8, fill: colour, stroke: "white", "stroke-width": 0.7 }),
         )
   return made
 }
@@ -137,7 +137,7 @@ function legend(data, paint, width) {
   const made = []
   for (const line of [...named].reverse()) {
     at -= 6.2 * line.name.length + 6
-    made.push(node("text", { x: at + 6, y: 12, fill: paint[line.kind] }, line.name))
+    made.push(node("text", { x: at + 6, y: 12, fill: paint.text }, line.name))
     made.push(node("circle", { cx: at, cy: 8, r: 3.5, fill: paint[line.kind] }))
     at -= 10
   }

@@ -1,0 +1,39 @@
+"""The theme's colours as CSS variables, so that what we style ourselves follows it.
+
+Streamlit hands its colours to components only. Here they become variables of the whole document,
+`blueTextColor` as `--ax-blue-text`, with the browser choosing between light and dark.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import streamlit as st
+
+_HUES = ("blue", "green", "orange", "red", "gray", "yellow", "violet")
+#: The options of `[theme.light]` and `[theme.dark]` that become variables.
+NAMES = (
+    *("textColor", "backgroundColor", "secondaryBackgroundColor", "borderColor", "linkColor"),
+    *(f"{hue}{part}Color" for hue in _HUES for part in ("", "Background", "Text")),
+)
+
+
+@cache
+def css() -> str:
+    """A style element. Dialogs and popovers stand beside the app, where Streamlit states no
+    colour scheme: there the system's counts, as it does for the theme."""
+    rules = "".join(
+        f"{variable(name)}: light-dark({_colour('light', name)}, {_colour('dark', name)});"
+        for name in NAMES
+    )
+    return f"<style>:root {{ color-scheme: light dark; {rules} }}</style>"
+
+
+def variable(name: str) -> str:
+    """The CSS variable of a theme option."""
+    return "--ax-" + re.sub("([A-Z])", r"-\1", name.removesuffix("Color")).lower()
+
+
+def _colour(theme: str, name: str) -> str:
+    return str(st.get_option(f"theme.{theme}.{name}"))
