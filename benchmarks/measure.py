@@ -1,29 +1,82 @@
-"""Medians of interleaved runs: the ratio of two functions is measured in one go, turn by turn."""
+"""What a measurement gives (a `Row`), and how it is taken: medians of functions taking turns."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Literal
+
+import torch
 
 
-def medians(*functions: Callable[[], Any], runs: int = 20) -> list[float]:
+class Missing(Exception):
+    """A tool that the measurement needs is not here; the message says which."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that ours may take: a multiple of the baseline, or absolutely, in the row's unit."""
+
+    limit: float
+    kind: Literal["ratio", "absolute"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement, in seconds or in MB of 10**6 bytes, beside the same for its `baseline`.
+
+    `ours` is None where nothing was measured; `note` then says why.
+    """
+
+    what: str
+    ours: float | None
+    baseline: str = ""
+    theirs: float | None = None
+    budget: Budget | None = None
+    note: str = ""
+    unit: Literal["s", "MB"] = "s"
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours as a multiple of the baseline's."""
+        return None if self.ours is None or self.theirs is None else self.ours / self.theirs
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the budget is kept; None without one, or if nothing was measured."""
+        if self.budget is None:
+            return None
+        value = self.ratio if self.budget.kind == "ratio" else self.ours
+        return None if value is None else value <= self.budget.limit
+
+
+def medians(*functions: Callable[[], Any], runs: int) -> list[float]:
     """Median seconds of each function, the functions taking turns; one warm-up each."""
     for function in functions:
         function()
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(runs):
         for taken, function in zip(times, functions, strict=True):
-            start = time.perf_counter()
-            function()
-            taken.append(time.perf_counter() - start)
+            taken.append(seconds(function))
     return [median(taken) for taken in times]
 
 
-def report(name: str, ours: float, other: float | None = None, budget: str = "") -> None:
-    """One line: ours in milliseconds, the other's, their ratio, and the budget."""
-    line = f"{name:<44} {ours * 1e3:9.2f} ms"
-    if other is not None:
-        line += f"  against {other * 1e3:9.2f} ms  ratio {ours / other:6.2f}"
-    print(line + (f"   budget {budget}" if budget else ""))
+def seconds(function: Callable[[], Any]) -> float:
+    """What one call takes."""
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+@contextmanager
+def threads(number: int) -> Iterator[None]:
+    """torch uses so many threads inside."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

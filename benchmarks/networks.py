@@ -1,21 +1,50 @@
-"""What a report costs: `inspect` against a bare forward and backward, and large folded graphs.
+"""Reports on networks: `explorer.networks.inspect`
 
-python -m benchmarks.networks
+Every layer's shapes, costs, activations and gradients, and every parameter's gradient, beside
+one bare forward and backward. Graphs folded by module, from a network's name to SVG, beside
+torchviz and dot on every node.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from typing import Any
+from collections.abc import Iterator
 
 import torch
-import torchinfo
+import torchviz
 from torch import nn
 
-from benchmarks.measure import medians, report
+from benchmarks.measure import Budget, Row, medians, seconds, threads
 from explorer.networks import fold, folded_dot, inspect, problem
 from explorer.torchvision_guard import torchvision
+
+_PATIENCE = 20  # seconds
+
+
+def rows(most: int) -> Iterator[Row]:
+    for name, batch, number in (
+        ("resnet18", 1, 1),
+        ("resnet18", 4, 1),
+        ("resnet18", 1, os.cpu_count() or 1),
+    ):
+        with threads(number):
+            yield whole_report(name, batch, min(15, most))
+    if shutil.which("dot") is None:
+        yield Row("folded graphs, from a name to SVG", None, note="there is no dot program")
+        return
+    yield folded_graph("resnet18", min(3, most))
+    yield folded_graph("densenet201", min(3, most), Budget(2, "absolute"))
+
+
+def whole_report(name: str, batch: int, runs: int) -> Row:
+    model = torchvision.models.get_model(name).eval()
+    x = torch.randn(batch, 3, 224, 224)
+    ours, plain = medians(lambda: inspect(model, x), lambda: bare(model, x), runs=runs)
+    number = torch.get_num_threads()
+    what = f"{name}, batch {batch}, {number} thread{'s' if number > 1 else ''}"
+    return Row(what, ours, "bare forward and backward", plain, Budget(1.3, "ratio"))
 
 
 def bare(model: nn.Module, x: torch.Tensor) -> None:
@@ -23,45 +52,34 @@ def bare(model: nn.Module, x: torch.Tensor) -> None:
     model.zero_grad()
 
 
-def whole_report(name: str, batch: int) -> None:
-    """Every layer's shapes, costs, activations and gradients, every parameter's gradient."""
-    model = torchvision.models.get_model(name).eval()
-    x = torch.randn(batch, 3, 224, 224)
-    ours, plain = medians(lambda: inspect(model, x), lambda: bare(model, x), runs=15)
-    report(f"{name} report, batch {batch}", ours, plain, "ratio ≤ 1.3")
+def folded_graph(name: str, runs: int, budget: Budget | None = None) -> Row:
+    (ours,) = medians(lambda: draw_folded(name), runs=runs)
+    baseline, theirs = "torchviz and dot", None
+    try:
+        theirs = seconds(lambda: draw_every_node(name))
+    except subprocess.TimeoutExpired:
+        baseline += f": more than {_PATIENCE} s"
+    return Row(f"{name}, folded graph", ours, baseline, theirs, budget)
 
 
-def against_torchinfo(name: str) -> None:
-    model = torchvision.models.get_model(name).eval().to("meta")
-    x = torch.zeros(1, 3, 224, 224, device="meta")
-    ours, theirs = medians(
-        lambda: inspect(model, x),
-        lambda: torchinfo.summary(model, input_data=x, verbose=0, device=torch.device("meta")),
-        runs=5,
+def draw_folded(name: str) -> None:
+    """Build, run on meta, fold, lay out."""
+    preset = problem(name)
+    x = preset.inputs[0].to("meta")
+    structure = inspect(preset.model.to("meta"), x).structure
+    assert structure is not None
+    laid_out(folded_dot(fold(structure), "MACs"))
+
+
+def draw_every_node(name: str) -> None:
+    """Build, run, draw the whole graph with torchviz, lay out. Raises TimeoutExpired."""
+    preset = problem(name)
+    model = preset.model
+    root = model(preset.inputs[0]).sum()
+    laid_out(torchviz.make_dot(root, dict(model.named_parameters())).source)
+
+
+def laid_out(dot: str) -> None:
+    subprocess.run(
+        ["dot", "-Tsvg"], input=dot.encode(), capture_output=True, check=True, timeout=_PATIENCE
     )
-    report(f"{name} on meta, backward too; against torchinfo", ours, theirs)
-
-
-def folded_graph(name: str) -> None:
-    """From nothing to the picture: build, run on meta, fold, lay out."""
-
-    def draw() -> None:
-        preset = problem(name)
-        x = preset.inputs[0].to("meta")
-        structure = inspect(preset.model.to("meta"), x).structure
-        assert structure is not None
-        text = folded_dot(fold(structure), "MACs")
-        if shutil.which("dot"):
-            options: dict[str, Any] = {"input": text.encode(), "capture_output": True}
-            subprocess.run(["dot", "-Tsvg"], check=True, **options)
-
-    (taken,) = medians(draw, runs=3)
-    report(f"{name} folded graph, from its name to SVG", taken, budget="≤ 2 s")
-
-
-if __name__ == "__main__":
-    whole_report("resnet18", 1)
-    whole_report("resnet18", 4)
-    against_torchinfo("resnet18")
-    folded_graph("densenet201")
-    folded_graph("resnet152")

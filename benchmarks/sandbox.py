@@ -1,42 +1,63 @@
-"""Round trips through the sandbox, beside the same program run in this process.
+"""Programs in a child process: `explorer.sandbox.run`
 
-    python -m benchmarks.sandbox
-
-Target: a median round trip of at most 40 ms for a five-line program, once warm. Bare forking is
-the floor: what it costs to fork and end a child of a process with torch imported.
+Warm: the server has answered before. An endless program is a Python loop or one torch operation
+that never returns, given 5 s if nothing else is said; each comes from a reader of its own.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from statistics import median
 
+from benchmarks.measure import Budget, Row, medians, seconds
+from benchmarks.trace import EXAMPLE_A
 from explorer import sandbox, trace
 from explorer.sandbox import warm
 
-SOURCE = """\
+LOOP = "while True:\n    pass\n"
+OPERATOR = """\
 import torch
-x = torch.tensor([[1., 2.]], requires_grad=True)
-y = x + 2
-z = 3 * y**2
-out = z.mean()
-out.backward()
+import torch.nn.functional as F
+F.max_pool1d(torch.ones(1, 1, 4), 2**62)
 """
 
 
-def median(do: Callable[[], object], times: int = 50) -> float:
-    """The median duration of `do`, in milliseconds, after one call that is not counted."""
-    do()
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        do()
-        taken.append(1000 * (time.perf_counter() - start))
-    return statistics.median(taken)
+def rows(most: int) -> Iterator[Row]:
+    yield Row("first answer, with the start of the server", seconds(in_sandbox))
+    warm.up()
+    here, there = medians(lambda: trace.run(EXAMPLE_A), in_sandbox, runs=min(50, most))
+    yield Row(
+        "round trip of example A",
+        there,
+        "the same in this process",
+        here,
+        Budget(0.040, "absolute"),
+    )
+    if sys.platform == "linux":
+        fork, again = medians(fork_and_end, in_sandbox, runs=min(50, most))
+        yield Row("the same again", again, "a bare fork of a process as warm", fork)
+    eight, one = medians(eight_at_once, in_sandbox, runs=min(10, most))
+    yield Row("eight readers at once, until the last is answered", eight, "one reader", one)
+    for name, source in (("loop", LOOP), ("operation", OPERATOR)):
+        taken = median(endless(source, 1.0) for _ in range(min(3, most)))
+        yield Row(f"an endless {name} given 1 s", taken, budget=Budget(2, "absolute"))
+    for after, when in ((0.1, "at the same moment"), (2.5, "when all eight run")):
+        taken = median(ninth(after) for _ in range(min(3, most)))
+        yield Row(
+            f"a ninth reader's small program beside eight endless ones, sent {when}",
+            taken,
+            budget=Budget(3, "absolute"),
+        )
+
+
+def in_sandbox(reader: str | None = None) -> None:
+    found = sandbox.run(EXAMPLE_A, reader=reader)
+    assert found.error is None, found.error
 
 
 def fork_and_end() -> None:
@@ -46,32 +67,31 @@ def fork_and_end() -> None:
     os.waitpid(child, 0)
 
 
-def in_sandbox() -> None:
-    found = sandbox.run(SOURCE)
-    assert found.error is None, found.error
-
-
 def eight_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
-        for future in [pool.submit(in_sandbox) for _ in range(8)]:
+        for future in [pool.submit(in_sandbox, f"reader {i}") for i in range(8)]:
             future.result()
 
 
-def main() -> None:
+def endless(source: str, limit: float) -> float:
+    """Seconds until the answer that it did not end."""
     start = time.perf_counter()
-    in_sandbox()
-    rows = [("first answer, server started for it", 1000 * (time.perf_counter() - start))]
-    warm.up()
-    if sys.platform == "linux":
-        rows.append(("bare fork of a warm process", median(fork_and_end)))
-    here = median(lambda: trace.run(SOURCE))
-    rows.append(("the program in this process", here))
-    rows.append(("round trip through the sandbox", median(in_sandbox)))
-    rows.append(("eight readers at once, the last", median(eight_at_once, 10)))
-    print(f"{'':40}{'median ms':>10}{'ratio':>8}")
-    for name, taken in rows:
-        print(f"{name:40}{taken:>10.1f}{taken / here:>8.1f}")
+    found = sandbox.run(source, timeout=limit)
+    taken = time.perf_counter() - start
+    assert found.error is not None
+    assert taken > 0.9 * limit, found.error  # it was let run
+    return taken
 
 
-if __name__ == "__main__":
-    main()
+def ninth(after: float) -> float:
+    """Seconds to the answer of a small program sent so long after eight endless ones."""
+    with ThreadPoolExecutor(8) as pool:
+        sources = zip(range(8), cycle((LOOP, OPERATOR)), strict=False)
+        others = [
+            pool.submit(sandbox.run, source, reader=f"endless {i}", timeout=5.0)
+            for i, source in sources
+        ]
+        time.sleep(after)
+        taken = seconds(lambda: in_sandbox("ninth"))
+        assert all(other.result().error for other in others)
+    return taken

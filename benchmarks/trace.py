@@ -1,14 +1,15 @@
-"""What recording costs: `explorer.run` against the same text run by plain PyTorch.
+"""Recording a program: `explorer.run`
 
-python -m benchmarks.trace
+Beside the same text compiled and run by plain PyTorch in the same process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import medians, report
+from benchmarks.measure import Budget, Row, medians
 from explorer.trace import run
 
 EXAMPLE_A = """
@@ -55,22 +56,21 @@ for i in range(100):
     opt.step()
 """
 
+#: What, the program, its budget, and how often it is run.
+PROGRAMS = (
+    ("example A: five lines", EXAMPLE_A, Budget(0.010, "absolute"), 50),
+    ("ToyModel, one pass on each of 4 images of 224 × 224", TOY, Budget(2, "ratio"), 15),
+    ("100 steps of SGD on two numbers", LOOP, None, 15),
+)
+
+
+def rows(most: int) -> Iterator[Row]:
+    for what, source, budget, runs in PROGRAMS:
+        assert run(source).error is None
+        ours, bare = medians(partial(run, source), partial(plain, source), runs=min(runs, most))
+        yield Row(what, ours, "plain torch", bare, budget)
+
 
 def plain(source: str) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(source, "<plain>", "exec"), names)
-
-
-def main() -> None:
-    for name, source, budget, runs in (
-        ("explorer.run, example A", EXAMPLE_A, "10 ms", 30),
-        ("explorer.run, ToyModel on 4 samples", TOY, "ratio 2", 7),
-        ("explorer.run, 100 steps of SGD on two numbers", LOOP, "", 7),
-    ):
-        assert run(source).error is None
-        ours, bare = medians(partial(run, source), partial(plain, source), runs=runs)
-        report(name, ours, bare, budget)
-
-
-if __name__ == "__main__":
-    main()

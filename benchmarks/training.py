@@ -1,22 +1,19 @@
-"""Training sessions beside the loops one would write by hand.
+"""Training sessions
 
-    python -m benchmarks.training
-
-Targets: 1,000 iterations of linear regression with full history at most 2× the bare loop; a
-41×41 loss surface of a small problem at most 1 s; one press on a reader's own program, done by
-replay, a few milliseconds beside the sandbox's own round trip. Interleaved, one thread.
+Beside the loop one would write by hand. The reader's own problem is stepped by replay; its
+process is left out here, and measured on the Optimizer page.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 import torch
 
+from benchmarks.measure import Budget, Row, medians, seconds
 from explorer.networks.planar import planar
 from explorer.training import (
     PRESETS,
@@ -28,8 +25,26 @@ from explorer.training import (
 )
 from explorer.training.replay import replay
 
-ROUNDS = 7
 REGRESSION = PRESETS["linear regression"]
+PRESSES = ("forward", "backward", "step", "zero_grad", "undo")
+
+
+def rows(most: int) -> Iterator[Row]:
+    ours, loop = medians(recorded, bare, runs=min(9, most))
+    yield Row(
+        "linear regression, 1,000 iterations with full history",
+        ours,
+        "the bare loop",
+        loop,
+        Budget(2, "ratio"),
+    )
+    surfaces = medians(rosenbrock_surface, moons_surface, runs=min(7, most))
+    for name, taken in zip(("Rosenbrock", "the moons network"), surfaces, strict=True):
+        yield Row(f"41 × 41 loss surface of {name}", taken, budget=Budget(1, "absolute"))
+    session = RemoteSession(REGRESSION, ask, lr=0.1)
+    for press in PRESSES:
+        taken = median(seconds(getattr(session, press)) for _ in range(min(9, most)))
+        yield Row(f"{press} on the reader's own problem, by replay", taken)
 
 
 def bare() -> None:
@@ -72,33 +87,3 @@ def moons_surface() -> None:
 def ask(request: Any) -> Any:
     """The sandbox's work without its process: JSON both ways."""
     return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
-
-
-def seconds(do: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    do()
-    return time.perf_counter() - start
-
-
-def main() -> None:
-    torch.set_num_threads(1)
-    jobs = {f.__name__: f for f in (bare, recorded, rosenbrock_surface, moons_surface)}
-    taken: dict[str, list[float]] = {name: [] for name in jobs}
-    for _ in range(ROUNDS):
-        for name, job in jobs.items():
-            taken[name].append(seconds(job))
-    median = {name: statistics.median(times) for name, times in taken.items()}
-    ratio = median["recorded"] / median["bare"]
-    print(f"1,000 iterations, bare loop          {median['bare'] * 1000:7.0f} ms")
-    print(f"1,000 iterations with full history   {median['recorded'] * 1000:7.0f} ms")
-    print(f"  ratio                              {ratio:7.2f} (target ≤ 2)")
-    for name in ("rosenbrock_surface", "moons_surface"):
-        print(f"{name:37}{median[name] * 1000:7.0f} ms (target ≤ 1000)")
-    session = RemoteSession(REGRESSION, ask, lr=0.1)
-    for press in ("forward", "backward", "step", "zero_grad", "undo"):
-        times = [seconds(getattr(session, press)) for _ in range(9)]
-        print(f"replay: {press:29}{statistics.median(times) * 1000:7.1f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,12 +1,18 @@
-"""What looking into a network costs, against plain PyTorch, Pillow and matplotlib.
+"""Pictures and what layers see in them: `explorer.vision`
 
-python -m benchmarks.vision
+Beside plain PyTorch, Pillow and matplotlib. Memory is what the process grows by at its peak.
 """
 
 from __future__ import annotations
 
 import io
+import multiprocessing
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,28 +20,55 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from benchmarks.measure import medians, report
+from benchmarks.measure import Budget, Row, medians
 from explorer.vision import BACKBONES, build, decode, filmstrip, receptive_fields, tile
 from explorer.vision.feature_maps import channel_statistics
 
+#: Name, mode, side, format, options, repetitions.
+PICTURES: tuple[tuple[str, str, int, str, dict[str, Any], int], ...] = (
+    ("12-megapixel photograph (JPEG)", "RGB", 3500, "JPEG", {"quality": 90}, 7),
+    ("JPEG, 8000 × 8000", "RGB", 8000, "JPEG", {}, 3),
+    ("PNG with alpha, 6300 × 6300", "RGBA", 6300, "PNG", {"compress_level": 1}, 3),
+    ("progressive JPEG, 4990 × 4990", "RGB", 4990, "JPEG", {"progressive": True}, 3),
+)
 
-def capturing() -> None:
+
+def rows(most: int) -> Iterator[Row]:
+    yield from capturing(most)
+    yield tiling(min(9, most))
+    yield first_picture(min(9, most))
+    for name, mode, side, format, options, runs in PICTURES:
+        data = encoded(mode, side, format, **options)
+        ours, theirs = medians(partial(decode, data), partial(plain, data), runs=min(runs, most))
+        what = f"decode a {name}"
+        yield Row(what, ours, "Pillow, every pixel", theirs, Budget(2, "absolute"))
+        if sys.platform == "linux":
+            grown, theirs = (growth(data, decoder) for decoder in (decode, plain))
+            limit = Budget(300, "absolute")
+            yield Row(f"{what}: memory", grown, "Pillow, every pixel", theirs, limit, unit="MB")
+
+
+def capturing(most: int) -> Iterator[Row]:
     model, x = build("resnet18"), torch.rand(1, 3, 224, 224)
 
     def bare() -> None:
         with torch.no_grad():
             model(x)
 
-    ours, other = medians(lambda: filmstrip(model, x), bare, runs=25)
-    report("every conv of resnet18, against bare forward", ours, other, "ratio 1.25")
+    ours, other = medians(lambda: filmstrip(model, x), bare, runs=min(25, most))
+    what = "the maps of every convolution of resnet18"
+    yield Row(what, ours, "bare forward", other, Budget(1.25, "ratio"))
     strip = filmstrip(model, x)
-    ours, other = medians(lambda: [channel_statistics(m.activations) for m in strip], bare, runs=15)
-    report("statistics of all of them, the same", ours, other)
-    ours, other = medians(lambda: receptive_fields(model, x), bare, runs=15)
-    report("receptive fields of resnet18, the same", ours, other)
+    jobs = {
+        "statistics of all of them": lambda: [channel_statistics(m.activations) for m in strip],
+        "receptive fields of resnet18": lambda: receptive_fields(model, x),
+    }
+    for what, job in jobs.items():
+        ours, other = medians(job, bare, runs=min(15, most))
+        yield Row(what, ours, "bare forward", other)
 
 
-def tiling() -> None:
+def tiling(runs: int) -> Row:
     maps = np.random.default_rng(0).normal(size=(64, 56, 56)).astype(np.float32)
 
     def axes() -> None:
@@ -45,33 +78,13 @@ def tiling() -> None:
             ax.set_axis_off()
         figure.savefig(io.BytesIO(), format="png")
 
-    ours, other = medians(lambda: tile(maps).png(), axes, runs=7)
-    report("64 maps of 56 × 56 to PNG, against 64 axes", ours, other, "30 ms")
+    ours, other = medians(lambda: tile(maps).png(), axes, runs=runs)
+    return Row(
+        "64 maps of 56 × 56 to PNG", ours, "64 matplotlib axes", other, Budget(0.030, "absolute")
+    )
 
 
-def encoded(mode: str, side: int, format: str, **options: Any) -> bytes:
-    lines = np.arange(side, dtype=np.uint8)
-    image = Image.fromarray(np.add.outer(lines // 3, lines // 5)).convert(mode)
-    file = io.BytesIO()
-    image.save(file, format, **options)
-    return file.getvalue()
-
-
-def decoding() -> None:
-    def plain(data: bytes) -> None:
-        np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
-
-    for name, data, runs in (
-        ("a 12-megapixel photograph (JPEG)", encoded("RGB", 3500, "JPEG", quality=90), 7),
-        ("8000 × 8000 JPEG", encoded("RGB", 8000, "JPEG"), 3),
-        ("6300 × 6300 PNG with alpha", encoded("RGBA", 6300, "PNG", compress_level=1), 3),
-        ("5000 × 5000 progressive JPEG", encoded("RGB", 4990, "JPEG", progressive=True), 3),
-    ):
-        ours, other = medians(partial(decode, data), partial(plain, data), runs=runs)
-        report(f"decode {name}", ours, other, "2 s")
-
-
-def first_picture() -> None:
+def first_picture(runs: int) -> Row:
     data, model, backbone = (
         encoded("RGB", 3500, "JPEG"),
         build("shapes_net"),
@@ -88,16 +101,40 @@ def first_picture() -> None:
         with torch.no_grad():
             model(backbone.transform(image)[None])
 
-    mine, other = medians(ours, hand_written, runs=7)
-    report("upload to filmstrip, against a bare prediction", mine, other, "1 s")
+    mine, other = medians(ours, hand_written, runs=runs)
+    what = "12-megapixel upload to the filmstrip of the shipped network"
+    return Row(what, mine, "a bare prediction", other, Budget(1, "absolute"))
 
 
-def main() -> None:
-    capturing()
-    tiling()
-    decoding()
-    first_picture()
+def encoded(mode: str, side: int, format: str, **options: Any) -> bytes:
+    lines = np.arange(side, dtype=np.uint8)
+    image = Image.fromarray(np.add.outer(lines // 3, lines // 5)).convert(mode)
+    file = io.BytesIO()
+    image.save(file, format, **options)
+    return file.getvalue()
 
 
-if __name__ == "__main__":
-    main()
+def plain(data: bytes) -> None:
+    np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+def growth(data: bytes, decoder: Any) -> float:
+    """MB that a fresh process grows by, at its peak, while it decodes."""
+    fresh = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, fresh) as pool:
+        file = Path(folder, "picture")
+        file.write_bytes(data)
+        return pool.submit(_growth, file, decoder).result()
+
+
+def _growth(file: Path, decoder: Any) -> float:
+    data = file.read_bytes()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    rest = _kilobytes("VmRSS")
+    decoder(data)
+    return (_kilobytes("VmHWM") - rest) * 1024 / 1e6
+
+
+def _kilobytes(name: str) -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{name}:")[1].split()[0])

@@ -1,0 +1,95 @@
+"""The running app in Chromium at 1280 × 800, and clocks on both sides of it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from benchmarks.measure import Missing
+from tests.conftest import BROWSERS, FLAGS, running_app
+
+_TICKS = 100  # of /proc/PID/stat, per second
+
+#: `deep(selector)`: all elements that match, inside shadow roots too. `until(start, seen)`: the
+#: milliseconds from `start` to the first frame on which `seen()` holds.
+_HELPERS = """
+window.deep = (selector) => {
+  const found = []
+  const walk = (root) => {
+    found.push(...root.querySelectorAll(selector))
+    for (const e of root.querySelectorAll('*')) if (e.shadowRoot) walk(e.shadowRoot)
+  }
+  walk(document)
+  return found
+}
+window.until = async (start, seen) => {
+  while (!seen()) {
+    await new Promise(requestAnimationFrame)
+    if (performance.now() - start > 20000) throw new Error('nothing changed in 20 s')
+  }
+  return performance.now() - start
+}
+"""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One reader's tab, at the app that runs at `url` since `started` (`time.perf_counter`)."""
+
+    url: str
+    tab: Any
+    started: float
+
+    def opened(self, path: str, selector: str) -> float:
+        """Seconds until a page opened by its address shows what matches the selector."""
+        start = time.perf_counter()
+        self.tab.goto(f"{self.url}/{path}")
+        self.tab.wait_for_selector(selector)
+        return time.perf_counter() - start
+
+    def timed(self, script: str, argument: Any = None) -> float:
+        """Seconds, from a script that gives milliseconds."""
+        return float(self.tab.evaluate(script, argument)) / 1000
+
+    def processor(self) -> float:
+        """Seconds of processor time that the server has used; it must run on Linux."""
+        fields = Path(f"/proc/{self._server()}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def _server(self) -> int:
+        """The process that serves `url`, by its command line."""
+        port = self.url.rsplit(":", 1)[1].encode()
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = file.read_bytes().split(b"\0")
+            except OSError:  # it has ended
+                continue
+            if b"streamlit" in words and port in words:
+                return int(file.parent.name)
+        raise Missing("the server's process was not found in /proc")
+
+
+@contextmanager
+def reading() -> Iterator[Reader]:
+    """The browser is open before the app is started. Raises Missing without a browser."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        raise Missing(f"no browser found (looked for {', '.join(BROWSERS)})")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        context.add_init_script(_HELPERS)
+        tab = context.new_page()
+        tab.set_default_timeout(60_000)
+        started = time.perf_counter()
+        with running_app(Path(folder) / "log") as url:
+            yield Reader(url, tab, started)
+        browser.close()

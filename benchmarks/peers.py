@@ -1,0 +1,172 @@
+"""Peers: torchinfo, torchview, torchlens, captum and torchviz
+
+Each beside our nearest counterpart on the same network and input. They differ in what they give;
+the notes say how. On meta: shapes without values, so that the network's own arithmetic is left
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+import torchviz
+
+from benchmarks.measure import Row, medians
+from explorer.networks import fold, folded_dot, full_graph, inspect
+from explorer.torchvision_guard import torchvision
+from explorer.vision import capture, grad_cam, saliency
+
+_META = torch.device("meta")
+
+
+def rows(most: int) -> Iterator[Row]:
+    for compare, runs in COMPARED.items():
+        try:
+            yield compare(min(runs, most))
+        except ImportError as error:
+            yield Row(compare.__name__, None, note=f"{error.name} is not installed")
+
+
+def torchinfo(runs: int) -> Row:
+    from torchinfo import summary
+
+    model, x = resnet18(_META)
+    ours, theirs = medians(
+        lambda: inspect(model, x),
+        lambda: summary(model, input_data=x, verbose=0, device=_META),
+        runs=runs,
+    )
+    return Row(
+        "report on resnet18 on meta",
+        ours,
+        "torchinfo.summary",
+        theirs,
+        note="Ours also has the autograd graph and counts fused attention; theirs has a printed "
+        "table with nesting and kernel sizes.",
+    )
+
+
+def torchview(runs: int) -> Row:
+    from torchview import draw_graph
+
+    model, x = resnet18(_META)
+
+    def folded() -> None:
+        structure = inspect(model, x).structure
+        assert structure is not None
+        folded_dot(fold(structure), "MACs")
+
+    ours, theirs = medians(
+        folded,
+        lambda: str(draw_graph(model, input_data=x, device="meta", depth=3).visual_graph.source),
+        runs=runs,
+    )
+    return Row(
+        "graph of resnet18 on meta, as DOT text",
+        ours,
+        "torchview.draw_graph, depth 3",
+        theirs,
+        note="Ours is folded by module, with parameters and MACs; theirs shows every call of a "
+        "module with its shapes, and no costs.",
+    )
+
+
+def torchlens(runs: int) -> Row:
+    import torchlens as lens
+    from torchlens.options import CaptureOptions
+
+    model, x = resnet18()
+    layers = [name for name, module in model.named_modules() if not module._modules]
+    alone = CaptureOptions(unwrap_when_done=True)  # or torch would stay wrapped while ours runs
+    ours, theirs = medians(
+        lambda: capture(model, x, layers),
+        lambda: lens.trace(model, x, capture=alone),
+        runs=runs,
+    )
+    return Row(
+        "what every layer of resnet18 made",
+        ours,
+        "torchlens.trace",
+        theirs,
+        note="Ours keeps the outputs of modules; theirs those of every operation, with a "
+        "description of each.",
+    )
+
+
+def captum_saliency(runs: int) -> Row:
+    from captum.attr import Saliency
+
+    model, x = resnet18()
+    leaf = x.clone().requires_grad_()
+    method = Saliency(model)
+    ours, theirs = medians(
+        lambda: saliency(model, x),
+        lambda: method.attribute(leaf, target=int(model(x).argmax())),
+        runs=runs,
+    )
+    return Row(
+        "saliency of resnet18, for the class it predicts",
+        ours,
+        "captum Saliency",
+        theirs,
+        note="The same gradient. Ours predicts and goes back in one pass; theirs must be told the "
+        "class, so it is predicted first; it also takes batches.",
+    )
+
+
+def captum_grad_cam(runs: int) -> Row:
+    from captum.attr import LayerAttribution, LayerGradCam
+
+    model, x = resnet18()
+    target = int(model(x).argmax())
+    method = LayerGradCam(model, model.get_submodule("layer4"))
+
+    def theirs() -> None:
+        found = method.attribute(x, target=target, relu_attributions=True)
+        LayerAttribution.interpolate(found, (224, 224), "bilinear")
+
+    mine, other = medians(lambda: grad_cam(model, x, "layer4", target), theirs, runs=runs)
+    return Row(
+        "Grad-CAM of resnet18's layer4, for a given class",
+        mine,
+        "captum LayerGradCam",
+        other,
+        note="The same map, enlarged to the picture. Ours also gives the channels' weights; "
+        "theirs takes batches and more kinds of target.",
+    )
+
+
+def torchviz_graph(runs: int) -> Row:
+    model, x = resnet18(_META)
+    parameters = dict(model.named_parameters())
+    ours, theirs = medians(
+        lambda: full_graph(model, x),
+        lambda: torchviz.make_dot(model(x).sum(), parameters, show_saved=True).source,
+        runs=runs,
+    )
+    return Row(
+        "every node of resnet18's graph on meta",
+        ours,
+        "torchviz.make_dot",
+        theirs,
+        note="Ours has torchviz draw it and reads the drawing back into nodes and edges with "
+        "names and stable ids; theirs is the DOT text.",
+    )
+
+
+#: The comparisons, and how often each is run.
+COMPARED: dict[Callable[[int], Row], int] = {
+    torchinfo: 15,
+    torchview: 15,
+    torchlens: 5,
+    captum_saliency: 15,
+    captum_grad_cam: 15,
+    torchviz_graph: 9,
+}
+
+
+def resnet18(device: torch.device | str = "cpu") -> tuple[torch.nn.Module, torch.Tensor]:
+    """The network in evaluation mode with random weights, and one picture of noise."""
+    model = torchvision.models.resnet18().eval().to(device)
+    return model, torch.randn(1, 3, 224, 224, device=device)
