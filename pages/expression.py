@@ -96,6 +96,7 @@ if trace.tensors:
             tables.TENSOR_COLUMNS,
             tables.tensor_rows(trace.tensors, hidden=blind),
             key="tensors",
+            label="Tensors of the program",
             total=len(trace.tensors),
             selected=picked.tensor.id if picked.tensor else None,
             on_choose=picker.tensor,

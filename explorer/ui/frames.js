@@ -47,8 +47,11 @@ export default function (component) {
   root.classList.toggle("arrows", data.arrows)
   root.style.maxHeight = data.height ? `${data.height}px` : ""
   if (drawn.get(parentElement) !== data.digest) {
+    const held = root.getRootNode().activeElement?.closest?.("figure")?.dataset.id
     root.replaceChildren(...data.pictures.map((picture) => frame(picture, data.choose)))
     drawn.set(parentElement, data.digest)
+    const again = held && [...root.children].find((figure) => figure.dataset.id === held)
+    again?.querySelector("button")?.focus()
   }
   for (const figure of root.children) {
     const marks = data.marks[figure.dataset.id] ?? []

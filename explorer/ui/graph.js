@@ -138,15 +138,14 @@ function replace(box, data) {
   svg.removeAttribute("width")
   svg.removeAttribute("height")
   svg.setAttribute("role", "group")
-  svg.setAttribute("aria-label", data.alt)
+  svg.setAttribute("aria-label", data.still ? data.alt : `${data.alt}. Arrow keys go from node to node, Enter chooses.`)
+  const held = box.canvas.getRootNode().activeElement?.closest?.(".canvas g.node")
   for (const node of svg.querySelectorAll("g.node")) {
-    if (!data.still) {
-      node.setAttribute("tabindex", "0")
-      node.setAttribute("role", "button")
-    }
-    node.setAttribute("aria-label", [...node.querySelectorAll("text")].map((t) => t.textContent).join(" "))
+    node.setAttribute("role", data.still ? "img" : "button")
+    node.setAttribute("aria-label", spoken(node))
   }
   box.canvas.replaceChildren(svg)
+  box.order = reading(svg)
   box.svg = svg
   box.digest = data.digest
   box.layout = data.layout
@@ -158,6 +157,34 @@ function replace(box, data) {
   } else {
     box.open()
   }
+  if (held) (svg.getElementById(held.id) ?? box.order[0])?.focus()
+}
+
+// What a screen reader says: "y, AddBackward0 (1, 2), value [[3, 4]], gradient [[9, 12]]".
+function spoken(node) {
+  const texts = [...node.querySelectorAll("text")]
+  const y = (text) => Number(text.getAttribute("y"))
+  const top = Math.min(...texts.map(y))
+  const words = (chosen) => chosen.map((text) => text.textContent.trim()).filter(Boolean)
+  const gradient = (text) => text.classList.contains("gradient")
+  const below = words(texts.filter((text) => y(text) > top + 2 && !gradient(text)))
+  const grad = words(texts.filter(gradient)).join(" ").replace(/^grad /, "gradient ")
+  const facts = node.classList.contains("heat") ? below : below.length ? ["value " + below.join(" ")] : []
+  return [...words(texts.filter((text) => y(text) <= top + 2)), ...facts, grad].filter(Boolean).join(", ")
+}
+
+// The nodes from top to bottom, and from left to right where they stand side by side.
+function reading(svg) {
+  const places = [...svg.querySelectorAll("g.node")].map((node) => [node, node.getBBox()])
+  places.sort(([, a], [, b]) => a.y + a.height / 2 - b.y - b.height / 2 || a.x - b.x)
+  return places.map(([node]) => node)
+}
+
+const MOVES = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity }
+
+// Of all nodes one is in the Tab order; the arrow keys go from node to node.
+function tabStop(box, node) {
+  for (const other of box.order) other.setAttribute("tabindex", other === node ? "0" : "-1")
 }
 
 function mark(box, data) {
@@ -165,6 +192,15 @@ function mark(box, data) {
   for (const group of box.svg.querySelectorAll("g.node, g.edge")) {
     for (const [name, ids] of Object.entries(marks)) group.classList.toggle(name, ids.includes(group.id))
   }
+  if (data.still) return
+  for (const node of box.order) {
+    node.setAttribute("aria-pressed", node.id === data.selected)
+    if (node.id === data.current) node.setAttribute("aria-current", "step")
+    else node.removeAttribute("aria-current")
+  }
+  const held = box.canvas.getRootNode().activeElement
+  const chosen = box.order.find((node) => node.id === (data.current ?? data.selected))
+  tabStop(box, box.order.includes(held) ? held : (chosen ?? box.order[0]))
 }
 
 export default function (component) {
@@ -190,9 +226,18 @@ export default function (component) {
   }
   box.canvas.onclick = (event) => box.moved || choose(event)
   box.canvas.onkeydown = (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return
-    event.preventDefault()
-    choose(event)
+    const here = box.order.indexOf(event.target.closest?.("g.node"))
+    if (here < 0 || box.still) return
+    if (event.key in MOVES) {
+      event.preventDefault()
+      const next = box.order[Math.min(box.order.length - 1, Math.max(0, here + MOVES[event.key]))]
+      tabStop(box, next)
+      next.focus({ preventScroll: true })
+      box.reveal(next.id)
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault()
+      choose(event)
+    }
   }
   return () => {
     box.observer.disconnect()

@@ -30,8 +30,8 @@ _component = st.components.v2.component(
 <div class="box">
   <div class="canvas"></div>
   <div class="tools">
-    <button class="in" title="Zoom in">+</button>
-    <button class="out" title="Zoom out">−</button>
+    <button class="in" title="Zoom in" aria-label="Zoom in">+</button>
+    <button class="out" title="Zoom out" aria-label="Zoom out">−</button>
     <button class="all" title="Show the whole graph">Fit</button>
   </div>
 </div>

@@ -13,6 +13,7 @@ function heading(columns) {
   const row = element("tr")
   for (const column of columns) {
     const cell = element("th", column.style, column.title)
+    cell.scope = "col"
     if (column.help) cell.title = column.help
     row.append(cell)
   }
@@ -22,7 +23,6 @@ function heading(columns) {
 function line(row, columns) {
   const tr = element("tr", row.kind)
   tr.dataset.id = row.id
-  tr.tabIndex = 0
   row.cells.forEach((text, i) => {
     const faint = text === "None" || text === "False" ? " faint" : ""
     const cell = element("td", columns[i].style + faint, text)
@@ -49,21 +49,32 @@ export default function (component) {
     body.replaceChildren(...data.rows.map((row) => line(row, data.columns)))
     drawn.set(parentElement, digest)
   }
+  parentElement.querySelector("table").setAttribute("aria-label", data.label)
   parentElement.querySelector(".rest").textContent = data.rest
-  for (const tr of body.children) {
+  const rows = [...body.children]
+  for (const tr of rows) {
     const on = Number(tr.dataset.id) === data.selected
     tr.classList.toggle("selected", on)
     tr.setAttribute("aria-selected", on)
   }
+  // Of all rows one is in the Tab order; the arrow keys go from row to row.
+  const stop = (row) => rows.forEach((tr) => (tr.tabIndex = tr === row ? 0 : -1))
+  const held = body.getRootNode().activeElement
+  stop(rows.includes(held) ? held : (rows.find((tr) => tr.matches(".selected")) ?? rows[0]))
   const choose = (event) => {
     const tr = event.target.closest("tr")
     if (tr && !getSelection().toString()) setTriggerValue("clicked", Number(tr.dataset.id))
   }
   body.onclick = choose
   body.onkeydown = (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return
+    const here = rows.indexOf(event.target.closest("tr"))
+    const to = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: rows.length - 1 }[event.key]
+    if (to === undefined && event.key !== "Enter" && event.key !== " ") return
     event.preventDefault()
-    choose(event)
+    if (to === undefined) return choose(event)
+    if (!rows[to]) return
+    stop(rows[to])
+    rows[to].focus()
   }
   return () => drawn.delete(parentElement)
 }

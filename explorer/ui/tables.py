@@ -19,7 +19,7 @@ _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "row_table",
     html="""
-<div class="frame"><table><thead></thead><tbody></tbody></table></div>
+<div class="frame"><table role="grid"><thead></thead><tbody></tbody></table></div>
 <p class="rest"></p>
 """,
     css=(_HERE / "table.css").read_text(encoding="utf-8"),
@@ -105,11 +105,13 @@ def table(
     rows: Sequence[Row],
     *,
     key: str,
+    label: str,
     total: int,
     selected: int | None = None,
     on_choose: Callable[[int | None], None],
 ) -> None:
-    """Draw the table; `on_choose` is called with a row's id, or None when it is let go."""
+    """Draw the table; `label` names it to those who cannot see it, and `on_choose` is called with
+    a row's id, or None when it is let go."""
     rest = f"The first {len(rows)} of {total:,} rows." if total > len(rows) else ""
 
     def chosen() -> None:
@@ -122,6 +124,7 @@ def table(
             "columns": [asdict(column) for column in columns],
             "rows": [asdict(row) for row in rows],
             "selected": selected,
+            "label": f"{label}. Arrow keys go from row to row, Enter chooses.",
             "rest": rest,
         },
         on_clicked_change=chosen,

@@ -65,6 +65,7 @@ def section(report: Report, chosen: str | None, choose: Callable[[str], None]) -
         COLUMNS,
         rows,
         key="layers",
+        label="Layers of the network",
         total=len(rows),
         selected=selected,
         on_choose=clicked,

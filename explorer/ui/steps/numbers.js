@@ -15,7 +15,7 @@ function cell(entry, name, picked) {
     td.classList.add("pick")
     td.dataset.name = name
     td.dataset.place = entry.place
-    td.tabIndex = 0
+    td.setAttribute("aria-selected", here)
   }
   return td
 }
@@ -23,9 +23,11 @@ function cell(entry, name, picked) {
 function rows(row, block, picked) {
   return row.grid.map((line, i) => {
     const tr = element("tr", `${i === 0 ? "first" : ""} ${row.beside ? "beside" : ""}`)
+    tr.dataset.row = `${row.label} ${row.beside ?? ""} ${i}`
     const label = row.beside ? `${row.label}, beside` : row.label
     const head = element("th", "", i === 0 ? label : "")
     head.title = row.help
+    head.scope = "row"
     tr.append(head)
     if (block.window) tr.append(element("th", "index", row.index[i] ?? ""))
     tr.append(...line.map((entry) => cell(entry, block.name, picked)))
@@ -45,6 +47,7 @@ function map(entry, name) {
   save.href = entry.src
   save.download = `${name}-${entry.file}`
   save.title = "Download as PNG"
+  save.setAttribute("aria-label", `Download ${entry.title} as PNG`)
   caption.append(save)
   figure.append(image, caption)
   return figure
@@ -56,9 +59,11 @@ function draw(block, picked) {
   const head = element("div", "head", block.name)
   head.append(element("small", "", block.shape))
   const table = element("table")
+  table.setAttribute("role", "grid")
+  table.setAttribute("aria-label", `${block.name}. Arrow keys go from number to number, Enter picks one.`)
   if (block.window) {
     const tr = element("tr", "columns")
-    tr.append(element("th"), element("th"), ...block.columns.map((c) => element("th", "index", c)))
+    tr.append(element("td"), element("td"), ...block.columns.map((c) => element("th", "index", c)))
     table.append(tr)
   }
   table.append(...block.rows.flatMap((row) => rows(row, block, picked)))
@@ -71,10 +76,33 @@ function draw(block, picked) {
   return root
 }
 
+// Which number a cell holds, told apart from all others.
+function spot(cell) {
+  return cell?.dataset?.place === undefined ? null : [cell.dataset.name, cell.dataset.place, cell.parentElement.dataset.row].join("|")
+}
+
+// The number beside a number: along the row, or in the next row that has one in this column.
+function neighbour(cells, here, key) {
+  const along = { ArrowRight: 1, ArrowLeft: -1 }[key]
+  if (along) return cells[here + along]
+  const step = { ArrowDown: 1, ArrowUp: -1 }[key]
+  if (!step) return undefined
+  const rows = [...new Set(cells.map((cell) => cell.parentElement))]
+  const row = rows[rows.indexOf(cells[here].parentElement) + step]
+  return cells.findLast((cell) => cell.parentElement === row && cell.cellIndex <= cells[here].cellIndex)
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".blocks")
+  const held = spot(root.getRootNode().activeElement)
   root.replaceChildren(...data.blocks.map((block) => draw(block, data.picked)))
+  const cells = [...root.querySelectorAll("td.pick")]
+  // Of all numbers one is in the Tab order; the arrow keys go from number to number.
+  const stop = (cell) => cells.forEach((td) => (td.tabIndex = td === cell ? 0 : -1))
+  const again = held && cells.find((td) => spot(td) === held)
+  stop(again || (root.querySelector("td.picked") ?? cells[0]))
+  again?.focus()
   const pick = (event) => {
     const { target } = event
     if (target.tagName === "TD" && target.dataset.place !== undefined) {
@@ -90,9 +118,17 @@ export default function (component) {
   }
   root.onclick = pick
   root.onkeydown = (event) => {
+    const here = cells.indexOf(event.target)
+    if (here < 0) return
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault()
       pick(event)
+      return
     }
+    const next = neighbour(cells, here, event.key)
+    if (!next) return
+    event.preventDefault()
+    stop(next)
+    next.focus()
   }
 }

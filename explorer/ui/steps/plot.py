@@ -16,8 +16,8 @@ import streamlit as st
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "plot",
-    html='<figure><svg xmlns="http://www.w3.org/2000/svg"></svg><button title="Download as SVG">'
-    "↓</button></figure>",
+    html='<figure><svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    '<button title="Download as SVG" aria-label="Download as SVG">↓</button></figure>',
     css=(_HERE / "plot.css").read_text(encoding="utf-8"),
     js=(_HERE / "plot.js").read_text(encoding="utf-8"),
 )
