@@ -1,0 +1,100 @@
+"""The recipes of docs/extending.md, followed word by word in a copy of the project."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+LEFT = shutil.ignore_patterns("__pycache__", "_screens", "pictures")
+#: Tests whose names hold one of these are those of the things added.
+ADDED = ("saturated", "Element by element", "residual", "saddle", "Adadelta", "nll_softmax")
+COPIED = ("explorer", "pages", "tests", "docs", "app.py", "pyproject.toml", ".streamlit")
+#: A line that names a file, then a block: a whole new file, or what to change.
+BLOCK = re.compile(
+    r"^(?:(New file )?`([\w/.]+)`:\n\n)?```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+def edited(text: str, diff: str, path: str) -> str:
+    """The text with one change made. The lines around it must stand there once."""
+    lines = diff.splitlines()
+    assert all(line[:1] in " +-" for line in lines), diff
+    old = "\n".join(line[1:] for line in lines if line[0] in " -")
+    new = "\n".join(line[1:] for line in lines if line[0] in " +")
+    assert text.count(old) == 1, f"docs/extending.md: this does not stand in {path} once:\n{old}"
+    return text.replace(old, new)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with every recipe followed."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in COPIED:
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, folder / name, ignore=LEFT)
+        else:
+            shutil.copy(path, folder / name)
+    path = ""
+    for is_new, named, kind, body in BLOCK.findall(PAGE):
+        path = named or path
+        if kind == "diff":
+            file = folder / path
+            file.write_text(edited(file.read_text(), body, path))
+        elif is_new:
+            assert not (folder / path).exists()
+            (folder / path).write_text(body)
+    return folder
+
+
+def commands() -> list[list[str]]:
+    """The words of every command, without `python -m`."""
+    found = [body for _, _, kind, body in BLOCK.findall(PAGE) if kind == "sh"]
+    lines = [shlex.split(line) for body in found for line in body.splitlines()]
+    assert all(line[:2] == ["python", "-m"] for line in lines)
+    return [line[2:] for line in lines]
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """What `python -m …` prints in a folder. Fails if it fails."""
+    command = [sys.executable, "-m", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def test_every_block_is_followed():
+    assert PAGE.count("```") == 2 * len(BLOCK.findall(PAGE))
+    assert len(commands()) >= 8
+
+
+def test_the_commands_succeed(copy):
+    """The tests they name are run in one go: starting takes longer than most of them."""
+    files: list[str] = []
+    wanted: list[str] = []
+    for name, *arguments in commands():
+        if name != "pytest":
+            run(copy, name, *arguments)
+        elif "-k" in arguments:
+            at = arguments.index("-k")
+            files += arguments[:at]
+            wanted.append(f"({arguments[at + 1]})")
+        else:
+            files += arguments
+            wanted += [Path(file).name for file in arguments]
+    printed = run(copy, "pytest", *dict.fromkeys(files), "-k", " or ".join(wanted), "-rp")
+    for word in ADDED:
+        assert re.search(rf"PASSED .*\[.*{word}", printed), word
+
+
+def test_what_was_added_is_well_formed(copy):
+    """As the rest of the project is."""
+    changed = {path for _, path, _, _ in BLOCK.findall(PAGE) if path}
+    run(copy, "ruff", "check", *changed)
+    run(copy, "ruff", "format", "--check", *changed)
