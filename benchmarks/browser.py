@@ -18,16 +18,16 @@ from tests.conftest import BROWSERS, FLAGS, running_app
 
 _TICKS = 100  # of /proc/PID/stat, per second
 
-#: `deep(selector)`: all elements that match, inside shadow roots too. `until(start, seen)`: the
-#: milliseconds from `start` to the first frame on which `seen()` holds.
+#: `deep(selector, root)`: all elements below the root that match, inside shadow roots too.
+#: `until(start, seen)`: the milliseconds from `start` to the first frame on which `seen()` holds.
 _HELPERS = """
-window.deep = (selector) => {
+window.deep = (selector, root = document) => {
   const found = []
   const walk = (root) => {
     found.push(...root.querySelectorAll(selector))
     for (const e of root.querySelectorAll('*')) if (e.shadowRoot) walk(e.shadowRoot)
   }
-  walk(document)
+  walk(root)
   return found
 }
 window.until = async (start, seen) => {

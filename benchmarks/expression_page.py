@@ -60,7 +60,11 @@ def rows(most: int) -> Iterator[Row]:
 def idle(reader: Reader, runs: int) -> float:
     """Seconds of processor time for one rerun, asked for by Streamlit's own key."""
     answered: list[Any] = []
-    reader.tab.on("websocket", lambda socket: socket.on("framereceived", answered.append))
+
+    def listen(socket: Any) -> None:
+        socket.on("framereceived", lambda frame: answered.append(frame))
+
+    reader.tab.on("websocket", listen)
     reader.opened("expression", _SHOWN)
     reader.tab.wait_for_timeout(2000)
     answered.clear()
@@ -87,7 +91,8 @@ def examples(reader: Reader, count: int) -> dict[str, float]:
 
 def walk(reader: Reader, steps: int) -> Iterator[Row]:
     source = next(e.source for e in EXAMPLES if e.key == "two_layers")
-    reader.opened(f"expression?program={quote(source)}", _SHOWN)
+    reader.opened(f"expression?program={quote(source)}", ".st-key-walk-chevron_right button")
+    reader.tab.wait_for_timeout(1000)
     times = []
     for number in range(1, steps + 1):
         times.append(reader.timed(_FORWARD, number))

@@ -62,7 +62,9 @@ def presses(reader: Reader, problem: str, rounds: int) -> dict[str, list[float]]
     """Seconds of each press, by call."""
     tab = reader.tab
     reader.opened(f"optimizer?problem={quote(problem)}", ".ax-said")
-    tab.wait_for_timeout(2000)
+    for picture in CHANGES.values():
+        tab.locator(picture).first.wait_for()
+    tab.wait_for_timeout(1000)
     for name in ("backward", "step"):  # so that the round begins with something to forget
         tab.click(f".st-key-press-{name} button")
         tab.wait_for_timeout(700)
