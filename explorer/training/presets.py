@@ -61,5 +61,11 @@ loss = ((y_hat - y.view(y_hat.size())) ** 2 / 2).mean()
     note="1,000 points made with w = [2, −3.4], b = 4.2 and a little noise; SGD finds them again.",
 )
 
+_OFFERED = (
+    PARABOLA,
+    QUADRATIC,
+    ROSENBROCK,
+    REGRESSION,
+)
 #: By name, in the order they are offered.
-PRESETS = {problem.name: problem for problem in (PARABOLA, QUADRATIC, ROSENBROCK, REGRESSION)}
+PRESETS = {problem.name: problem for problem in _OFFERED}
