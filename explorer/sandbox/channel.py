@@ -13,7 +13,7 @@ _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 class Channel:
     """Calls `on_frame(kind, body)` for each frame and `on_end()` once, when the other side has
-    closed or broken the protocol."""
+    closed or broken the protocol; `broken` says which."""
 
     def __init__(self, selector: selectors.BaseSelector, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -21,7 +21,7 @@ class Channel:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.on_frame: Callable[[int, bytes], None] = lambda kind, body: None
         self.on_end: Callable[[], None] = lambda: None
-        self.open = True
+        self.open, self.broken = True, False
         self._selector, self._connection = selector, connection
         self._inbox, self._outbox = wire.Inbox(), bytearray()
         self._closing = self._paused = False
@@ -72,8 +72,10 @@ class Channel:
                     return
         except BlockingIOError:
             return
-        except (OSError, wire.TooLarge):
+        except OSError:
             data = b""
+        except wire.TooLarge:
+            data, self.broken = b"", True
         if not data:
             self._end()
 

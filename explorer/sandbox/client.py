@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import errno
+import logging
 import os
 import secrets
 import shutil
@@ -12,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +27,9 @@ from explorer.trace import from_plain
 #: Seconds a server may take to start, to take notice of a request, and to be late with the end
 #: of one; and seconds a job may wait for its turn.
 STARTING, NOTICING, LATE, WAITING = 60.0, 10.0, 3.0, 60.0
+
+#: What a connection fails with where this process, or the machine, has no room for one more.
+_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 OnWait = Callable[[int], None]
 OnProgress = Callable[[Any], None]
@@ -50,22 +55,39 @@ class _Running:
         shutil.rmtree(self.settings.directory, ignore_errors=True)
 
     def connect(self) -> socket.socket:
-        """A connection, made as soon as the server listens. Raises _Gone."""
+        """A connection, made as soon as the server listens. Raises _Gone, and ProgramRefused
+        where the fault is not the server's."""
         limit = time.monotonic() + STARTING
         while not self.settings.address.exists():
             if self.process.poll() is not None or time.monotonic() > limit:
                 raise _Gone
             time.sleep(0.02)
-        try:
-            where = self.settings.address.read_text()
-            if where.isdigit():
-                return socket.create_connection(("127.0.0.1", int(where)), timeout=NOTICING)
-            connection = socket.socket(socket.AF_UNIX)
-            connection.settimeout(NOTICING)
-            connection.connect(where)
-        except OSError as error:
-            raise _Gone from error
-        return connection
+        limit = time.monotonic() + NOTICING
+        while True:
+            try:
+                return _connected(self.settings.address.read_text())
+            except BlockingIOError as error:  # others are at its door, and it is busy
+                if time.monotonic() > limit:
+                    raise _Gone from error
+                time.sleep(0.02)
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    raise ProgramRefused(deaths.crowded()) from None
+                raise _Gone from error
+
+
+def _connected(where: str) -> socket.socket:
+    """A connection to a port of this machine, or to the socket at a path."""
+    if where.isdigit():
+        return socket.create_connection(("127.0.0.1", int(where)), timeout=NOTICING)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(NOTICING)
+        connection.connect(where)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 class Sandbox:
@@ -81,8 +103,10 @@ class Sandbox:
         atexit.register(self.stop)
 
     def start(self) -> None:
-        """Start the server if it does not run, without waiting until it is ready."""
-        self._ensure()
+        """Start the server if it does not run, without waiting until it is ready. Where it cannot
+        be started, the first call says so."""
+        with suppress(ProgramRefused):
+            self._ensure()
 
     def stop(self) -> None:
         """End the server and all its children; the next call starts another."""
@@ -145,12 +169,21 @@ class Sandbox:
             if server is not None and server.process.poll() is not None:
                 server.end()
                 server = None
-            if server is None:
-                directory = tempfile.mkdtemp(prefix="explorer-")  # of mode 0700
-                settings = Settings(directory, secrets.token_hex(16), **self._options)
-                Path(settings.nowhere).mkdir()
-                server = self._server = _Running(start(settings), settings)
-            return server
+            self._server = server or self._started()
+            return self._server
+
+    def _started(self) -> _Running:
+        """A new server. Raises ProgramRefused where the disk or the system has no room for it."""
+        directory = ""
+        try:
+            directory = tempfile.mkdtemp(prefix="explorer-")  # of mode 0700
+            settings = Settings(directory, secrets.token_hex(16), **self._options)
+            Path(settings.nowhere).mkdir()
+            return _Running(start(settings), settings)
+        except OSError:
+            logging.getLogger(__name__).exception("the sandbox's server cannot be started")
+            shutil.rmtree(directory, ignore_errors=True)
+            raise ProgramRefused(deaths.no_server()) from None
 
     def _replace(self, server: _Running) -> None:
         with self._lock:

@@ -109,6 +109,11 @@ def lost_server() -> ProgramError:
     )
 
 
+def is_passing(error: ProgramError) -> bool:
+    """Whether the machine was at fault, not the program: asked again, it may go well."""
+    return error in (crowded(), no_server(), lost_server())
+
+
 def _words(status: int) -> str:
     if status < 0:
         return f"ended by signal {-status} ({signal.strsignal(-status)})"

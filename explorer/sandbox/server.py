@@ -10,6 +10,7 @@ import hmac
 import selectors
 import socket
 import time
+import traceback
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -133,14 +134,17 @@ class Server:
     # --- children ---
 
     def _start_jobs(self) -> None:
+        job = None
         try:
             while len(self._queue) and self._has_room() and self._house.ready():
                 job = self._queue.take(self._may_start)
                 if job is None:
                     return
                 self._start(job)
+                job = None
         except OSError:  # no worker, or no fork, to be had
-            job = self._queue.take(lambda job: True)
+            traceback.print_exc()  # for the app's log
+            job = job or self._queue.take(lambda job: True)
             if job is not None:
                 job.refuse(deaths.no_server())
 
@@ -161,6 +165,7 @@ class Server:
 
     def _answered(self, run: Run, kind: int, body: bytes) -> None:
         if kind not in (wire.PROGRESS, wire.ANSWER, wire.ERROR):
+            run.child.channel.broken = True
             self._died(run)
             return
         if kind == wire.PROGRESS:
@@ -172,9 +177,10 @@ class Server:
         self._end(run, answered=True)
 
     def _died(self, run: Run) -> None:
-        line = read_line(run.child.line)
+        line, broken = read_line(run.child.line), run.child.channel.broken
         status = self._end(run, answered=False)
-        run.job.refuse(deaths.of_status(status, run.job.errand.timeout, line))
+        died = deaths.of_status(status, run.job.errand.timeout, line)
+        run.job.refuse(deaths.unreadable_answer() if broken else died)
 
     def _end(self, run: Run, answered: bool) -> int:
         self._running.remove(run)

@@ -13,21 +13,11 @@ import pytest
 from explorer import sandbox
 from explorer.sandbox import Sandbox
 from explorer.trace import TensorRecord, Trace
-from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE
+from tests.hostile.corpus import GOOD, GROUPS, MUST_FAIL, MUST_LIVE
 
 LIMIT = 1.0
 SECRET = "EXPLORER_TEST_SECRET"
 
-GOOD = """\
-import torch
-x = torch.tensor([[1.0, 2.0]], requires_grad=True)
-y = x + 2
-z = 3 * y**2
-out = z.mean()
-out.backward()
-r = torch.rand(2)
-print(out, torch.is_grad_enabled(), torch.nn.functional.relu(torch.tensor(-1.0)), r.shape)
-"""
 PRINTED = "tensor(37.5000, grad_fn=<MeanBackward0>) True tensor(0.) torch.Size([2])\n"
 
 

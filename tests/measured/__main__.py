@@ -59,7 +59,9 @@ def report() -> None:
         numbers = measured._analyze(file).numbers
         totals[package] += numbers
         totals["in all"] += numbers
-    print("| | lines | not run | branches | taken one way only | covered |\n|---|--:|--:|--:|--:|--:|")
+    print(
+        "| | lines | not run | branches | taken one way only | covered |\n|---|--:|--:|--:|--:|--:|"
+    )
     for package, n in sorted(totals.items()):
         print(
             f"| {package} | {n.n_statements} | {n.n_missing} | {n.n_branches} "

@@ -25,3 +25,15 @@ GROUPS: dict[str, list[str]] = {
 MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
 #: Groups whose programs have to be refused by the language: their child lives.
 MUST_LIVE = {"reentrant"}
+
+#: Has to run, and to give the same, whatever ran before it.
+GOOD = """\
+import torch
+x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+y = x + 2
+z = 3 * y**2
+out = z.mean()
+out.backward()
+r = torch.rand(2)
+print(out, torch.is_grad_enabled(), torch.nn.functional.relu(torch.tensor(-1.0)), r.shape)
+"""

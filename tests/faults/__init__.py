@@ -1,0 +1,1 @@
+"""Faults put into the product on purpose, to see that something notices."""

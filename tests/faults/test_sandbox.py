@@ -1,0 +1,434 @@
+"""The sandbox under faults of the machine: each gives the reader a sentence, the next run works,
+and no process, descriptor or file is left.
+
+tests/sandbox/test_deaths.py has how a child can end by itself, test_life.py a server that is
+killed or stopped, test_wire.py frames cut anywhere. Here is what comes from outside.
+"""
+
+import contextlib
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.sandbox import Sandbox, client, wire
+from explorer.sandbox.start import Settings
+from tests.sandbox.test_calls import eventually, gone
+from tests.sandbox.test_life import _children, _descriptors
+
+pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where this module's servers keep their files."""
+    made, before = tmp_path_factory.mktemp("files"), tempfile.tempdir
+    tempfile.tempdir = str(made)
+    yield made
+    tempfile.tempdir = before
+
+
+@pytest.fixture(scope="module")
+def lasting(folder: Path) -> Iterator[Sandbox]:
+    made = Sandbox(jobs="tests.sandbox.jobs", processors=2)
+    yield made
+    made.stop()
+    assert os.listdir(folder) == []
+
+
+@pytest.fixture
+def box(lasting: Sandbox, folder: Path) -> Iterator[Sandbox]:
+    """A sandbox at rest, which has to be at rest again after the test."""
+    assert lasting.call("double", [1], timeout=30) == [2]
+    assert at_rest(lasting)
+    before = _descriptors("self")
+    yield lasting
+    assert lasting.call("double", [3], timeout=30) == [6]
+    assert at_rest(lasting)
+    assert eventually(lambda: _descriptors("self") == before)
+    assert len(os.listdir(folder)) == 1
+
+
+def at_rest(box: Sandbox) -> bool:
+    """Whether, soon, there is but the one child that waits for an errand."""
+    return eventually(lambda: len(_children(box.pid or 0)) == 1)
+
+
+def kill_the_spare(box: Sandbox) -> None:
+    """End the child that waits; the server may have made another at once."""
+    (spare,) = _children(box.pid or 0)
+    os.kill(int(spare), signal.SIGKILL)
+    assert eventually(lambda: spare not in _children(box.pid or 0))
+
+
+@pytest.fixture
+def idle_descriptors(box: Sandbox) -> int:
+    return _descriptors(box.pid or 0)
+
+
+def sentence(call: Callable[[], Any]) -> str:
+    with pytest.raises(ProgramRefused) as caught:
+        call()
+    assert caught.value.error.hint
+    return caught.value.error.message
+
+
+def during(box: Sandbox, fault: Callable[[int], Any], timeout: float = 30) -> str:
+    """What is said when `fault(child)` strikes while a program runs."""
+    return sentence(lambda: box.call("hold", None, timeout=timeout, on_progress=fault))
+
+
+# --- the child ---
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (signal.SIGKILL, "more memory"),  # what the kernel does where the machine has none left
+        (signal.SIGTERM, "without an answer"),
+        (signal.SIGBUS, "crashed"),
+        (signal.SIGSTOP, "more than 1 s"),  # its own clock rings for nobody
+    ],
+)
+def test_a_child_struck_by_a_signal(box: Sandbox, number: int, words: str) -> None:
+    assert words in during(box, lambda child: os.kill(child, number), timeout=1)
+
+
+def test_what_a_child_sends_is_no_frame(box: Sandbox) -> None:
+    assert "could not be read" in sentence(lambda: box.call("garbage", None, timeout=5))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_child_that_waits_is_struck(box: Sandbox, number: int) -> None:
+    pid, (spare,) = box.pid, _children(box.pid or 0)
+    os.kill(int(spare), number)
+    assert eventually(lambda: gone(int(spare)))
+    assert box.call("double", [1]) == [2]
+    assert box.pid == pid
+
+
+def test_the_child_that_waits_hangs(box: Sandbox) -> None:
+    (spare,) = _children(box.pid or 0)
+    os.kill(int(spare), signal.SIGSTOP)
+    assert "more than 1 s" in sentence(lambda: box.call("double", [1], timeout=1))
+
+
+def test_a_machine_without_memory(box: Sandbox) -> None:
+    pid = box.pid or 0
+    before = resource.prlimit(pid, resource.RLIMIT_AS)
+    size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(pid, resource.RLIMIT_AS, (size + 2**24, before[1]))
+    try:
+        kill_the_spare(box)
+        assert "more memory" in sentence(lambda: box.call("memory", None, timeout=30))
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, before)
+
+
+# --- the server ---
+
+
+def test_a_server_that_hangs_during_a_program(
+    box: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "LATE", 0.2)
+    pid, children = box.pid or 0, []
+
+    def stop(child: int) -> None:
+        children.append(child)
+        os.kill(pid, signal.SIGSTOP)
+
+    assert "ended unexpectedly" in during(box, stop, timeout=0.5)
+    assert eventually(lambda: gone(pid) and gone(children[0]))
+
+
+def test_the_pipe_to_the_server_is_closed(box: Sandbox) -> None:
+    server, children = box._server, []
+    assert server is not None
+    assert server.process.stdin is not None
+
+    def close(child: int) -> None:
+        children.append(child)
+        server.process.stdin.close()  # type: ignore[union-attr]
+
+    assert "ended unexpectedly" in during(box, close)
+    assert eventually(lambda: gone(children[0]))
+    assert not Path(server.settings.directory).exists()
+
+
+def test_a_crowd_at_the_door_of_a_busy_server(box: Sandbox) -> None:
+    """More connections than the system keeps for a server that does not look for a moment."""
+    pid, server = box.pid or 0, box._server
+    assert server is not None
+    where = server.settings.address.read_text()
+    crowd: list[socket.socket] = []
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with contextlib.suppress(BlockingIOError):
+            while len(crowd) < 2000:
+                crowd.append(socket.socket(socket.AF_UNIX))
+                crowd[-1].setblocking(False)
+                crowd[-1].connect(where)
+        assert len(crowd) < 2000
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(box.call, "double", [1])
+            time.sleep(0.3)
+            os.kill(pid, signal.SIGCONT)
+            assert asked.result() == [2]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        for one in crowd:
+            one.close()
+    assert box.pid == pid
+
+
+# --- no room: disk, processes, descriptors ---
+
+
+def test_a_disk_without_room_for_the_server(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2", "none", str(full)]
+    if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
+        full = tmp_path / "missing"  # where no disk can be made, one that is not there
+    monkeypatch.setattr(tempfile, "tempdir", str(full))
+    made = Sandbox(jobs="tests.sandbox.jobs")
+    try:
+        made.start()  # as the app does when it begins: no fault of the page
+        assert "could not be started" in sentence(lambda: made.call("double", [1]))
+        error = sandbox.run("x = 1", sandbox=made).error
+        assert error is not None
+        assert "could not be started" in error.message
+        assert not full.exists() or os.listdir(full) == []
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))  # room again
+        assert made.call("double", [1]) == [2]
+    finally:
+        made.stop()
+        subprocess.run(["umount", str(full)], capture_output=True)
+
+
+def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
+    before = set(os.listdir(folder))
+    made = Sandbox(jobs="tests.sandbox.jobs")
+    made.start()
+    resource.prlimit(made.pid or 0, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    try:
+        assert made.call("double", [1], timeout=30) == [2]  # the second server is asked
+        made.stop()
+    finally:
+        made.stop()
+    assert set(os.listdir(folder)) == before
+
+
+def test_no_process_to_be_had(folder: Path) -> None:
+    made = Sandbox(jobs="tests.faults.no_process")
+    try:
+        assert made.call("double", [1], timeout=30) == [2]
+        assert at_rest(made)
+        pid = made.pid or 0
+        os.kill(pid, signal.SIGUSR1)
+        kill_the_spare(made)
+        for _ in range(3):
+            assert "could not be started" in sentence(lambda: made.call("double", [1]))
+        os.kill(pid, signal.SIGUSR1)
+        assert made.call("double", [1]) == [2]
+        assert made.pid == pid
+        assert at_rest(made)
+    finally:
+        made.stop()
+
+
+def test_no_process_for_the_server(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    made = Sandbox(jobs="tests.sandbox.jobs")
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", refused)
+        assert "could not be started" in sentence(lambda: made.call("double", [1]))
+    made.stop()
+
+
+def test_a_server_without_descriptors(
+    box: Sandbox, idle_descriptors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = box.pid or 0
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    # Room for the reader's connection, none for the child's.
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (idle_descriptors, before[1]))
+    try:
+        kill_the_spare(box)
+        assert "could not be started" in sentence(lambda: box.call("double", [1]))
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+    assert box.call("double", [1]) == [2]
+    assert box.pid == pid
+    assert eventually(lambda: _descriptors(pid) == idle_descriptors)
+
+
+def test_an_app_without_descriptors(box: Sandbox) -> None:
+    """The fault is the app's own: the server, where others' programs run, stays."""
+    pid, taken = box.pid, []
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_descriptors("self") + 8, before[1]))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        said = sentence(lambda: box.call("double", [1]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for descriptor in taken:
+            os.close(descriptor)
+    assert "Too many programs" in said
+    assert box.pid == pid
+
+
+# --- the connection, broken by the reader's side ---
+
+
+def token(box: Sandbox) -> dict[str, Any]:
+    assert box._server is not None
+    return {"token": box._server.settings.token, "job": "double", "timeout": 5, "reader": "raw"}
+
+
+REQUEST = wire.pack(wire.REQUEST, b"[1]")
+
+#: What is sent before the connection is closed, made from a good greeting.
+CUT: dict[str, Callable[[bytes], bytes]] = {
+    "nothing": lambda hello: b"",
+    "half a head": lambda hello: hello[:3],
+    "half a greeting": lambda hello: hello[:-9],
+    "no request": lambda hello: hello,
+    "half a request": lambda hello: hello + REQUEST[:-1],
+    "garbage": lambda hello: b"GET / HTTP/1.1\r\n\r\n",
+    "garbage after the greeting": lambda hello: hello + b"\xff" * 4096,
+    "a huge head": lambda hello: b"\xff\xff\xff\xffH",
+    "the request first": lambda hello: REQUEST + hello,
+    "a wrong token": lambda hello: hello.replace(b'"token": "', b'"token": "x'),
+    "twice": lambda hello: hello + REQUEST + hello + REQUEST,
+    "the question, and gone": lambda hello: hello + REQUEST,
+}
+
+
+@pytest.mark.parametrize("cut", CUT)
+def test_a_reader_whose_connection_breaks(box: Sandbox, idle_descriptors: int, cut: str) -> None:
+    pid, server = box.pid or 0, box._server
+    assert server is not None
+    hello = wire.dump(token(box))
+    framed = wire.pack(wire.HELLO, hello)
+    if cut == "a wrong token":
+        framed = wire.pack(wire.HELLO, CUT[cut](hello))
+    for _ in range(3):
+        with server.connect() as connection:
+            connection.sendall(framed if cut == "a wrong token" else CUT[cut](framed))
+    assert box.call("double", [2]) == [4]
+    assert box.pid == pid
+    assert eventually(lambda: _descriptors(pid) == idle_descriptors)
+
+
+def test_a_slow_reader_holds_up_nobody(box: Sandbox) -> None:
+    server = box._server
+    assert server is not None
+    with server.connect() as slow:
+        hello = wire.dump(token(box) | {"job": "large", "timeout": 20})
+        slow.sendall(wire.pack(wire.HELLO, hello) + wire.pack(wire.REQUEST, b"8000000"))
+        time.sleep(0.3)
+        for number in range(5):
+            assert box.call("double", [number], timeout=30) == [2 * number]
+            slow.recv(1, socket.MSG_PEEK)
+        kinds = []
+        while (frame := wire.receive(slow)) is not None:
+            kinds.append(frame[0])
+            body = frame[1]
+    assert kinds[-1] == wire.ANSWER
+    assert wire.load(body) == "a" * 8_000_000
+
+
+# --- the connection, broken by the server's side ---
+
+ANSWER = wire.pack(wire.ANSWER, b"[2]")
+#: What the server sends before it closes -> words of what the reader is told.
+SERVERS = {
+    "nothing": (b"", "could not be started"),
+    "half a head": (ANSWER[:3], "could not be started"),
+    "half an answer": (wire.pack(wire.STARTED) + ANSWER[:-1], "could not be started"),
+    "a word and half an answer": (
+        wire.pack(wire.PROGRESS, b"1") + ANSWER[:-1],
+        "ended unexpectedly",
+    ),
+    "garbage": (b"\xff" * 64, "could not be read"),
+    "no JSON": (wire.pack(wire.ANSWER, b"[2"), "could not be read"),
+    "no error": (wire.pack(wire.ERROR, b"[2]"), "could not be read"),
+    "an error of nonsense": (wire.pack(wire.ERROR, b'{"message": {}}'), ""),
+}
+
+
+class Scripted:
+    """A server that sends what it is told and closes, or keeps silent."""
+
+    def __init__(self, said: bytes, silent: bool) -> None:
+        self.said, self.silent, self.kept = said, silent, []  # type: ignore[var-annotated]
+        self.settings = Settings("", "token")
+
+    def connect(self) -> socket.socket:
+        near, far = socket.socketpair()
+        far.sendall(self.said)
+        if self.silent:
+            self.kept.append(far)
+        else:
+            far.shutdown(socket.SHUT_WR)
+            threading.Thread(target=self._drain, args=[far]).start()
+        return near
+
+    def _drain(self, far: socket.socket) -> None:
+        with far, contextlib.suppress(ConnectionError):
+            while far.recv(2**16):
+                pass
+
+    def end(self) -> None:
+        for far in self.kept:
+            far.close()
+
+
+@pytest.mark.parametrize("silent", [False, True], ids=["closes", "keeps silent"])
+@pytest.mark.parametrize("case", SERVERS)
+def test_a_server_that_breaks_off(monkeypatch: pytest.MonkeyPatch, case: str, silent: bool) -> None:
+    monkeypatch.setattr(client, "NOTICING", 0.1)
+    monkeypatch.setattr(client, "LATE", 0.1)
+    said, words = SERVERS[case]
+    made, server = Sandbox(), Scripted(said, silent)
+    monkeypatch.setattr(made, "_ensure", lambda: server)
+    assert words in sentence_of(made)
+    server.end()
+
+
+def sentence_of(made: Sandbox) -> str:
+    with pytest.raises(ProgramRefused) as caught:
+        made.call("double", [1], timeout=0.1)
+    return caught.value.error.message
+
+
+# --- time ---
+
+
+def test_no_limit_depends_on_the_time_of_day() -> None:
+    """A clock that is set back ends no program and keeps none alive: the product never asks for
+    it. (A program may; the vocabulary gives it.)"""
+    files = Path(sandbox.__file__).parents[1].rglob("*.py")
+    assert [f.name for f in files if re.search(r"time\.time|datetime", f.read_text())] == []
