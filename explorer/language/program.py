@@ -22,6 +22,7 @@ from explorer.language.explain import FILE, explain
 from explorer.language.guard import Guard
 from explorer.language.rewrite import rewrite
 from explorer.language.syntax import line_of, parse, too_deep, without_prompts
+from explorer.language.tree import PARSING
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
 from explorer.language.watcher import Watcher
 
@@ -58,7 +59,8 @@ class Program:
         tree = parse(self.source)
         try:
             tree, self.places = rewrite(tree, self.source)
-            self.code = compile(tree, FILE, "exec", dont_inherit=True)
+            with PARSING:
+                self.code = compile(tree, FILE, "exec", dont_inherit=True)
         except (RecursionError, MemoryError):
             raise ProgramRefused(too_deep()) from None
         except (SyntaxError, ValueError) as error:

@@ -7,6 +7,7 @@ import re
 import warnings
 
 from explorer.language.errors import ProgramError, ProgramRefused
+from explorer.language.tree import tree_of
 
 #: Longest program, in characters. Parsing 1 MB costs seconds and hundreds of megabytes.
 MAX_SOURCE = 60_000
@@ -69,7 +70,7 @@ def parse(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source, "<program>")
+            tree = tree_of(source, "<program>")
     except SyntaxError as error:
         raise ProgramRefused(_syntax_error(error, source)) from None
     except (RecursionError, MemoryError):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from functools import cache
 from typing import Any
+
+from explorer.language.tree import PARSING
 
 #: What a text that mentions the pattern has to import (the empty pattern: always; the loss that
 #: follows the source will want `F`).
@@ -24,7 +27,12 @@ def source_of(*objects: Any, end: str) -> str:
 
     The objects may use torch, nn, Tensor, F, math and Any by these names, and one another.
     """
-    definitions = [textwrap.dedent(inspect.getsource(item)).strip() for item in objects]
-    body = "\n\n\n".join([*definitions, end.strip()])
+    body = "\n\n\n".join([*map(_definition, objects), end.strip()])
     head = [line for pattern, line in IMPORTS if re.search(pattern, body)]
     return "\n".join(head) + "\n\n\n" + body + "\n"
+
+
+@cache
+def _definition(item: Any) -> str:
+    with PARSING:  # a class is found by parsing its file
+        return textwrap.dedent(inspect.getsource(item)).strip()

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer.language.tree import tree_of
+
 #: Values without history remembered for each function on each line; older ones are let go.
 MOST_VALUES = 8
 #: Writes remembered in all; cuts handed on to one value.
@@ -144,7 +146,7 @@ def cause(function: str, result: Any, recording: bool) -> str:
 def names_read(statement: str) -> frozenset[str]:
     """The names a statement reads, also the first line of a compound one."""
     try:
-        tree = ast.parse(statement if not statement.endswith(":") else f"{statement} pass")
+        tree = tree_of(statement if not statement.endswith(":") else f"{statement} pass")
     except (SyntaxError, ValueError):
         return frozenset()
     loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))

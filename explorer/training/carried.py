@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.language.namespaces import Namespace
+from explorer.language.tree import tree_of
 
 #: Reading one of these takes no part in the graph of what it is read from.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
@@ -29,7 +30,7 @@ class Variables:
     """Watches a program's variables from the moment its setup has run."""
 
     def __init__(self, setup: str, loss: str, variables: Mapping[str, Any]) -> None:
-        self.read, detached = _read_from_outside(ast.parse(setup), ast.parse(loss))
+        self.read, detached = _read_from_outside(tree_of(setup), tree_of(loss))
         self.watched = self.read | detached
         # The values are held so that no new object can get the id of an old one.
         self.first = {name: (value, _print(value)) for name, value in variables.items()}

@@ -18,6 +18,7 @@ from explorer.language import (
     ProgramRefused,
     without_prompts,
 )
+from explorer.language.tree import tree_of
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
 from explorer.training.carried import Variables
 from explorer.training.leaves import expressions_of, parameters_of
@@ -168,7 +169,7 @@ def _with_result(text: str, names: list[str]) -> str:
     if names:
         return f"{text}\nloss = {names[-1]}"
     lines = text.splitlines()
-    for statement in reversed(ast.parse(text).body):
+    for statement in reversed(tree_of(text).body):
         if isinstance(statement, ast.Expr):
             line, column = statement.lineno - 1, statement.col_offset
             raw = lines[line].encode()

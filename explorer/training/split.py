@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from explorer.language import without_prompts
+from explorer.language.tree import tree_of
 from explorer.trace import BackwardPass, Trace
 
 #: Calls a session makes itself; a loss text must not.
@@ -33,7 +34,7 @@ def split(trace: Trace) -> Parts | None:
         return None
     try:
         source = without_prompts(trace.source)
-        body = ast.parse(source).body
+        body = tree_of(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     shown = trace.passes[0]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 
 import numpy as np
 
+from explorer.language.tree import literal
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.ui import values
 
@@ -63,7 +63,7 @@ def numbers(text: str) -> np.ndarray | None:
     if text.strip() == "None":
         return np.array([], dtype=object)
     try:
-        array = np.array(ast.literal_eval(text.strip()))
+        array = np.array(literal(text.strip()))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
     return array.astype(float) if array.dtype.kind in "fiu" and array.size else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from html import escape
 
 import streamlit as st
 
+from explorer.language.tree import literal
 from explorer.trace import BackwardPass, Trace
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
@@ -27,7 +27,8 @@ def capture_choice() -> str:
         bind="query-params",
         persist_state="session",
         label_visibility="collapsed",
-        help="How gradients of non-leaf tensors are read",
+        help="A hook sees the gradient pass; retain_grad() keeps it in .grad. The view Memory "
+        "compares them.",
     )
 
 
@@ -45,6 +46,7 @@ def upstream_choice(name: str) -> str | list | float:
         key="start",
         bind="query-params",
         label_visibility="collapsed",
+        help="A sum hands 1 to every element, a mean 1/n. Or write the gradient yourself.",
     )
     if start != "own":
         return start
@@ -62,7 +64,7 @@ def upstream_choice(name: str) -> str | list | float:
 def _numbers(text: str) -> str | list | float:
     """A literal of numbers and lists; anything else counts as a sum and is said."""
     try:
-        value = ast.literal_eval(text.strip())
+        value = literal(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         value = None
     if isinstance(value, int | float | list) and not isinstance(value, bool):
@@ -106,6 +108,7 @@ def which_pass(trace: Trace) -> BackwardPass | None:
         key=f"pass-{len(names)}",
         bind="query-params",
         label_visibility="collapsed",
+        help="The program calls backward several times: the graph and the steps show one pass",
     )
     return next((p for p in trace.passes if p.number == number), trace.passes[0])
 
