@@ -26,6 +26,8 @@ OWN = "Your picture"
 DRAWN = {f"Drawn: {name}": name for name in ("star", *CLASSES)}
 _SIZE, _SEED = 256, 10
 _SECONDS = 10.0
+#: Where the session keeps the reader's own picture: it goes when the reader leaves.
+_KEPT = "picture-read"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def choose() -> Chosen:
         key="picture",
         bind="query-params",
         label_visibility="collapsed",
+        help="A drawing, a photograph, or your own picture",
     )
     if file is not None and name == OWN:
         found = _read(file.getvalue())
@@ -72,6 +75,7 @@ def choose() -> Chosen:
 def _uploaded() -> None:
     """Show a new file at once, and a sample again when the file is taken away."""
     state = st.session_state
+    state.pop(_KEPT, None)
     if state.get("picture-file") is not None:
         state["picture"] = OWN
     elif state.get("picture") == OWN:
@@ -82,29 +86,30 @@ def _read(data: bytes) -> Chosen | str:
     """The picture in a file, or why there is none."""
     if len(data) > MAX_BYTES:
         return f"The file is larger than {MAX_BYTES // 2**20} MB."
-    place = st.empty()
+    digest = hashlib.sha256(data).hexdigest()
+    place = st.empty()  # always there, so that what follows keeps its place on the page
+    kept: tuple[str, Chosen | str] = st.session_state.get(_KEPT, ("", ""))
+    if kept[0] == digest:
+        return kept[1]
 
     def waiting(position: int) -> None:
         place.html(f'<div class="ax-note">Waiting: number {position} in the line.</div>')
 
     context = get_script_run_ctx()
+    reader = context.session_id if context else None
     try:
         with place, st.spinner("Reading the picture"):
-            return _decoded(
-                hashlib.sha256(data).hexdigest(),
-                _data=data,
-                _on_wait=waiting,
-                _reader=context.session_id if context else None,
-            )
+            plain = sandbox.call("image", data, timeout=_SECONDS, on_wait=waiting, reader=reader)
     except ProgramRefused as refused:  # busy or died: the next try may go well, so not kept
         return f"The picture could not be read: {refused.error.message}"
     finally:
         place.empty()
+    found = _decoded(plain, digest)
+    st.session_state[_KEPT] = digest, found
+    return found
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _decoded(digest: str, *, _data: bytes, _on_wait: Any, _reader: str | None) -> Chosen | str:
-    plain = sandbox.call("image", _data, timeout=_SECONDS, on_wait=_on_wait, reader=_reader)
+def _decoded(plain: Any, digest: str) -> Chosen | str:
     try:
         return Chosen(from_plain(plain), digest, OWN)
     except ImageError as error:
