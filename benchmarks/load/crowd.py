@@ -96,5 +96,5 @@ async def warm(server: Server) -> None:
     reader = Reader(server.address, PAGES, ACTIONS, random.Random(0), [], set())
     for page in PAGES:
         await reader.go(page)
-        await reader.see(lambda tab: None)
+        await reader.see(lambda tab: None, patience=120.0)
     await reader.tab.close()

@@ -41,8 +41,13 @@ def _parameters(name: str) -> int:
 def _wrong_total(tab: Tab, name: str) -> str | None:
     total = f"Total params <b>{_parameters(name):,}</b>"
     if not tab.has("bidi_component", "layers"):
-        return "no table of layers"
+        return f"no table of layers, but {_trouble(tab)}"
     return None if total in tab.texts() else f"{name} does not have {total}"
+
+
+def _trouble(tab: Tab) -> list[str]:
+    """What the page says went wrong."""
+    return [part.body[:300] for part in tab.all("html") if "ax-error" in part.body[:60]]
 
 
 async def preset(reader: Reader) -> None:
@@ -96,7 +101,7 @@ async def size(reader: Reader) -> None:
 
     def check(tab: Tab) -> str | None:
         if not tab.has("bidi_component", "layers"):
-            return "no table of layers"
+            return f"no table of layers, but {_trouble(tab)}"
         inputs = [row["cells"][2] for row in tab.data("layers")["rows"]]
         return None if shape in inputs else f"no layer of {name} has the input {shape}: {inputs}"
 

@@ -99,7 +99,7 @@ async def run(reader: Reader) -> None:
     await reader.see(moves)
     reader.answered()
     if ends(reader.tab) is not None:
-        await reader.see(ends)
+        await reader.see(ends, patience=120.0)
 
 
 async def seed(reader: Reader) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from websockets.exceptions import WebSocketException
 
-from benchmarks.load.files import Wrong
+from benchmarks.load.files import PATIENCE, Wrong
 from benchmarks.load.tab import Check, Tab
 
 T = TypeVar("T")
@@ -75,9 +75,9 @@ class Reader:
 
     # --- for actions ---
 
-    async def see(self, check: Check) -> None:
+    async def see(self, check: Check, patience: float = PATIENCE) -> None:
         """Wait for the answer that `check` accepts."""
-        await self.tab.until(check)
+        await self.tab.until(check, patience)
 
     def begin(self) -> None:
         """What came before was only the way to the action."""

@@ -49,7 +49,7 @@ class Tab(Page):
         self._uploaded: list[str] = []
         self._messages: dict[str, _Kept] = {}
         self._media: set[str] = set()
-        self._runs, self._age = 0, 2
+        self._runs, self._age, self._busy = 0, 2, False
         self._pages: dict[str, str] = {}
         self._page = self._name = self.session = ""
         self._clocks: dict[str, asyncio.Task[None]] = {}
@@ -123,18 +123,19 @@ class Tab(Page):
         self.states[state.id] = state
         await self._ask()
 
-    async def until(self, check: Check) -> None:
+    async def until(self, check: Check, patience: float = PATIENCE) -> None:
         """Wait until a run has ended after which `check` has nothing to object, and the pictures
         are there. Raises Wrong with its objection."""
-        limit = time.monotonic() + PATIENCE
+        begun = time.monotonic()
+        limit = begun + patience
         objection: str | None = "no answer"
         while objection is not None:
             # Once the page is at rest, a wrong answer stays wrong.
-            wait = limit - time.monotonic() if objection == "no answer" or self._clocks else REST
+            wait = limit - time.monotonic() if self._busy or self._clocks else REST
             try:
                 end = await asyncio.wait_for(self._news.get(), wait)
             except TimeoutError:
-                raise Wrong(objection) from None
+                raise Wrong(f"{objection} (after {time.monotonic() - begun:.1f} s)") from None
             if end == "FINISHED_EARLY_FOR_RERUN":
                 continue
             if end not in ("FINISHED_SUCCESSFULLY", "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"):
@@ -159,6 +160,7 @@ class Tab(Page):
         wanted.widget_states.widgets.extend([*self.states.values(), *(triggers or [])])
         wanted.context_info.timezone = "UTC"
         if not by_clock:
+            self._busy = True
             while not self._news.empty():  # of runs before this one
                 self._news.get_nowait()
         await self._socket.send(request.SerializeToString())
@@ -209,11 +211,13 @@ class Tab(Page):
         if run.fragment_ids:
             return
         self._stop_clocks()
+        self._busy = True
         self.session = new.initialize.session_id or self.session
         self._age = new.config.max_cached_message_age
 
     def _ended(self, end: str) -> None:
         if end == "FINISHED_SUCCESSFULLY":
+            self._busy = False
             self.tidy()
             self._runs += 1
             for name in [n for n, k in self._messages.items() if self._runs - k.used > self._age]:
