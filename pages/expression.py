@@ -25,7 +25,12 @@ left, right = (column.container(gap="xsmall") for column in st.columns([0.44, 0.
 with left:
     source, tools = editor(EXAMPLES)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        pressed = st.button("Run", type="primary", icon=":material/play_arrow:")
+        pressed = st.button(
+            "Run",
+            type="primary",
+            icon=":material/play_arrow:",
+            help="Runs the program, also one that has not changed. In the editor: Ctrl+Enter",
+        )
         capture = program.capture_choice()
     trace = run(source, capture=capture, afresh=pressed)
     upstream = None
@@ -50,7 +55,12 @@ with right:
         with foot:
             if not blind:
                 step_button(trace)
-        saved = foot.toggle("Saved", key="saved", bind="query-params")
+        saved = foot.toggle(
+            "Saved",
+            key="saved",
+            bind="query-params",
+            help="Draws the values that operations keep for backward",
+        )
         drawn = drawing(trace, shown, saved=saved)
 
 with left if shown else right:  # what is said stands where there is room for it

@@ -17,9 +17,20 @@ from explorer.ui import layout
 def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = False) -> None:
     """A menu of files; those of the graph only where there is one. `upstream` is what the run was
     given to start from. `blind` while gradients are hidden: the script would print them."""
-    with st.popover("", icon=":material/download:", type="tertiary", help="Download"):
+    with st.popover(
+        "Download",
+        icon=":material/download:",
+        type="tertiary",
+        help="The graph, all numbers of the run, or a script that prints them",
+    ):
         if dot is not None:
-            _file("Graph as DOT", lambda: dot.encode(), "graph.dot", "text/vnd.graphviz")
+            _file(
+                "Graph as DOT",
+                lambda: dot.encode(),
+                "graph.dot",
+                "text/vnd.graphviz",
+                "For graphviz",
+            )
             if layout.available():
                 for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
                     _file(
@@ -27,15 +38,26 @@ def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = Fal
                         partial(_picture, dot, kind),
                         f"graph.{kind}",
                         mime,
+                        "As graphviz draws it",
                     )
-        _file("Trace as JSON", partial(_json, trace), "trace.json", "application/json")
+        _file(
+            "Trace as JSON",
+            partial(_json, trace),
+            "trace.json",
+            "application/json",
+            "Every tensor, step and event",
+        )
         if not blind:
             _file(
-                "PyTorch script", partial(_script, trace, upstream), "program.py", "text/x-python"
+                "PyTorch script",
+                partial(_script, trace, upstream),
+                "program.py",
+                "text/x-python",
+                "Needs PyTorch alone and prints the same table",
             )
 
 
-def _file(label: str, data: Callable[[], bytes], name: str, mime: str) -> None:
+def _file(label: str, data: Callable[[], bytes], name: str, mime: str, help: str) -> None:
     st.download_button(
         label,
         data,
@@ -44,6 +66,7 @@ def _file(label: str, data: Callable[[], bytes], name: str, mime: str) -> None:
         key=f"download-{name}",
         on_click="ignore",
         width="stretch",
+        help=help,
     )
 
 

@@ -82,6 +82,16 @@ def unfolding(drawn: Drawing, chosen: Node | None) -> None:
         )
         if chosen is not None and chosen.kind == "block":
             label = f"Unfold line {chosen.line}" if chosen.line else "Unfold"
-            st.button(label, on_click=keep, args=(drawn.unfolded | {chosen.id},))
+            st.button(
+                label,
+                on_click=keep,
+                args=(drawn.unfolded | {chosen.id},),
+                help="Draws the nodes of the chosen block",
+            )
         if drawn.unfolded:
-            st.button("Fold all", on_click=keep, args=(frozenset(),))
+            st.button(
+                "Fold all",
+                on_click=keep,
+                args=(frozenset(),),
+                help="Draws each line as one block again",
+            )

@@ -78,6 +78,8 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
             bind="query-params",
             persist_state="session",
             label_visibility="collapsed",
+            help="Ctrl+Enter runs it, Tab leaves it. A click on a line number marks what that "
+            "line made.",
         )
         source = source or ""
         st.html(_GUTTER)
@@ -90,6 +92,7 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
         key="example",
         placeholder="Your own program. Choose an example to replace it",
         label_visibility="collapsed",
+        help="Puts an example in the place of the program",
         on_change=load,
     )
     return source, top

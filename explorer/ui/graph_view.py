@@ -167,6 +167,7 @@ def _list(
         key=key,
         placeholder="Choose a node",
         label_visibility="collapsed",
+        help="Chooses a node, as a click on it does",
         on_change=lambda: on_choose(st.session_state[key]),
         width=210,
     )

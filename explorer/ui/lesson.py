@@ -26,15 +26,31 @@ class Lesson:
 
 def teacher(trace: Trace) -> Lesson:
     """Ask for title, question and what to guess; the address bar is the lesson's link."""
-    with st.popover("", icon=":material/school:", type="tertiary", help="Make a lesson of this"):
+    with st.popover(
+        "Lesson",
+        icon=":material/school:",
+        type="tertiary",
+        help="Adds a title, a question and a gradient to guess to this page's link",
+    ):
         st.html(
             '<div class="ax-note">What you write here stands in the address of this page. Copy the '
             "address: it opens this program with your question.</div>"
         )
-        title = st.text_input("Title", key="title", bind="query-params", max_chars=80)
-        question = st.text_input("Question", key="question", bind="query-params", max_chars=300)
+        title = st.text_input(
+            "Title", key="title", bind="query-params", max_chars=80, help="Stands above the program"
+        )
+        question = st.text_input(
+            "Question",
+            key="question",
+            bind="query-params",
+            max_chars=300,
+            help="Stands beside the title",
+        )
         hide = st.toggle(
-            "Hide gradients until they are guessed", key="predict", bind="query-params"
+            "Hide gradients until they are guessed",
+            key="predict",
+            bind="query-params",
+            help="Readers of the link see no gradient before they have written theirs",
         )
         names = [record.name for record in predict.targets(trace)]
         target = st.text_input(
@@ -44,6 +60,7 @@ def teacher(trace: Trace) -> Lesson:
             placeholder=names[0] if names else "",
             max_chars=60,
             disabled=not hide,
+            help="Its name in the program; empty: the first leaf",
         )
     wanted = target if target in names else next(iter(names), None)
     return Lesson(title or "", question or "", wanted if hide else None)
@@ -77,8 +94,11 @@ def guess(lesson: Lesson, trace: Trace) -> bool:
             key=f"guess-{name}",
             placeholder="such as [1, 2], or None",
             max_chars=400,
+            help="As PyTorch writes it: a number, or numbers in brackets",
         )
-        pressed = st.form_submit_button("Compare", type="primary")
+        pressed = st.form_submit_button(
+            "Compare", type="primary", help="Shows every gradient, and how near yours is"
+        )
     if pressed and predict.numbers(text or "") is None:
         st.html('<div class="ax-note">Write numbers, such as 3 or [[1, 2]], or None.</div>')
     elif pressed:

@@ -33,7 +33,12 @@ def check_panel(trace: Trace, upstream: Any) -> None:
     """Offer the check; show what it found for this very program."""
     name, request = _request(trace, upstream)
     with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button("Check every gradient", icon=":material/rule:", key="check")
+        pressed = st.button(
+            "Check every gradient",
+            icon=":material/rule:",
+            key="check",
+            help="Compares the gradient of every leaf with slopes measured in float64",
+        )
         st.html(
             '<div class="ax-note">Each element is moved up and down by a millionth, in float64; '
             "the slope of the result must equal the gradient of the last backward.</div>",

@@ -32,4 +32,7 @@ def switch(*, blind: bool = False) -> str:
         key=KEY,
         bind="query-params",
         label_visibility="collapsed",
+        help="Table: all tensors. Step: one node of the backward pass. Detail: one tensor. "
+        "Events: hooks, zero_grad, step. Check: gradients against slopes. Memory: hooks against "
+        "retain_grad.",
     )

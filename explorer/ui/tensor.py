@@ -70,6 +70,7 @@ def _versions(trace: Trace, record: TensorRecord, picker: Picker) -> None:
         key=key,
         format_func=lambda n: _when(same[n]) if n in same else str(n),
         label_visibility="collapsed",
+        help="The tensor before and after changes in place, and in other runs of a loop",
         width=230,
         on_change=lambda: picker.tensor(st.session_state[key]),
     )

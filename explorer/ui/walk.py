@@ -35,7 +35,7 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
 
     def button(icon: str, text: str, number: int) -> None:
         st.button(
-            "",
+            text,
             icon=f":material/{icon}:",
             help=text,
             key=f"walk-{icon}",
@@ -63,6 +63,7 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
             last,
             key="walk-slider",
             label_visibility="collapsed",
+            help="Goes through the backward pass node by node; 0 is before the first",
             on_change=slid,
         )
 
@@ -77,9 +78,14 @@ def _play(now: int, last: int, go: Callable[[int], None]) -> None:
             go(1 if now == last else now + 1)
         st.session_state[_MOVED] = time.monotonic()
 
-    icon, text = ("pause", "Stop") if playing else ("play_arrow", "Play")
+    icon, text = ("pause", "Stop") if playing else ("play_arrow", "Play the backward pass")
     st.button(
-        "", icon=f":material/{icon}:", help=text, key="walk-play", type="tertiary", on_click=toggle
+        text,
+        icon=f":material/{icon}:",
+        help=text,
+        key="walk-play",
+        type="tertiary",
+        on_click=toggle,
     )
     if playing:
         st.fragment(_tick, run_every=PACE)(now, go)

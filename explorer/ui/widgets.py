@@ -7,6 +7,8 @@ from html import escape
 
 import streamlit as st
 
+from explorer.networks import CPU, devices
+
 
 def choice(label: str, key: str, options: list[str], help: str) -> str:
     """One of a few words, kept in the address; the first unless chosen otherwise."""
@@ -23,16 +25,22 @@ def choice(label: str, key: str, options: list[str], help: str) -> str:
     return chosen if chosen in options else options[0]
 
 
+def device(help: str) -> str:
+    """Where the network runs; asked only where there is more than the CPU."""
+    options = devices()
+    return choice("Device", "device", list(options), help) if len(options) > 1 else CPU
+
+
 def download(
     make: Callable[[], bytes],
     file: str,
     help: str,
     *,
     key: str,
-    label: str = "",
+    label: str = "PNG",
     mime: str = "image/png",
 ) -> None:
-    """A quiet button; `make` is called when it is pressed."""
+    """A quiet button, labelled with the kind of file; `make` is called when it is pressed."""
     st.download_button(
         label,
         make,
@@ -102,6 +110,6 @@ def page(key: str, count: int, size: int) -> int:
     pages = -(-count // size)
     if pages == 1:
         return 0
-    chosen = whole("Page", key, 1, pages, start=1, hidden=True, help=f"Of {pages}")
+    chosen = whole("Page", key, 1, pages, start=1, hidden=True, help=f"Which page, of {pages}")
     label(f"of {pages}")
     return (chosen or 1) - 1

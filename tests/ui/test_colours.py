@@ -15,7 +15,7 @@ from explorer.ui import palette
 ROOT = Path(__file__).parent.parent.parent
 #: The places where colours are written down; the icon of the browser's tab can read neither.
 PLACES = {"explorer/trace/colours.py", "explorer/ui/icon.svg"}
-WRITTEN = re.compile(r"#[0-9a-fA-F]{3,8}\b|rgba?\(\s*\d|hsla?\(\s*\d")
+WRITTEN = re.compile(r"(?<!\w)#[0-9a-fA-F]{3,8}\b|rgba?\(\s*\d|hsla?\(\s*\d")
 THEME = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"]
 THEMES = ("light", "dark")
 HUES = ("blue", "green", "orange", "red", "gray", "yellow", "violet")

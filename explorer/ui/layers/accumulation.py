@@ -29,7 +29,13 @@ def section(setting: Setting) -> None:
     """The controls, and what has been found."""
     samples = known(setting.name).samples
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        n = _number("Samples", f"n-{setting.name}", samples, min(samples, 40))
+        n = _number(
+            "Samples",
+            f"n-{setting.name}",
+            samples,
+            min(samples, 40),
+            "How many go through the network, one after the other",
+        )
         every = _every(samples)
         lr = st.number_input(
             "Learning rate",
@@ -40,6 +46,7 @@ def section(setting: Setting) -> None:
             key="rate",
             bind="query-params",
             width=130,
+            help="The factor before the accumulated gradient when the optimizer steps (SGD)",
         )
         st.html(
             '<div class="ax-note">Samples pass one at a time and no one calls zero_grad, so '
@@ -56,7 +63,12 @@ def _found(setting: Setting, key: str, n: int, every: int, lr: float) -> Gathere
     of, parts = st.session_state.get(_STOPPED, ("", ()))
     if of == key:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button("Run again", on_click=st.session_state.pop, args=(_STOPPED,))
+            st.button(
+                "Run again",
+                on_click=st.session_state.pop,
+                args=(_STOPPED,),
+                help="Starts over with the first sample",
+            )
             note(f"Stopped after {len(parts)} of {n} samples.")
         return Gathered(parts, {})
 
@@ -78,12 +90,13 @@ def _every(samples: int) -> int:
         key=f"every-{samples}",
         bind="query-params",
         width=130,
+        help="After how many samples the optimizer steps and clears the gradients",
     )
     return chosen if chosen in options else start
 
 
-def _number(words: str, key: str, most: int, start: int) -> int:
-    chosen = whole(words, key, 1, most, start=start, width=130)
+def _number(words: str, key: str, most: int, start: int, help: str) -> int:
+    chosen = whole(words, key, 1, most, start=start, width=130, help=help)
     return start if chosen is None else chosen
 
 
@@ -114,7 +127,15 @@ def _slider(most: int) -> int:
         return 1
     if st.session_state.get("sample", most) > most:
         st.session_state["sample"] = most
-    at = st.slider("Sample", 1, most, most, key="sample", bind="query-params")
+    at = st.slider(
+        "Sample",
+        1,
+        most,
+        most,
+        key="sample",
+        bind="query-params",
+        help="After which sample the table is read; its bar is marked",
+    )
     return min(max(at, 1), most)
 
 

@@ -12,7 +12,7 @@ from explorer.networks.classifiers import CLASSIFIERS, published, weights_file
 from explorer.ui import frame
 from explorer.ui.layers import pick
 from explorer.ui.layers.settings import IMAGENET, RANDOM, Facts, Setting, facts
-from explorer.ui.widgets import choice, note, refuse, whole
+from explorer.ui.widgets import choice, device, note, refuse, whole
 from explorer.vision import DownloadError
 from explorer.vision.download import fetch
 
@@ -31,12 +31,15 @@ def choose() -> Setting:
         bind="query-params",
         on_change=pick.forget,
         label_visibility="collapsed",
+        help="Runs another network, once forward and once backward",
         width=230,
     )
     name = name if name in _NAMES else _NAMES[0]
     weights = RANDOM
     if name in CLASSIFIERS:
-        weights = choice("Weights", "trained", [RANDOM, IMAGENET], "Which weights it has")
+        weights = choice(
+            "Weights", "trained", [RANDOM, IMAGENET], "Random numbers, or those trained on ImageNet"
+        )
     changes = _changes(name)
     return Setting(name, weights, **changes)
 
@@ -53,7 +56,11 @@ def _fetch(setting: Setting) -> bool:
     file = published(setting.name)
     place, below = st.empty(), st.empty()
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
-        pressed = st.button(f"Download {file.megabytes:.0f} MB", icon=":material/download:")
+        pressed = st.button(
+            f"Download {file.megabytes:.0f} MB",
+            icon=":material/download:",
+            help="The weights PyTorch publishes, trained on ImageNet",
+        )
         note("The ImageNet weights are not on this computer. Shown with random weights.")
     if not pressed:
         return False
@@ -83,19 +90,45 @@ def _changes(name: str) -> dict[str, Any]:
     """What the popover says; only what differs from the preset."""
     fact = known(name)
     found: dict[str, Any] = {}
-    with st.popover("Change the run", icon=":material/tune:", type="tertiary"):
-        training = choice("Mode", f"mode-{name}", _modes(fact.train), "model.train() or .eval()")
+    with st.popover(
+        "Change the run",
+        icon=":material/tune:",
+        type="tertiary",
+        help="Mode, batch, size of the images, a NaN",
+    ):
+        training = choice(
+            "Mode",
+            f"mode-{name}",
+            _modes(fact.train),
+            "model.train() or model.eval(): for dropout and batch norm",
+        )
         found["train"] = None if (training == "train mode") == fact.train else not fact.train
         if fact.samples:
-            batch = _number("Samples in the batch", f"batch-{name}", 1, fact.samples, fact.batch)
+            batch = _number(
+                "Samples in the batch",
+                f"batch-{name}",
+                (1, fact.samples),
+                fact.batch,
+                "How many samples go through the network together",
+            )
             found["batch"] = None if batch == fact.batch else batch
         if len(fact.shape) == 3 and fact.samples:
-            side = _number("Side of the images, px", f"side-{name}", *_SIDES, fact.shape[-1])
+            side = _number(
+                "Side of the images, px",
+                f"side-{name}",
+                _SIDES,
+                fact.shape[-1],
+                "Height and width; another size than the network's own is filled with noise",
+            )
             found["side"] = None if side == fact.shape[-1] else side
         found["nan"] = st.toggle(
-            "NaN in the last parameter", key="nan", bind="query-params", help="See how far it goes"
+            "NaN in the last parameter",
+            key="nan",
+            bind="query-params",
+            help="Puts one NaN there, to see how far it spreads",
         )
         note("Other sizes are filled with noise.")
+        found["device"] = device("Where forward and backward run; hooks are tried on the CPU")
     return found
 
 
@@ -103,8 +136,8 @@ def _modes(train: bool) -> list[str]:
     return ["train mode", "eval mode"] if train else ["eval mode", "train mode"]
 
 
-def _number(label: str, key: str, low: int, high: int, start: int) -> int:
-    chosen = whole(label, key, low, high, start=start, width=140)
+def _number(label: str, key: str, bounds: tuple[int, int], start: int, help: str) -> int:
+    chosen = whole(label, key, *bounds, start=start, width=140, help=help)
     return start if chosen is None else chosen
 
 

@@ -16,21 +16,43 @@ from explorer.ui.layers.settings import Setting, script
 
 def downloads(setting: Setting, report: Report, drawn: Drawn | None) -> None:
     """A menu of files; those of the graph only where there is one."""
-    with st.popover("", icon=":material/download:", type="tertiary", help="Download"):
-        _file("Table as CSV", partial(table.as_csv, report), "layers.csv", "text/csv")
+    with st.popover(
+        "Download",
+        icon=":material/download:",
+        type="tertiary",
+        help="The table, the graph, or a script that prints the same norms",
+    ):
+        _file("Table as CSV", partial(table.as_csv, report), "layers.csv", "text/csv", _CSV)
         if drawn is not None:
             dot = drawn.dot
-            _file("Graph as DOT", dot.encode, "network.dot", "text/vnd.graphviz")
+            _file("Graph as DOT", dot.encode, "network.dot", "text/vnd.graphviz", _DOT)
             if layout.available():
                 for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
                     make = partial(_picture, dot, kind)
-                    _file(f"Graph as {kind.upper()}", make, f"network.{kind}", mime)
-        _file("PyTorch script", lambda: script(setting).encode(), "network.py", "text/x-python")
+                    _file(f"Graph as {kind.upper()}", make, f"network.{kind}", mime, _PICTURE)
+        _file(
+            "PyTorch script",
+            lambda: script(setting).encode(),
+            "network.py",
+            "text/x-python",
+            "Needs PyTorch alone and prints the same norms",
+        )
 
 
-def _file(label: str, data: Callable[[], bytes], name: str, mime: str) -> None:
+_CSV = "Every column of the table, and why a gradient is None"
+_DOT, _PICTURE = "For graphviz", "As graphviz draws it"
+
+
+def _file(label: str, data: Callable[[], bytes], name: str, mime: str, help: str) -> None:
     st.download_button(
-        label, data, name, mime, key=f"download-{name}", on_click="ignore", width="stretch"
+        label,
+        data,
+        name,
+        mime,
+        key=f"download-{name}",
+        on_click="ignore",
+        width="stretch",
+        help=help,
     )
 
 

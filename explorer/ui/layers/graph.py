@@ -58,7 +58,15 @@ def section(
     whole = False
     with head:
         if len(structure.operations) <= MAX_NODES:
-            whole = choice("Graph", "graph", [MODULES, NODES], "How much is drawn") == NODES
+            whole = (
+                choice(
+                    "Graph",
+                    "graph",
+                    [MODULES, NODES],
+                    "Modules: each is one box. Nodes: every node of the autograd graph.",
+                )
+                == NODES
+            )
     if whole:
         return _every_node(setting, head)
     with head:
@@ -145,7 +153,7 @@ def _colour() -> str:
         bind="query-params",
         label_visibility="collapsed",
         width=150,
-        help="What the boxes are coloured by",
+        help="Which number fills the boxes: white at 0, the full colour at the largest",
     )
     return chosen if chosen in options else options[0]
 
@@ -163,9 +171,20 @@ def _foot(
             width="stretch",
         )
         if marked is not None and marked.unfolds and marked.id not in opened:
-            st.button(f"Unfold {marked.name}", on_click=_keep, args=(opened | {marked.id},))
+            st.button(
+                f"Unfold {marked.name}",
+                on_click=_keep,
+                args=(opened | {marked.id},),
+                help="Draws what is inside the chosen block",
+            )
         if opened:
-            st.button("Fold all", key="fold", on_click=_keep, args=(frozenset(),))
+            st.button(
+                "Fold all",
+                key="fold",
+                on_click=_keep,
+                args=(frozenset(),),
+                help="Draws every block as one box again",
+            )
 
 
 def _layer(node: FoldedNode) -> str:

@@ -63,6 +63,7 @@ def _choose(report: Report) -> tuple[Hook, ...]:
             key=pick.PLACE,
             bind="query-params",
             width=210,
+            help="Where the hooks are registered",
         )
         place = place if place in places else start
         allowed = ["tensor", "post_accumulate"] if place in parameters else list(KINDS)
@@ -74,6 +75,7 @@ def _choose(report: Report) -> tuple[Hook, ...]:
             format_func=lambda kind: KINDS[kind].title,
             key=f"hooks-{'parameter' if place in parameters else 'layer'}",
             bind="query-params",
+            help="Which kinds of hook; each is registered once",
         )
         kinds = [kind for kind in allowed if kind in kinds]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -101,13 +103,20 @@ def _action() -> tuple[str, float]:
         key="action",
         bind="query-params",
         width=170,
+        help="A hook may return something else in the place of what it sees",
     )
     action = action if action in ACTIONS else "look"
     start = _ACTS[action][1]
     if start is None:
         return action, 1.0
     amount = st.number_input(
-        "Amount", value=start, format="%g", key=f"amount-{action}", bind="query-params", width=120
+        "Amount",
+        value=start,
+        format="%g",
+        key=f"amount-{action}",
+        bind="query-params",
+        width=120,
+        help="The factor, the bound, or the size of the noise",
     )
     return action, start if amount is None else float(amount)
 
@@ -124,6 +133,7 @@ def _actor(kinds: Sequence[str]) -> str:
         key="actor",
         bind="query-params",
         width=190,
+        help="Which of the hooks changes what it sees; the others only look",
     )
     return chosen if chosen in kinds else first
 

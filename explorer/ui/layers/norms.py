@@ -56,6 +56,7 @@ def parameter_choice(names: Sequence[str]) -> str:
         key=pick.PARAMETER,
         bind="query-params",
         label_visibility="collapsed",
+        help="Whose gradient is shown",
         width=280,
     )
     return chosen if chosen in names else start
@@ -71,7 +72,14 @@ def section(numbers: Numbers | None) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = parameter_choice(list(numbers.histograms))
-        bins = int(choice("Bins", "bins", [str(b) for b in BINS], "Number of bins"))
+        bins = int(
+            choice(
+                "Bins",
+                "bins",
+                [str(b) for b in BINS],
+                "Into how many bins of equal width the elements are counted",
+            )
+        )
     left, right = columns(0.58, 0.42)
     with left:
         histogram(numbers.histograms, name, bins, key="histogram")

@@ -25,6 +25,7 @@ from explorer.networks import (
     gradients_held,
     histogram,
     inspect,
+    on_device,
     problem,
 )
 from explorer.training.problem import Network, random_stream
@@ -65,7 +66,7 @@ def numbers(setting: Setting, job: Job) -> Numbers:
     """One forward and backward of the first samples, layer by layer."""
     job.say("Building the network")
     with random_stream(0):
-        network = changed(setting).make()
+        network = on_device(changed(setting).make(), setting.device)
         watched = _Progress(network.model, job)
         report = inspect(network.model, *network.inputs, loss=network.criterion)
         watched.end()

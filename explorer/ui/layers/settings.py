@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.networks import SampledProblem, problem
+from explorer.networks import CPU, SampledProblem, problem
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.networks.samples import Samples
 from explorer.training.problem import ModuleProblem, Network, random_stream
@@ -23,7 +23,8 @@ class Setting:
     """A preset and its changes; None means as the preset has it.
 
     `side` is the side of square input images in pixels, drawn anew from noise; `nan` puts a NaN
-    into the last parameter.
+    into the last parameter. `device` is where the report's numbers are computed; all else is on the
+    CPU.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Setting:
     batch: int | None = None
     side: int | None = None
     nan: bool = False
+    device: str = CPU
 
     @property
     def key(self) -> str:

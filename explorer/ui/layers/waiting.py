@@ -26,7 +26,17 @@ def works() -> Works:
 def owner(slot: str) -> str:
     """Who waits: this reader, in this part of the page."""
     context = get_script_run_ctx()
-    return f"{context.session_id if context else ''}:{slot}"
+    return f"{_present(context.session_id) if context else ''}:{slot}"
+
+
+def _gone(reader: str) -> None:
+    works().gone(reader)
+
+
+@st.cache_resource(scope="session", show_spinner=False, on_release=_gone)
+def _present(reader: str) -> str:
+    """Kept by Streamlit until the reader leaves; what this reader waits for is then given up."""
+    return reader
 
 
 def result(
@@ -74,7 +84,12 @@ def _progress(slot: str, job: Job, on_stop: Callable[[Job], None] | None) -> Non
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(job.share or 0.0, words)
-        if st.button("Stop", key=f"stop-{slot}", icon=":material/stop:"):
+        if st.button(
+            "Stop",
+            key=f"stop-{slot}",
+            icon=":material/stop:",
+            help="Ends the run and keeps what there is",
+        ):
             on_stop(job)
             works().leave(owner(slot))
             st.rerun()

@@ -76,6 +76,14 @@ class Works:
         with self._lock:
             self._leave(owner)
 
+    def gone(self, reader: str) -> None:
+        """The reader has left: none of the owners `reader:slot` waits any longer."""
+        with self._lock:
+            owners = set().union(*(job.owners for job in self._waiting.values()))
+            for owner in owners:
+                if owner.startswith(f"{reader}:"):
+                    self._leave(owner)
+
     def ahead(self, job: Job) -> int:
         """How many jobs are to be finished before this one begins."""
         with self._lock:

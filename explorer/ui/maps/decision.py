@@ -48,7 +48,7 @@ def decision(look: Look, spot: Spot) -> None:
         key="class",
         bind="query-params",
         width=300,
-        help="One of the five predicted classes",
+        help="For which of the five predicted classes evidence is shown",
     )
     left, middle, right = columns(1, 1, 1)
     with left:
@@ -109,6 +109,7 @@ def _without(look: Look, spot: Spot) -> None:
         key=f"off-{spot.layer.name}-{spot.channel}",
         placeholder="Choose channels",
         label_visibility="collapsed",
+        help="Sets them to 0 in this layer's output and predicts again",
     )
     if not off:
         note("Choose channels to set to 0.")

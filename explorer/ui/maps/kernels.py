@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from explorer.trace.text import number
@@ -15,6 +17,7 @@ from explorer.vision import tile
 _ONE, _EVERY = "of this channel", "of every channel"
 #: Kernels on a page and in a row; CSS pixels of a full row.
 _PAGE, _COLUMNS, _WIDTH = 128, 16, 940
+_INPUT: dict[str, Any] = {"start": 0, "hidden": True, "help": "For which channel of the input"}
 
 
 def kernels(look: Look, spot: Spot) -> None:
@@ -25,9 +28,14 @@ def kernels(look: Look, spot: Spot) -> None:
     weights = results.weights(look, spot.layer.name)
     out, inputs, height, width = weights.shape
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        which = choice("Kernels", "kernels", [_ONE, _EVERY], "Which kernels are shown")
+        which = choice(
+            "Kernels",
+            "kernels",
+            [_ONE, _EVERY],
+            "Those that make the chosen channel, or those of all channels for one input",
+        )
         if which == _EVERY and inputs > 1:
-            of = whole("Input channel", "kernel-input", 0, inputs - 1, start=0, hidden=True) or 0
+            of = whole("Input channel", "kernel-input", 0, inputs - 1, **_INPUT) or 0
             shown, over = weights[:, of], f"for input channel {of}"
         elif which == _EVERY:
             shown, over = weights[:, 0], "for its input channel"

@@ -31,13 +31,14 @@ _FIRST = "shapes_net"
 @dataclass(frozen=True, eq=False)
 class Eyes:
     """A network with weights. `weights` names them: equal names, equal weights; `trained` is
-    False where they are random, `own` True where they are the reader's."""
+    False where they are random, `own` True where they are the reader's. The model is on `device`."""
 
     backbone: Backbone
     weights: str
     model: nn.Module
     trained: bool = True
     own: bool = False
+    device: str = CPU
 
 
 def choose() -> Eyes:
@@ -50,6 +51,7 @@ def choose() -> Eyes:
         key="network",
         bind="query-params",
         label_visibility="collapsed",
+        help="Which network looks at the picture",
     )
     backbone = BACKBONES[titles.get(title, _FIRST)]
     options = _options(backbone)
@@ -63,7 +65,7 @@ def choose() -> Eyes:
         key="weights",
         bind="query-params",
         label_visibility="collapsed",
-        help="Which weights the network has",
+        help="What it has learnt: its own training, nothing, ImageNet, or your file",
     )
     if backbone.slow:
         note("A large network: a new look takes seconds.")

@@ -65,7 +65,7 @@ def _input_channel(found: PixelArithmetic, count: int, strongest: int) -> int:
         0,
         count - 1,
         hidden=True,
-        help="Empty: the one that adds most",
+        help="Whose products are written out; empty: the one that adds most",
         placeholder=str(strongest),
     )
     return strongest if chosen is None else chosen

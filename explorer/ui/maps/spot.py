@@ -50,17 +50,31 @@ def choose(look: Look, of: Of) -> Spot:
     if st.session_state.get("layer", names[first]) not in found:
         st.session_state.layer = names[first]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.selectbox("Layer", names, first, key="layer", bind="query-params", width=270)
+        name = st.selectbox(
+            "Layer",
+            names,
+            first,
+            key="layer",
+            bind="query-params",
+            width=270,
+            help="Whose maps are shown below; the filmstrip chooses one too",
+        )
         layer = found.get(name, found[names[first]])
         sizes = layer.sizes(of)
-        call = _number("Call", "call", len(sizes)) if len(sizes) > 1 else 0
+        call = (
+            _number("Call", "call", len(sizes), "Which use of a layer that runs several times")
+            if len(sizes) > 1
+            else 0
+        )
         channels, height, width = sizes[call]
-        channel = _number("Channel", "channel", channels)
+        channel = _number(
+            "Channel", "channel", channels, "Which of the layer's maps, counted from 0"
+        )
         maps = results.maps(look, layer.name, of, call)
         field = results.field(look, layer.name, of, call)
         highest = _highest(maps.activations[0][channel], field, look.prepared.seen.shape)
-        row = _number("Row", "row", height, highest[0])
-        column = _number("Column", "column", width, highest[1])
+        row = _number("Row", "row", height, _OPEN, highest[0])
+        column = _number("Column", "column", width, _OPEN, highest[1])
         size = f"{layer.type} · {channels} × {height} × {width}"
         st.html(f'<div class="ax-note ax-map-size">{size}</div>', width="stretch")
         download(
@@ -113,7 +127,10 @@ def _inside(axis: Axis, count: int, length: int) -> list[int]:
     ]
 
 
-def _number(label: str, key: str, count: int, highest: int | None = None) -> int:
+_OPEN = "The position in the map. Empty: where it is highest, away from the padding"
+
+
+def _number(label: str, key: str, count: int, help: str, highest: int | None = None) -> int:
     """A number below `count`. Positions may be left open: then it is the highest one's."""
     open_ = highest is not None
     chosen = whole(
@@ -122,8 +139,8 @@ def _number(label: str, key: str, count: int, highest: int | None = None) -> int
         0,
         count - 1,
         start=None if open_ else 0,
-        width=92,
-        help="Empty: where the channel is highest, away from the padding" if open_ else None,
+        width=108,
+        help=help,
         placeholder=str(highest) if open_ else None,
     )
     return (highest or 0) if chosen is None else chosen

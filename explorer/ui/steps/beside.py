@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.language import ProgramRefused
 from explorer.training import Follower, Point, View, forgetful, otherwise
-from explorer.training.optimizers import HYPER
+from explorer.training.optimizers import HYPER, MEANING
 from explorer.ui.steps.workspace import Workspace
 
 NOTHING, TWIN, OTHER = "Nothing beside it", "A twin without zero_grad", "Another setting"
@@ -20,7 +20,12 @@ _FOLLOWER, _VIEW = "beside.follower", "beside.view"
 def way() -> str:
     """Choose what runs beside: a key of `NAMES`."""
     found = st.selectbox(
-        "Beside it", list(NAMES), key="beside", bind="query-params", label_visibility="collapsed"
+        "Beside it",
+        list(NAMES),
+        key="beside",
+        bind="query-params",
+        label_visibility="collapsed",
+        help="A second run from the same start, which gets the same presses",
     )
     return found if found in NAMES else NOTHING
 
@@ -31,18 +36,30 @@ def setting(way: str) -> tuple[str, str, dict[str, Any]]:
         return way, "", {}
     with st.container(horizontal=True, gap="small", key="besides"):
         optimizer = st.selectbox(
-            "its optimizer", list(HYPER), key="beside-optimizer", bind="query-params", width=110
+            "its optimizer",
+            list(HYPER),
+            key="beside-optimizer",
+            bind="query-params",
+            width=110,
+            help="How the second run turns gradients into steps",
         )
         optimizer = optimizer if optimizer in HYPER else "SGD"
-        hyper = {"lr": _number("its lr", "beside-lr", 0.01)}
+        hyper = {"lr": _number("its lr", "beside-lr", 0.01, MEANING["lr"])}
         if "momentum" in HYPER[optimizer]:
-            hyper["momentum"] = _number("its momentum", "beside-momentum", 0.9)
+            hyper["momentum"] = _number("its momentum", "beside-momentum", 0.9, MEANING["momentum"])
     return way, optimizer, hyper
 
 
-def _number(label: str, key: str, start: float) -> float:
+def _number(label: str, key: str, start: float, meaning: str) -> float:
     found = st.number_input(
-        label, value=start, step=None, format="%g", key=key, bind="query-params", width=92
+        label,
+        value=start,
+        step=None,
+        format="%g",
+        key=key,
+        bind="query-params",
+        width=108,
+        help=meaning.capitalize(),
     )
     return start if found is None else float(found)
 

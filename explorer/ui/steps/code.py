@@ -25,5 +25,11 @@ def _show(space: Workspace) -> None:
     st.html('<div class="ax-note">It needs PyTorch alone and ends with the same numbers.</div>')
     st.code(text, height=420)
     st.download_button(
-        "Download", text, "steps.py", "text/x-python", icon=":material/download:", on_click="ignore"
+        "Download",
+        text,
+        "steps.py",
+        "text/x-python",
+        icon=":material/download:",
+        on_click="ignore",
+        help="The script as a file",
     )

@@ -13,7 +13,13 @@ from explorer.ui.widgets import whole
 
 #: Seconds between the pictures of a run.
 PAUSE = 0.1
-CALLS = ("zero_grad", "forward", "backward", "step")
+#: The four calls, with what each does in PyTorch.
+CALLS = {
+    "zero_grad": "optimizer.zero_grad(): clears every .grad",
+    "forward": "Computes the loss and records the graph",
+    "backward": "loss.backward(): goes back through the graph and adds to every .grad",
+    "step": "optimizer.step(): changes every parameter by its .grad",
+}
 #: The call that comes after each in a training loop, by what the graph is.
 _NEXT = {"live": "backward", "freed": "step"}
 #: How a press is called where its name is not that of a call.
@@ -31,6 +37,7 @@ def calls(space: Workspace) -> None:
                 key=f"press-{name}",
                 type="primary" if name == due else "secondary",
                 width="stretch",
+                help=CALLS[name],
                 on_click=space.press,
                 args=(name,),
                 kwargs={"set_to_none": not st.session_state.get("zeros")}
@@ -74,7 +81,9 @@ def _loops(space: Workspace) -> None:
             on_click=lambda: space.press("run", n=round(st.session_state.get("n") or 1)),
             help="Iterations, one after the other, shown on the way",
         )
-        whole("Iterations", "n", 1, MOST, start=200, hidden=True, width=72)
+        whole(
+            "Iterations", "n", 1, MOST, start=200, hidden=True, width=96, help="How many Run does"
+        )
 
 
 def _ways_back(space: Workspace) -> None:
@@ -87,7 +96,7 @@ def _ways_back(space: Workspace) -> None:
             ("new seed", "casino", False, f"Start again from another seed than {view.seed}"),
         ):
             st.button(
-                name.capitalize() if name in ("reset", "new seed", "undo") else "",
+                name.capitalize(),
                 key=f"press-{name.replace(' ', '-')}",
                 icon=f":material/{icon}:" if name in ("undo", "redo") else None,
                 disabled=off,
@@ -124,6 +133,7 @@ def _progress(space: Workspace, run: Run) -> None:
             type="primary",
             on_click=space.press,
             args=("stop",),
+            help="Ends the run after this iteration",
         )
         st.progress(run.done / run.wanted, f"{run.done:,} of {run.wanted:,} iterations")
 

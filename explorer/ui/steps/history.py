@@ -39,11 +39,11 @@ def play_button(space: Workspace) -> None:
         if playing() and state.get(_MOMENT, 0) >= last:
             state[_MOMENT] = 0
 
-    icon, text = ("pause", "Pause") if playing() else ("play_arrow", "Play the run so far")
+    icon, text = ("pause", "Pause") if playing() else ("play_arrow", "Play")
     st.button(
-        "",
+        text,
         icon=f":material/{icon}:",
-        help=text,
+        help="Goes through the run so far, or stops there",
         key="moment-play",
         on_click=toggle,
         disabled=last < 1 or space.run is not None,
@@ -73,7 +73,13 @@ def slider(points: tuple[Point, ...]) -> int:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="moments"):
         moment = int(
             st.slider(
-                "History", 0, last, key=_MOMENT, label_visibility="collapsed", width="stretch"
+                "History",
+                0,
+                last,
+                key=_MOMENT,
+                label_visibility="collapsed",
+                width="stretch",
+                help="Which moment of the run the pictures show",
             )
         )
         st.html(f'<div class="ax-note">{_words(points[moment])}</div>', width="content")

@@ -64,6 +64,7 @@ def choose(view: View) -> Element:
             format_func=lambda n: f"{n} {shape_text(view.parameters[n].value.shape)}",
             key=_PARAMETER,
             label_visibility="collapsed",
+            help="Whose numbers and arithmetic are shown",
             on_change=lambda: _pick(st.session_state[_PARAMETER], 0),
         )
     return at

@@ -28,16 +28,28 @@ def boxes() -> ProgramProblem:
     """Draw both boxes, side by side; their texts live in the address."""
     left, right = st.container().columns([0.6, 0.4], gap="small")
     with left, st.container(key="own-setup", gap=None):
-        setup = _box("Setup: makes the parameters, once", SETUP, _START.setup)
+        setup = _box(
+            "Setup: makes the parameters, once",
+            SETUP,
+            _START.setup,
+            "Runs at the start and at every reset. Its leaves that require grad, and those of its "
+            "modules, are the parameters.",
+        )
     with right, st.container(key="own-loss", gap=None):
-        loss = _box("Loss: its last scalar is minimised, every forward", LOSS, _START.loss)
+        loss = _box(
+            "Loss: its last scalar is minimised, every forward",
+            LOSS,
+            _START.loss,
+            "Runs at every forward and may use all names of the setup",
+        )
     st.html(_STYLE)
     return ProgramProblem(setup=setup, loss=loss)
 
 
-def _box(label: str, key: str, start: str) -> str:
+def _box(label: str, key: str, start: str, help: str) -> str:
     height = _LINE * _LINES + 2 * _TOP + 2
-    return st.text_area(label, start, height=height, key=key, bind="query-params") or ""
+    text = st.text_area(label, start, height=height, key=key, bind="query-params", help=help)
+    return text or ""
 
 
 def mark(error: ProgramError | None) -> None:

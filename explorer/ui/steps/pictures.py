@@ -23,6 +23,7 @@ _UPPER, _LOWER = 240, 142
 #: Models with at most this many numbers offer every pair of them as axes.
 FEW = 40
 _PATH = "The path's two main directions"
+_AXIS = "The parameter along this axis of the loss surface; all others stay as they are"
 
 Beside = tuple[View, tuple[Point, ...]] | None
 
@@ -40,6 +41,7 @@ def tools(space: Workspace) -> tuple[str, Pair | None]:
             key="picture",
             bind="query-params",
             label_visibility="collapsed",
+            help="What the model says of its data, or the loss around its parameters",
         )
     sizes = {n: p.value.size for n, p in space.view.parameters.items()}
     places = list(islice(((n, i) for n, size in sizes.items() for i in range(size)), FEW + 1))
@@ -55,11 +57,13 @@ def tools(space: Workspace) -> tuple[str, Pair | None]:
 def _axes(space: Workspace, places: list[tuple[str, int]]) -> Pair | None:
     names = {_name(space, place): place for place in places}
     with st.popover("Axes", help="Which parameters the loss surface runs along"):
-        first = st.selectbox("Across", [*names, _PATH], key="across", bind="query-params")
+        first = st.selectbox(
+            "Across", [*names, _PATH], key="across", bind="query-params", help=_AXIS
+        )
         if first == _PATH:
             return None
         others = [name for name in names if name != first]
-        second = st.selectbox("Up", others, key="up", bind="query-params")
+        second = st.selectbox("Up", others, key="up", bind="query-params", help=_AXIS)
     return names.get(first, places[0]), names.get(second, places[1])
 
 

@@ -68,29 +68,47 @@ def _tenths() -> Problem:
         key="variant",
         bind="query-params",
         label_visibility="collapsed",
+        help="The same network in other arithmetic: its gradients should be 0, and are noise",
     )
     return all_tenths.variants()[variant if variant in _VARIANTS else "today"]
 
 
-def _select(label: str, key: str, options: tuple[Any, ...], start: Any, width: int) -> Any:
+def _select(
+    label: str, key: str, options: tuple[Any, ...], start: Any, width: int, help: str
+) -> Any:
     found = st.selectbox(
-        label, options, options.index(start), key=key, bind="query-params", width=width
+        label, options, options.index(start), key=key, bind="query-params", width=width, help=help
     )
     return found if found in options else start
 
 
 def _planar() -> Problem:
     return planar.planar(
-        _select("Data", "data", tuple(planar.DATA), "moons", 105),
-        depth=_select("Hidden layers", "depth", tuple(range(7)), 2, 100),
-        width=_select("Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 85),
-        activation=_select("Activation", "activation", planar.ACTIVATIONS, "Tanh", 115),
-        noise=_select("Noise", "noise", (0.0, 0.1, 0.2, 0.4), 0.1, 85),
+        _select("Data", "data", tuple(planar.DATA), "moons", 105, "How the points lie"),
+        depth=_select(
+            "Hidden layers", "depth", tuple(range(7)), 2, 130, "Linear layers before the last"
+        ),
+        width=_select(
+            "Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 96, "Neurons of each hidden layer"
+        ),
+        activation=_select(
+            "Activation",
+            "activation",
+            planar.ACTIVATIONS,
+            "Tanh",
+            125,
+            "The function after each hidden layer",
+        ),
+        noise=_select(
+            "Noise", "noise", (0.0, 0.1, 0.2, 0.4), 0.1, 96, "How far points are moved at random"
+        ),
     )
 
 
 def _network() -> Problem:
-    return networks.problem(_select("Network", "net", NETWORKS, "LeNet-5", 220))
+    return networks.problem(
+        _select("Network", "net", NETWORKS, "LeNet-5", 220, "Which network is trained")
+    )
 
 
 #: Where the Network page leaves the name of a network to step.
@@ -159,6 +177,7 @@ def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:
             bind="query-params",
             on_change=on_change,
             width=225,
+            help="What is minimised. Another problem starts afresh.",
         )
     key = key if key in OFFERS else FIRST
     with below:

@@ -31,7 +31,13 @@ def draw(offer: Offer) -> tuple[str, dict[str, Any]]:
     for name, value in st.session_state.pop(_NEXT, {}).items():
         st.session_state[name] = value
     optimizer = st.selectbox(
-        "Optimizer", list(HYPER), key="optimizer", bind="query-params", on_change=begin, width=112
+        "Optimizer",
+        list(HYPER),
+        key="optimizer",
+        bind="query-params",
+        on_change=begin,
+        width=112,
+        help="How step() turns gradients into changes. The run goes on.",
     )
     optimizer = optimizer if optimizer in HYPER else "SGD"
     values = {
@@ -41,11 +47,18 @@ def draw(offer: Offer) -> tuple[str, dict[str, Any]]:
 
 
 def _widget(name: str, value: Any) -> Any:
-    meaning = MEANING.get(name) or MEANING["betas"]
+    meaning = (MEANING.get(name) or MEANING["betas"]).capitalize()
     if isinstance(value, bool):
         return st.checkbox(name, value, key=name, bind="query-params", help=meaning)
     found = st.number_input(
-        name, value=float(value), step=None, format="%g", key=name, bind="query-params", width=92
+        name,
+        value=float(value),
+        step=None,
+        format="%g",
+        key=name,
+        bind="query-params",
+        width=112,
+        help=meaning,
     )
     return float(value) if found is None else found
 
