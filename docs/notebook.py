@@ -1,0 +1,79 @@
+"""Runs docs/library.ipynb and stores what it prints.
+
+    python -m docs.notebook
+
+Edit the cells in Jupyter or in a text editor, then run this; a test compares what is stored with
+what the cells give now.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+from docs.small import small
+
+PATH = Path(__file__).with_name("library.ipynb")
+#: Seconds one cell may take.
+PATIENCE = 120
+
+
+class _ThisPython(KernelSpecManager):
+    """The interpreter that runs this, whatever kernels are registered on the machine."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv.append("--log-level=ERROR")
+        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+
+def executed(notebook: Any) -> Any:
+    """The notebook with fresh outputs. Raises CellExecutionError where a cell fails."""
+    fresh = nbformat.from_dict(notebook)
+    client = NotebookClient(
+        fresh,
+        km=AsyncKernelManager(kernel_spec_manager=_ThisPython()),
+        timeout=PATIENCE,
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(PATH.parent)}},
+    )
+    client.execute()
+    fresh.metadata = notebook.metadata
+    for output in _outputs(fresh):
+        if "image/png" in output.get("data", {}):
+            png = base64.b64decode(output.data["image/png"])
+            output.data["image/png"] = base64.b64encode(small(png)).decode()
+    return fresh
+
+
+def texts(notebook: Any) -> list[str]:
+    """What the cells put out, in order: text as it is, pictures by their kind alone."""
+    return [text for output in _outputs(notebook) for text in _said(output)]
+
+
+def _outputs(notebook: Any) -> list[Any]:
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [output for cell in cells for output in cell.outputs]
+
+
+def _said(output: Any) -> list[str]:
+    if output.output_type == "stream":
+        return [output.text]
+    data = output.data
+    return [f"({kind})" if kind.startswith("image/") else data[kind] for kind in sorted(data)]
+
+
+def read() -> Any:
+    return nbformat.read(PATH, as_version=4)
+
+
+if __name__ == "__main__":
+    nbformat.write(executed(read()), PATH)

@@ -1,0 +1,37 @@
+"""docs/library.ipynb runs, and what it stores is what it gives now."""
+
+import re
+import shutil
+
+import nbformat
+import pytest
+
+from docs import notebook
+
+pytestmark = pytest.mark.skipif(shutil.which("dot") is None, reason="one cell draws with dot")
+
+
+def test_the_stored_outputs_are_those_of_now():
+    stored = notebook.read()
+    nbformat.validate(stored)
+    assert notebook.texts(notebook.executed(stored)) == notebook.texts(stored), (
+        "run python -m docs.notebook"
+    )
+
+
+def test_it_shows_the_whole_public_face():
+    """The calls that others rely on, each with an output."""
+    code = "\n".join(cell.source for cell in notebook.read().cells if cell.cell_type == "code")
+    calls = """explorer.run explorer.sandbox.run explorer.ProgramProblem explorer.TrainingSession
+        explorer.networks.names explorer.networks.problem explorer.networks.inspect
+        explorer.vision.open_image explorer.vision.feature_maps explorer.vision.load_weights"""
+    for call in calls.split():
+        assert re.search(rf"\b{re.escape(call)}\(", code), call
+
+
+def test_it_is_small_and_tells_of_no_machine():
+    text = notebook.PATH.read_text()
+    assert len(text) < 100_000
+    assert "/home/" not in text
+    assert str(notebook.PATH.parent) not in text
+    assert set(notebook.read().metadata) == {"kernelspec", "language_info"}
