@@ -133,6 +133,8 @@ torch.utils.data.DataLoader([1, 2])._get_iterator
 iter(torch.utils.data.DataLoader([1, 2]))._dataset
 torch.ones(2, requires_grad=True).sum().grad_fn.__class__.__init__
 torch.ones(2, requires_grad=True).exp().grad_fn._raw_saved_result
+torch.ones(2).max(0).n_fields
+nn.Linear.apply(nn.Linear(1, 1), print)
 torch.device("cpu").__reduce__()
 import torchvision; torchvision.io.read_file("{file}")
 import torchvision; torchvision.datasets.MNIST("{file}", download=True)
@@ -179,6 +181,10 @@ _TORCH_PROGRAMS = [
     "        ctx.dirty_tensors = 5\n        return x\nA.apply(torch.ones(1))",
     T + "class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
     "        ctx.__class__ = int\n        return x\nA.apply(torch.ones(1))",
+    T + "class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        ctx.variable = x\n        return x\nA.apply(torch.ones(1))",
+    T + "class A(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        ctx.to_save\n        return x\nA.apply(torch.ones(1))",
     T + "class A(torch.Tensor):\n    pass",
     N + "class A(nn.Parameter):\n    pass",
     T + "class A(torch.optim.SGD):\n    pass",

@@ -171,6 +171,18 @@ _PROGRAMS = [
     "try:\n    pass\nexcept* ValueError:\n    pass",
     "print(b'bytes')",
     "@print.__globals__\ndef f():\n    pass",
+    # names of other objects, wherever a name can be given or read
+    "import torch\n*torch.relu, b = 1, 2",
+    "import torch\nwith torch.no_grad() as torch.relu:\n    pass",
+    "import torch\n[0 for torch.relu in [1]]",
+    "import torch\ntorch.relu += 1",
+    "def g():\n    try:\n        yield 1\n    finally:\n        pass\nnext(g())",
+    "import torch\n@torch.os.system\ndef f():\n    pass",
+    "import torch\ndef f(x=torch.os.environ):\n    pass",
+    "import torch\ndef f(*, x=torch.os.environ):\n    pass",
+    "import torch\nprint(1, sep=torch.os.environ)",
+    # what stands on one's own object, but was put there by Python
+    "class E(Exception):\n    pass\nE().add_note('x')",
 ]
 
 PYTHON = _ONE_LINERS.strip().split("\n") + [

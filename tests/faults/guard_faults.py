@@ -1,0 +1,258 @@
+"""Faults in the guarded language, each with the hostile program that notices it.
+
+A fault is a module of explorer/language, a piece of its text that stands there once, what stands
+there instead, and a piece of the program (see tests/hostile/corpus).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    module: str
+    old: str
+    new: str
+    program: str
+
+
+def _more(word: str, new: str) -> tuple[str, str]:
+    """One more word in a table."""
+    return word, f"{word} {new}"
+
+
+FAULTS: dict[str, Fault] = {
+    # --- syntax: what may be written ---
+    "names with two underscores": Fault(
+        "syntax", 'if name.startswith("__"):', "if False:", "(__x__ := 1)"
+    ),
+    "names of arguments": Fault(
+        "syntax", "        self.name(node, node.arg)\n\n    def check_k",
+        "        pass\n\n    def check_k", "def f(__class__):",
+    ),
+    "names of classes": Fault(
+        "syntax", "        self.name(node, node.name)\n        if node.key",
+        "        if node.key", "class __X__:",
+    ),
+    "names of caught errors": Fault(
+        "syntax", "        if node.name:\n            self.name(node, node.name)",
+        "        pass", "except ZeroDivisionError as __x__",
+    ),
+    "names of globals": Fault(
+        "syntax", "        for name in node.names:\n            self.name(node, name)",
+        "        pass", "global __builtins__",
+    ),
+    "match": Fault(
+        "syntax", *_more("With withitem", "Match match_case MatchClass MatchAs MatchValue"),
+        "match 1:",
+    ),
+    "yield from": Fault("syntax", *_more("GeneratorExp comprehension", "YieldFrom"), "yield from"),
+    "async def": Fault("syntax", *_more("FunctionDef ClassDef", "AsyncFunctionDef"), "async def"),
+    "except*": Fault("syntax", *_more("Try ExceptHandler", "TryStar"), "except* ValueError"),
+    "bytes": Fault("syntax", "if isinstance(value, bytes):", "if False:", "print(b'bytes')"),
+    "__del__": Fault("syntax", *_more("__reversed__", "__del__"), "def __del__(self)"),
+    "__index__": Fault("syntax", *_more("__reversed__", "__index__"), "def __index__(self)"),
+    "yield in with": Fault(
+        "syntax", "        if _yields(node):", "        if False:",
+        "with torch.no_grad():\n        yield 1\nx = next(g())",
+    ),
+    "yield in try": Fault(
+        "syntax", "if node.finalbody:", "if False:", "finally:\n        pass\nnext(g())",
+    ),
+    "long programs": Fault("syntax", "MAX_SOURCE = 60_000", "MAX_SOURCE = 10**7", "#" * 1000),
+    "long literals": Fault("syntax", "MAX_LITERAL = 20_000", "MAX_LITERAL = 10**7", "a" * 59000),
+    # --- rewrite: what is compiled ---
+    "attributes are read": Fault(
+        "rewrite.expressions",
+        'return self.call("get", node, self.visited(node.value), ast.Constant(node.attr))',
+        "node.value = self.visited(node.value)\n        return node", "print(torch.os.environ)",
+    ),
+    "attributes are assigned": Fault(
+        "rewrite.expressions", "if isinstance(node, ast.Attribute):", "if False:",
+        "torch.relu = print",
+    ),
+    "attributes are deleted": Fault(
+        "rewrite.statements",
+        "node.targets = [self.target(target) for target in node.targets]\n        return node",
+        "return node", "del torch.relu",
+    ),
+    "attributes in starred targets": Fault(
+        "rewrite.expressions", "node.value = self.target(node.value)", "pass", "*torch.relu, b",
+    ),
+    "attributes in for": Fault(
+        "rewrite.statements", "node.target = self.target(node.target)\n        node.body",
+        "node.body", "for Net()._modules in",
+    ),
+    "attributes in with": Fault(
+        "rewrite.statements", "item.optional_vars = self.target(item.optional_vars)", "pass",
+        "with torch.no_grad() as torch.relu",
+    ),
+    "attributes in comprehensions": Fault(
+        "rewrite.expressions", "generator.target = self.target(generator.target)", "pass",
+        "[0 for torch.relu in",
+    ),
+    "decorators": Fault(
+        "rewrite.statements",
+        "node.decorator_list = [self.visited(d) for d in node.decorator_list]\n"
+        "        node.returns", "node.returns", "@torch.os.system",
+    ),
+    "defaults of arguments": Fault(
+        "rewrite.expressions", "node.defaults = [self.visited(d) for d in node.defaults]", "pass",
+        "def f(x=torch.os.environ)",
+    ),
+    "keyword arguments": Fault(
+        "rewrite.expressions", "keyword.value = self.visited(keyword.value)", "pass",
+        "print(1, sep=torch.os.environ)",
+    ),
+    "imports": Fault(
+        "rewrite.statements", "out.append(self.named(node, alias.asname or path, lookup))",
+        "out.append(node)", "import pickle",
+    ),
+    "bases of classes": Fault(
+        "rewrite.statements",
+        'node.bases = [self.call("base", base, self.visited(base)) for base in node.bases]',
+        "node.bases = [self.visited(base) for base in node.bases]", "class A(torch.optim.SGD):",
+    ),
+    # --- guard: what happens while it runs ---
+    "what is missing is read all the same": Fault(
+        "guard.attributes", "raise self._missing(receiver, kind, name)",
+        "return getattr(receiver, name)", "print(h.gi_frame)",
+    ),
+    "assigning": Fault(
+        "guard.attributes", "self._check_writable(receiver, name)\n        setattr", "setattr",
+        "x.anything = 1",
+    ),
+    "deleting": Fault(
+        "guard.attributes", "self._check_writable(receiver, name)\n        delattr", "delattr",
+        "del Net()._parameters",
+    ),
+    "what a tensor may be assigned": Fault(
+        "guard.attributes", "return name in vocabulary.TENSOR_WRITES", "return True",
+        "x.backward = print",
+    ),
+    "what torch keeps on a module": Fault(
+        "guard.attributes", "        if name in fields:\n            return name[:1] != \"_\" or "
+        "name not in vocabulary.internals(kind)", "        if name in fields:\n            "
+        "return True", "nn.Linear(1, 1)._parameters",
+    ),
+    "what torch keeps on a module, assigned": Fault(
+        "guard.attributes", "            return name[:1] != \"_\" or name not in "
+        "vocabulary.internals(kind)\n        if isinstance(receiver, torch.autograd",
+        "            return True\n        if isinstance(receiver, torch.autograd",
+        "net._parameters = {}",
+    ),
+    "names of one's own instances": Fault(
+        "guard.attributes", "return name in receiver.__dict__ or self.classes.defines(kind, name)",
+        "return True", "pass\nE().add_note",
+    ),
+    "apply of any class": Fault(
+        "guard.attributes", 'name == "apply" and issubclass(receiver, torch.autograd.Function)',
+        'name == "apply"', "nn.Linear.apply(",
+    ),
+    "what a context keeps": Fault(
+        "guard.attributes", 'not name.startswith("_") and name in receiver.__dict__',
+        'not name.startswith("_")', "ctx.to_save",
+    ),
+    "what a context is assigned": Fault(
+        "guard.attributes",
+        'return name[:1] != "_" and name != "variable" and not hasattr(kind, name)',
+        "return True", "ctx.variable = x",
+    ),
+    "fields of a node": Fault(
+        "guard.attributes", 'return name.startswith("_saved_")', "return True", "_raw_saved_result",
+    ),
+    "fields of a named result": Fault(
+        "guard.attributes", 'return not name.startswith(("_", "n_")) and isinstance(',
+        "return True or isinstance(", "max(0).n_fields",
+    ),
+    "behind a name of one's own": Fault(
+        "guard.classes", "return first in self.own and", "return True and",
+        "class C(nn.Module, M):\n    pass\nC().compile()",
+    ),
+    "bases": Fault(
+        "guard.classes", "(kind in self.own or kind in vocabulary.BASES)", "True",
+        "class A(nn.Parameter)",
+    ),
+    "classes are handed out": Fault(
+        "guard.classes", "return self.kinds[kind]", "return kind", "type(np.array([1]))(1000)",
+    ),
+    "classes are called": Fault(
+        "vocabulary.kind",
+        'raise OutsideLanguage(f"A {self.__name__} cannot be made by calling its class.")',
+        "return self.kind(*args, **kwargs)", "np.ndarray(1000)",
+    ),
+    "getattr": Fault(
+        "builtins", 'if type(name) is not str or name.startswith("__"):', "if False:",
+        'list(map(getattr, [()], ["__class__"]))',
+    ),
+    "fields of str.format": Fault(
+        "guard.formatting", 'if "." in field_name or "[" in field_name:', "if False:",
+        '"{0.__class__}".format(1)',
+    ),
+    "arrays of objects": Fault(
+        "guard.items", 'raise OutsideLanguage("These numbers are too large for an array to be '
+        'changed.")', "self.array[key] = value", "np.float64(1) + [2 ** 70]",
+    ),
+    "parts of a module": Fault(
+        "program", "if PROCESS._is_owned() and not is_plain:", "if False:",
+        "register_buffer('__array__'",
+    ),
+    "modules behind namespaces": Fault(
+        "namespaces", "        raise vocabulary.refusal(self.path, name)\n\n    def __repr__",
+        '        return getattr(__import__(self.path, fromlist=["x"]), name)\n\n    def __repr__',
+        "print(F.importlib)",
+    ),
+    # --- vocabulary: what there is ---
+    "a tensor's method more": Fault(
+        "vocabulary.members", *_more("T mT H mH data grad", "data_ptr"), "x.data_ptr()"
+    ),
+    "a module's method more": Fault(
+        "vocabulary.members", *_more("flatten_parameters", "share_memory"), "share_memory()"
+    ),
+    "a function of numpy more": Fault(
+        "vocabulary.python", *_more("concatenate stack", "vectorize"), "np.vectorize(print)"
+    ),
+    "lists of anything": Fault(
+        "vocabulary.data", "    if strange is not None:\n        raise OutsideLanguage(\n"
+        '            f"A tensor is', "    if False:\n        raise OutsideLanguage(\n"
+        '            f"A tensor is', "TensorDataset(torch.ones(3))[items]",
+    ),
+    "arrays of anything": Fault(
+        "vocabulary.data", "if holds_objects(part):", "if False:", "np.zeros(3, dtype=object)"
+    ),
+    "workers": Fault(
+        "vocabulary.narrowed", 'if options.pop("num_workers", 0):',
+        'if options.pop("num_workers", 0) and False:', "num_workers=2",
+    ),
+    "settings of DataLoader": Fault(
+        "vocabulary.narrowed", "for name in options.keys() - known:", "for name in ():",
+        "worker_init_fn=print",
+    ),
+    "settings of printing": Fault(
+        "vocabulary.narrowed", "and options[name] > most:", "and False:",
+        "linewidth=10 ** 9, edgeitems",
+    ),
+    "sizes of an LSTM": Fault(
+        "vocabulary.checked", "or [tuple(w.shape) for w in weights] != _shapes(plain):", ":",
+        "m.hidden_size = 1000",
+    ),
+    "fused optimizers": Fault(
+        "vocabulary.checked", "if fused is not None and fused is not False:", "if False:",
+        "momentum=.9, fused=True",
+    ),
+    "settings of an optimizer after its closure": Fault(
+        "vocabulary.checked", "            _check(self)  # the closure may have changed them\n", "",
+        "o.param_groups[0]['fused'] = True\n    o.state[p]['sum']",
+    ),
+    "state of an optimizer, loaded": Fault(
+        "vocabulary.checked", "        _refuse(stranger(state_dict, dict))\n", "",
+        'saved["state"][0]["eta"] = items',
+    ),
+    # --- limits ---
+    "large numbers": Fault(
+        "guard.operators", "MAX_BITS = 4096", "MAX_BITS = 10**9", "10 ** 4000 * 10 ** 4000"
+    ),
+    "long output": Fault(
+        "watcher", "if self._written > MAX_OUTPUT:", "if False:", "print('a' * 1000000)"
+    ),
+}  # fmt: skip
