@@ -4,6 +4,7 @@
 torchvision is imported only when one of its classifiers is built.
 """
 
+from explorer.networks.device import CPU, devices, on_device
 from explorer.networks.folding import FoldedGraph, FoldedNode, fold
 from explorer.networks.full_graph import FullGraph, full_graph
 from explorer.networks.graph_dot import COLOURS, folded_dot
@@ -32,6 +33,7 @@ from explorer.networks.statistics import Histogram, Statistics, histogram
 __all__ = [
     "ACTIONS",
     "COLOURS",
+    "CPU",
     "KINDS",
     "Accumulated",
     "BackwardHooks",
@@ -55,6 +57,7 @@ __all__ = [
     "Structure",
     "accumulate",
     "compare_backward_hooks",
+    "devices",
     "experiment",
     "fold",
     "folded_dot",
@@ -63,5 +66,6 @@ __all__ = [
     "histogram",
     "inspect",
     "names",
+    "on_device",
     "problem",
 ]

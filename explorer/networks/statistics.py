@@ -73,7 +73,7 @@ def _describe(value: Tensor, units: bool) -> Statistics | None:
     total, norm = float(value.sum()), float(torch.linalg.vector_norm(value))
     missing = 0
     if not (math.isfinite(total) and math.isfinite(norm)):
-        low = high = finite = value[value.isfinite()].double()
+        low = high = finite = value[value.isfinite()].cpu().double()  # mps has no float64
         missing = value.numel() - finite.numel()
         total, norm = float(finite.sum()), float(torch.linalg.vector_norm(finite))
     left = value.numel() - missing

@@ -79,7 +79,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray | None:
             plain = plain.float()
         if plain.is_sparse:
             plain = plain.to_dense()
-        return np.array(plain.resolve_conj().resolve_neg().numpy(), copy=True)
+        return np.array(plain.resolve_conj().resolve_neg().cpu().numpy(), copy=True)
     except (RuntimeError, TypeError, NotImplementedError):
         return None
 

@@ -7,7 +7,6 @@ deep link. Every page draws this frame itself instead.
 from __future__ import annotations
 
 import functools
-import gc
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +14,14 @@ import streamlit as st
 import torch
 
 from explorer import sandbox
-from explorer.ui import palette
+from explorer.ui import collector, palette
+from explorer.ui.lookup import lookup_button
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
 NAME = "Autograd Explorer"
+#: Seen while it has the keyboard's focus. Streamlit's own link leads to before the navigation.
+_SKIP = '<a class="ax-skip" href="#page">Skip the navigation</a>'
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,13 @@ PAGES = (
 @functools.cache
 def _settle() -> None:
     """Once per process: start the sandbox, so that the first program need not wait for it, give
-    each reader's thread one processor (helper threads get in the others' way), and take the
-    imported modules out of the garbage collector's rounds."""
+    each reader's thread one processor (helper threads get in the others' way), have a GPU round
+    float32 no more than the CPU does, and spare the garbage
+    collector the imported modules."""
     sandbox.start()
     torch.set_num_threads(1)
-    gc.collect()
-    gc.freeze()
+    torch.backends.cudnn.allow_tf32 = False
+    collector.spare_when_idle()
 
 
 def page(key: str) -> Page:
@@ -105,11 +108,11 @@ def page(key: str) -> Page:
     st.html(palette.css())
     st.html(_STYLE)
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
+        st.html(_SKIP, width="content")
         st.page_link(HOME.file, label=f"**{NAME}**")
+        lookup_button(here.key)
         for entry in PAGES:
             st.page_link(entry.file, label=entry.title, icon=entry.icon)
     if here is not HOME:
-        st.html(
-            f'<div class="ax-head"><h1>{here.question}</h1></div>',
-        )
+        st.html(f'<div class="ax-head" id="page"><h1>{here.question}</h1></div>')
     return here

@@ -17,6 +17,7 @@ from explorer.vision.attribution import (
     top,
 )
 from explorer.vision.backbones import BACKBONES, Backbone, Prepared, build, load_published
+from explorer.vision.borrow import copy_on
 from explorer.vision.download import DownloadError
 from explorer.vision.feature_maps import (
     ChannelStatistics,
@@ -53,6 +54,7 @@ __all__ = [
     "WeightsError",
     "build",
     "capture",
+    "copy_on",
     "decode",
     "feature_maps",
     "filmstrip",

@@ -76,7 +76,7 @@ def predict(model: nn.Module, image: Tensor, labels: Sequence[str], k: int = 5) 
     """The `k` classes with the highest scores, best first. `image` is 1 × 3 × height × width."""
     with borrowed(model):
         scores = model(image)[0]
-    return top(scores.numpy(), labels, k)
+    return top(scores.cpu().numpy(), labels, k)
 
 
 def top(scores: np.ndarray, labels: Sequence[str], k: int = 5) -> list[Prediction]:
@@ -102,7 +102,7 @@ def saliency(model: nn.Module, image: Tensor, target: int | None = None) -> Sali
         score, target = _score(model(leaf), target)
         (gradient,) = torch.autograd.grad(score, leaf)
     _require_finite(gradient)
-    return Saliency(target, gradient[0].numpy())
+    return Saliency(target, gradient[0].cpu().numpy())
 
 
 def grad_cam(
@@ -134,7 +134,7 @@ def grad_cam(
     weights = gradient[0].mean(dim=(1, 2))
     cam = F.relu((weights[:, None, None] * maps[0].detach()).sum(0))
     large = F.interpolate(cam[None, None], image.shape[2:], mode="bilinear", align_corners=False)
-    return GradCam(layer, target, weights.numpy(), cam.numpy(), large[0, 0].numpy())
+    return GradCam(layer, target, *(t.cpu().numpy() for t in (weights, cam, large[0, 0])))
 
 
 def switch_off(
@@ -160,9 +160,9 @@ def switch_off(
         return output
 
     with borrowed(model) as hooks:
-        before = model(image)[0].numpy()
+        before = model(image)[0].cpu().numpy()
         hooks.keep([module.register_forward_hook(zero)])
-        after = model(image)[0].numpy()
+        after = model(image)[0].cpu().numpy()
         nth_call(seen, layer, call or 0)
     return SwitchedOff(layer, tuple(chosen), before, after, softmax(before), softmax(after))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,15 @@ def borrowed(model: nn.Module, grad: bool = False) -> Iterator[Hooks]:
         hooks = Hooks(undo)
         with torch.set_grad_enabled(grad):
             yield hooks
+
+
+def copy_on(model: nn.Module, device: str) -> nn.Module:
+    """A copy of the model, in evaluation mode and frozen, on one of `explorer.networks.devices()`.
+
+    Raises RuntimeError where there is no room for it.
+    """
+    with borrowed(model):
+        return copy.deepcopy(model).to(device)
 
 
 class Hooks:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 from torch import nn
 
+from explorer.networks import CPU
 from explorer.networks.shapes_net import stated_accuracy
 from explorer.ui.widgets import note, refuse
 from explorer.vision import (
@@ -31,7 +32,8 @@ _FIRST = "shapes_net"
 @dataclass(frozen=True, eq=False)
 class Eyes:
     """A network with weights. `weights` names them: equal names, equal weights; `trained` is
-    False where they are random, `own` True where they are the reader's. The model is on `device`."""
+    False where they are random, `own` True where they are the reader's; the model is on
+    `device`."""
 
     backbone: Backbone
     weights: str
@@ -39,6 +41,11 @@ class Eyes:
     trained: bool = True
     own: bool = False
     device: str = CPU
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Equal for the same network with the same weights on the same device."""
+        return self.backbone.name, self.weights, self.device
 
 
 def choose() -> Eyes:

@@ -6,15 +6,18 @@ All results are immutable and shared by all readers who ask the same.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
+from torch import OutOfMemoryError, Tensor
 
+from explorer.networks import CPU
+from explorer.networks.failure import explain
 from explorer.ui.maps.network import Eyes, untrained
 from explorer.ui.maps.picture import Chosen
-from explorer.ui.widgets import refuse
+from explorer.ui.widgets import device, refuse
 from explorer.vision import (
     FeatureMaps,
     GradCam,
@@ -24,6 +27,7 @@ from explorer.vision import (
     Prepared,
     Saliency,
     SwitchedOff,
+    copy_on,
     feature_maps,
     filmstrip,
     first_not_finite,
@@ -52,8 +56,13 @@ class Look:
     prepared: Prepared
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return self.chosen.digest, self.eyes.backbone.name, self.eyes.weights
+    def key(self) -> tuple[str, ...]:
+        return (self.chosen.digest, *self.eyes.key)
+
+    @property
+    def tensor(self) -> Tensor:
+        """What the network gets, on its device."""
+        return self.prepared.tensor.to(self.eyes.device)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -78,8 +87,23 @@ _HASH: dict[Any, Any] = {Look: lambda look: look.key}
 
 
 def look(chosen: Chosen, eyes: Eyes) -> Look:
-    """The picture prepared as the network's own transform says. Random weights stand in for the
-    reader's own where those overflow, and it is said."""
+    """The picture prepared as the network's own transform says, on the device that is chosen.
+
+    Random weights stand in for the reader's own where those overflow, and the CPU for a device
+    that cannot run the network; both are said.
+    """
+    found = _finite(chosen, eyes)
+    chosen_device = device("Where the network runs")
+    if chosen_device == CPU:
+        return found
+    try:
+        return replace(found, eyes=_moved(found, chosen_device))
+    except RuntimeError as error:  # out of memory, or an operation that the device does not have
+        refuse(f"On {chosen_device}: {explain(error).message} The CPU stands in.")
+        return found
+
+
+def _finite(chosen: Chosen, eyes: Eyes) -> Look:
     found = Look(chosen, eyes, _prepared(chosen.digest, eyes.backbone.name, chosen, eyes))
     layer = _not_finite(found) if eyes.own else None
     if layer is None:
@@ -91,9 +115,19 @@ def look(chosen: Chosen, eyes: Eyes) -> Look:
     return Look(chosen, untrained(eyes.backbone), found.prepared)
 
 
+@st.cache_resource(
+    max_entries=4, show_spinner="Moving the network", hash_funcs={Look: lambda look: look.eyes.key}
+)
+def _moved(look: Look, device: str) -> Eyes:
+    """A copy of the network that has run on the device once."""
+    model = copy_on(look.eyes.model, device)
+    first_not_finite(model, look.prepared.tensor.to(device))
+    return replace(look.eyes, model=model, device=device)
+
+
 @st.cache_resource(max_entries=32, show_spinner="Trying the weights", hash_funcs=_HASH)
 def _not_finite(look: Look) -> str | None:
-    return first_not_finite(look.eyes.model, look.prepared.tensor)
+    return first_not_finite(look.eyes.model, look.tensor)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -104,7 +138,7 @@ def _prepared(digest: str, network: str, _chosen: Chosen, _eyes: Eyes) -> Prepar
 @st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=_HASH)
 def stills(look: Look, of: Of) -> tuple[Still, ...]:
     """Every convolution along the network, in the order they ran."""
-    return tuple(map(_still, filmstrip(look.eyes.model, look.prepared.tensor, of=of)))
+    return tuple(map(_still, filmstrip(look.eyes.model, look.tensor, of=of)))
 
 
 def _still(maps: FeatureMaps) -> Still:
@@ -119,13 +153,13 @@ def _still(maps: FeatureMaps) -> Still:
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=_HASH)
 def layers(look: Look, of: Of) -> tuple[MapLayer, ...]:
     """The layers that take or make maps."""
-    return map_layers(look.eyes.model, look.prepared.tensor, of=of)
+    return map_layers(look.eyes.model, look.tensor, of=of)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Running the network", hash_funcs=_HASH)
 def maps(look: Look, layer: str, of: Of, call: int) -> FeatureMaps:
     """One call of one layer."""
-    return feature_maps(look.eyes.model, look.prepared.tensor, layer, of=of, call=call)
+    return feature_maps(look.eyes.model, look.tensor, layer, of=of, call=call)
 
 
 def field(look: Look, layer: str, of: Of, call: int) -> Field:
@@ -136,19 +170,19 @@ def field(look: Look, layer: str, of: Of, call: int) -> Field:
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=_HASH)
 def _fields(look: Look, of: Of) -> dict[str, tuple[Field, ...]]:
-    return receptive_fields(look.eyes.model, look.prepared.tensor, of=of)
+    return receptive_fields(look.eyes.model, look.tensor, of=of)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=_HASH)
 def prediction(look: Look) -> tuple[Prediction, ...]:
     """The five classes with the highest scores."""
-    return tuple(predict(look.eyes.model, look.prepared.tensor, look.labels))
+    return tuple(predict(look.eyes.model, look.tensor, look.labels))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=_HASH)
 def pixel(look: Look, layer: str, call: int, at: tuple[int, int, int]) -> PixelArithmetic:
     """The arithmetic of one output pixel: channel, row, column."""
-    return pixel_arithmetic(look.eyes.model, look.prepared.tensor, layer, *at, call=call)
+    return pixel_arithmetic(look.eyes.model, look.tensor, layer, *at, call=call)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=_HASH)
@@ -161,29 +195,33 @@ def weights(look: Look, layer: str) -> np.ndarray:
 def evidence(look: Look, target: int) -> Saliency | str:
     """The gradient of a class score with respect to the input, or why there is none."""
     try:
-        return saliency(look.eyes.model, look.prepared.tensor, target)
+        return saliency(look.eyes.model, look.tensor, target)
     except ValueError as error:
         return str(error)
+    except OutOfMemoryError as error:
+        return explain(error).message
 
 
 @st.cache_resource(max_entries=32, show_spinner="Going back through the network", hash_funcs=_HASH)
 def cam(look: Look, layer: str, call: int, target: int) -> GradCam | str:
     """Grad-CAM of a layer, or why there is none."""
     try:
-        return grad_cam(look.eyes.model, look.prepared.tensor, layer, target, call=call)
+        return grad_cam(look.eyes.model, look.tensor, layer, target, call=call)
     except ValueError as error:
         return str(error)
+    except OutOfMemoryError as error:
+        return explain(error).message
 
 
 @st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=_HASH)
 def without(look: Look, layer: str, channels: tuple[int, ...]) -> SwitchedOff:
     """The scores with some channels of a layer set to 0."""
-    return switch_off(look.eyes.model, look.prepared.tensor, layer, channels)
+    return switch_off(look.eyes.model, look.tensor, layer, channels)
 
 
 def strip_png(look: Look, of: Of) -> bytes:
     """The whole filmstrip as one picture."""
-    found = filmstrip(look.eyes.model, look.prepared.tensor, of=of)
+    found = filmstrip(look.eyes.model, look.tensor, of=of)
     pictures = [
         tile(m.activations[0], range(min(FIRST, m.activations.shape[1])), columns=1, width=72).rgb
         for m in found
