@@ -1,0 +1,66 @@
+"""The benchmarks' one mechanism: rows with numbers, marks that are right, nothing lost."""
+
+import re
+
+from pytest import approx
+
+from benchmarks import trace
+from benchmarks.measure import Budget, Row
+from benchmarks.results import Group, document, table
+from benchmarks.running import group
+
+
+def lines_of(rows: tuple[Row, ...]) -> dict[str, list[str]]:
+    """The cells of each row of a group's table, by the first."""
+    found = [re.split(r"(?<!\\)\|", line) for line in table(Group("Title", "", rows)).splitlines()]
+    cells = [[cell.strip() for cell in line[1:-1]] for line in found if len(line) > 1][2:]
+    return {first: rest for first, *rest in cells}
+
+
+def seconds(amount: str) -> float:
+    number, unit = amount.split()
+    return float(number) * {"ms": 1e-3, "s": 1}[unit]
+
+
+def test_a_group_gives_each_program_a_row_with_numbers() -> None:
+    rows = group("trace", 1).rows
+    assert [row.what for row in rows] == [what for what, *_ in trace.PROGRAMS]
+    for ours, baseline, theirs, ratio, *_ in lines_of(rows).values():
+        assert baseline == "plain torch"
+        assert seconds(theirs) > 1e-5
+        assert float(ratio.split()[0]) == approx(seconds(ours) / seconds(theirs), 0.02)
+
+
+def test_what_keeps_its_budget_is_met_and_what_does_not_is_marked() -> None:
+    rows = (
+        Row("1.4 times", 1.4, "peer", 1.0, Budget(1.5, "ratio")),
+        Row("1.6 times", 1.6, "peer", 1.0, Budget(1.5, "ratio")),
+        Row("fast beside a slow peer", 0.5, "peer", 0.1, Budget(0.6, "absolute")),
+        Row("slow beside a slower peer", 0.7, "peer", 9.0, Budget(0.6, "absolute")),
+        Row("memory", 301.0, budget=Budget(300, "absolute"), unit="MB"),
+        Row("no budget", 5.0),
+        Row("not | measured", None, budget=Budget(1, "absolute"), note="no | tool"),
+    )
+    cells = lines_of(rows)
+    assert {what: rest[-1] for what, rest in cells.items()} == {
+        "1.4 times": "met",
+        "1.6 times": "**not met**",
+        "fast beside a slow peer": "met",
+        "slow beside a slower peer": "**not met**",
+        "memory": "**not met**",
+        "no budget": "",
+        "not \\| measured (1)": "",
+    }
+    assert cells["1.6 times"] == ["1.6 s", "peer", "1 s", "1.60 ×", "≤ 1.5 ×", "**not met**"]
+    assert cells["memory"][0] == "301 MB"
+    assert cells["not \\| measured (1)"][0] == "not measured"
+    text = document([Group("Title", "About.", rows)], {"Memory": "1 GB"}, 1.0)
+    assert "2 of 6 budgets are met" in text
+    assert text.count("- **not met**") == 3
+    assert "- not measured: not | measured" in text
+
+
+def test_a_group_that_cannot_run_says_why() -> None:
+    (row,) = group("nothing_of_the_kind", 1).rows
+    assert row.ours is None
+    assert "nothing_of_the_kind" in row.note
