@@ -2,7 +2,7 @@
 
 import re
 
-from pytest import approx
+import pytest
 
 from benchmarks import trace
 from benchmarks.measure import Budget, Row
@@ -28,7 +28,7 @@ def test_a_group_gives_each_program_a_row_with_numbers() -> None:
     for ours, baseline, theirs, ratio, *_ in lines_of(rows).values():
         assert baseline == "plain torch"
         assert seconds(theirs) > 1e-5
-        assert float(ratio.split()[0]) == approx(seconds(ours) / seconds(theirs), 0.02)
+        assert float(ratio.split()[0]) == pytest.approx(seconds(ours) / seconds(theirs), 0.02)
 
 
 def test_what_keeps_its_budget_is_met_and_what_does_not_is_marked() -> None:
