@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.ui import frame
-from explorer.ui.graph_view import miniature
+from explorer.ui.graph_view import legend, miniature
 from explorer.ui.running import run
 from explorer.ui.values import text
 
@@ -20,7 +20,7 @@ words, picture = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
 
 with words:
     st.html(
-        '<div class="ax-hero"><h1>See what autograd does</h1>'
+        '<div class="ax-hero" id="page"><h1>See what autograd does</h1>'
         "<p>Type a tensor program, or paste one from a tutorial, and PyTorch runs it here. "
         "Every value, every gradient and every step of the backward pass is on the screen."
         "</p></div>"
@@ -35,6 +35,7 @@ with picture:
     st.code(PROGRAM.rstrip())
     if trace.passes:
         miniature(trace.passes[0].dot, alt="Graph of the length of a vector", height=400)
+        legend(trace.passes[0].dot)
     leaf = next((t for t in trace.tensors if t.name == "x"), None)
     if leaf is not None:
         st.html(

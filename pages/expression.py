@@ -12,7 +12,6 @@ from explorer.ui.errors import program_error
 from explorer.ui.events import events_panel
 from explorer.ui.graph_view import graph, legend
 from explorer.ui.handover import step_button
-from explorer.ui.lookup import lookup_button
 from explorer.ui.memory import memory_panel
 from explorer.ui.numeric import check_panel, with_own_rules
 from explorer.ui.running import run
@@ -38,7 +37,6 @@ with left:
         upstream = program.upstream_choice(trace.needs_upstream)
         trace = run(source, capture=capture, upstream=upstream, afresh=pressed)
     with tools:
-        lookup_button()
         plan = lesson.teacher(trace)
     lesson.banner(plan)
     blind = not lesson.guess(plan, trace)
@@ -85,7 +83,7 @@ if shown:
             on_choose=picker.node,
         )
     with key:
-        legend({node.kind for node in drawn.nodes})
+        legend(drawn.dot)
     with right:
         unfolding(drawn, picked.node)
 with head:

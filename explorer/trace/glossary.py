@@ -1,4 +1,4 @@
-"""The words behind the answers."""
+"""The words of autograd, behind the answers and in the glossary."""
 
 from __future__ import annotations
 
@@ -7,25 +7,66 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Term:
-    """A word and what it means, in a few sentences."""
+    """A word and what it means, in a few sentences; `also` are other spellings it is known by."""
 
     key: str
     title: str
     text: str
+    also: tuple[str, ...] = ()
 
 
 TERMS = (
+    Term(
+        "autograd",
+        "Autograd",
+        "The part of PyTorch that records operations as they run and goes back through them with "
+        "the chain rule.",
+    ),
+    Term(
+        "tensor",
+        "Tensor",
+        "An array of numbers of one type, with a shape.",
+        ("tensors",),
+    ),
+    Term(
+        "gradient",
+        "Gradient",
+        "How much the result changes for a small change of each element of a tensor, per unit of "
+        "that change. It has the tensor's shape.",
+        ("gradients", ".grad"),
+    ),
     Term(
         "leaf",
         "Leaf",
         "A tensor nobody computed: you created it. backward writes .grad for leaves with "
         "requires_grad=True, and for no other tensor unless you ask.",
+        ("leaves", "is_leaf"),
     ),
     Term(
         "non-leaf",
         "Non-leaf",
         "A tensor computed from others; grad_fn names the operation. Its gradient passes by during "
         "backward and is not kept. retain_grad() keeps it, a hook sees it.",
+        ("non-leaves", "non-leaf tensors"),
+    ),
+    Term(
+        "grad_fn",
+        "grad_fn",
+        "The node of the graph that made a tensor, such as MulBackward0; None for a leaf.",
+    ),
+    Term(
+        "vjp",
+        "Vector-Jacobian product",
+        "What each step of backward computes: the gradient that arrives times the operation's "
+        "derivatives, without writing their matrix down.",
+        ("VJP",),
+    ),
+    Term(
+        "view",
+        "View",
+        "A tensor that shares the memory of another, its base: x[0], x.T, x.view(…). A change of "
+        "one changes both.",
+        ("base of a view",),
     ),
     Term(
         "requires_grad",
@@ -69,12 +110,21 @@ TERMS = (
         "Change in place",
         "x += 1, x[0] = 1 and methods that end in _ overwrite values. Autograd forbids it for "
         "leaves that require grad and notices it for saved values, by a version counter.",
+        ("in place",),
+    ),
+    Term(
+        "version",
+        "Version counter",
+        "Counts how often a tensor was changed in place. backward refuses a saved value whose "
+        "count is no longer the one at which it was saved.",
+        ("version",),
     ),
     Term(
         "saved",
         "Saved value",
         "Some derivatives need values of the forward pass: that of x² needs x, that of exp its "
         "result. The operation saves them until backward has run.",
+        ("saved", "saved tensor", "saved for backward"),
     ),
     Term(
         "retain_graph",
@@ -92,6 +142,7 @@ TERMS = (
         "Scalar output",
         "backward starts with d(result)/d(result) = 1, which is one number only if the result is. "
         "Otherwise reduce it, or pass a gradient of its shape.",
+        ("scalar",),
     ),
     Term(
         "integer",
@@ -141,12 +192,14 @@ TERMS = (
         "Logits",
         "Raw scores, before softmax or sigmoid. cross_entropy and "
         "binary_cross_entropy_with_logits want them as they are.",
+        ("score", "scores"),
     ),
     Term(
         "check",
         "Gradient check",
         "Move one input a little up and down; the change of the result over the change of the "
         "input must equal the gradient. It finds a wrong backward of your own.",
+        ("check every gradient",),
     ),
     Term(
         "accumulation",
@@ -166,6 +219,7 @@ TERMS = (
         "A function of yours that is called with a gradient as it passes. Returning None leaves it "
         "as it is, returning a tensor replaces it. Hooks on one tensor run in the order they were "
         "registered, before .grad is written.",
+        ("hooks",),
     ),
     Term(
         "optimizer",
@@ -178,18 +232,21 @@ TERMS = (
         "Momentum",
         "The step follows a running mean of gradients, so a tensor goes on moving while its "
         "gradient is 0.",
+        ("momentum_buffer",),
     ),
     Term(
         "weight_decay",
         "Weight decay",
         "Adds weight_decay · w to the gradient (or shrinks w directly, AdamW): w moves towards 0 "
         "even where its gradient is 0.",
+        ("weight_decay",),
     ),
     Term(
         "learning_rate",
         "Learning rate and curvature",
         "Near a minimum with curvature h, a step multiplies the distance by 1 − lr · h. Beyond "
         "lr = 2/h it grows with every step.",
+        ("lr", "learning rate"),
     ),
     Term(
         "graph",
@@ -227,4 +284,5 @@ TERMS = (
     ),
 )
 
+#: By key.
 GLOSSARY: dict[str, Term] = {term.key: term for term in TERMS}

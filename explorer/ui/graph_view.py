@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from explorer.trace import MAX_NODES, Node
-from explorer.trace.colours import CHOSEN
+from explorer.trace.colours import CHOSEN, RGB
 from explorer.ui import layout
 
 _LEGEND = (
@@ -22,6 +24,9 @@ _LEGEND = (
     ("block", "folded block"),
     ("frozen", "no gradient"),
 )
+
+#: Words of a graph are escaped, so quotes stand around attributes only.
+_KIND = re.compile(r'class="(\w+)')
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -99,12 +104,18 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
         _clickable(drawn, key="miniature", height=height, alt=alt, on_choose=chosen)
 
 
-def legend(kinds: set[str]) -> None:
-    """Name the colours of the kinds of node that are in the graph."""
-    items = "".join(
+def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
+    """Name the colours of the kinds of node that a graph has; of one coloured by a number, the
+    `scale`: its full colour, and what that stands for."""
+    kinds = set(_KIND.findall(dot))
+    items = [
         f'<span><i class="ax-{kind}"></i>{word}</span>' for kind, word in _LEGEND if kind in kinds
-    )
-    st.html(f'<div class="ax-legend">{items}</div>', width="stretch")
+    ]
+    if scale is not None:
+        colour, words = scale
+        fill = f"linear-gradient(to right, white, rgb{colour})"
+        items = [f'<span><i class="ax-scale" style="background:{fill}"></i>{escape(words)}</span>']
+    st.html(f'<div class="ax-legend">{"".join(items)}</div>', width="stretch")
 
 
 def describe(node: Node) -> str:

@@ -95,7 +95,7 @@ def _every_node(setting: Setting, head: Any) -> Drawn | None:
         alt=f"Autograd graph of {setting.name}",
         on_choose=keep,
     )
-    legend({node.kind for node in drawn.nodes})
+    legend(drawn.dot)
     return drawn
 
 
@@ -161,15 +161,12 @@ def _colour() -> str:
 def _foot(
     folded: FoldedGraph, opened: frozenset[str], colour: str, marked: FoldedNode | None
 ) -> None:
-    measure = COLOURS[colour][0]
+    measure, full = COLOURS[colour]
     values = [v for v in map(measure, folded.nodes) if v is not None and math.isfinite(v)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        scale = f"white 0, full colour {number(max(values))}" if values else "not known"
-        hidden = f"{folded.hidden:,} operations folded: click a block."
-        st.html(
-            f'<div class="ax-note">{colour}: {scale}. {hidden if folded.hidden else ""}</div>',
-            width="stretch",
-        )
+        legend("", (full, f"{colour}: 0 to {number(max(values))}" if values else "not known"))
+        if folded.hidden:
+            note(f"{folded.hidden:,} operations folded: choose a block.")
         if marked is not None and marked.unfolds and marked.id not in opened:
             st.button(
                 f"Unfold {marked.name}",

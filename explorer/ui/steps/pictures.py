@@ -12,7 +12,7 @@ import streamlit as st
 from explorer.language import ProgramRefused
 from explorer.training import Point, View
 from explorer.training.numbers import element
-from explorer.ui.graph_view import miniature
+from explorer.ui.graph_view import legend, miniature
 from explorer.ui.steps import fit, history
 from explorer.ui.steps.plot import Axis, Line, Plot, around, plot
 from explorer.ui.steps.surface import Drawn, Pair, surface
@@ -102,8 +102,9 @@ def _graph(view: View) -> None:
     if view.dot:
         with st.container(key="waiting-graph", gap=None):
             miniature(
-                view.dot, alt="The graph that waits for backward", height=_UPPER - 26, zoom=True
+                view.dot, alt="The graph that waits for backward", height=_UPPER - 48, zoom=True
             )
+            legend(view.dot)
         return
     words = {
         "none": "There is no graph. forward makes one.",
