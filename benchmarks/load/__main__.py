@@ -5,7 +5,7 @@
 First `--readers` readers for `--seconds`; then all leave, and memory is looked at once Streamlit
 has dropped their sessions; then more and more readers until the 95 % passes 1 s. The server is
 started as README says, pinned with the readers to two processors. What readers do is in mix.py.
-The tables go to the screen and to benchmarks/LOAD.md (not with `--quick`, a short trial).
+The tables go to the screen and to benchmarks/LOAD.md (not with --quick, a short trial).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.load import report
 from benchmarks.load.crowd import Crowd, read, sweep, times, warm
-from benchmarks.load.serving import Server, Usage, kept, machine, pin, serving
+from benchmarks.load.serving import Server, Usage, kept, pin, serving
 
 _FILE = Path(__file__).parent.parent / "LOAD.md"
 #: Crowds of the second part, and for how many seconds each reads.
@@ -73,9 +73,11 @@ def main() -> None:
 # Load
 
 Written by `python -m benchmarks.load --readers {options.readers} --seconds {options.seconds:g} \
---seed {options.seed}` on {date.today()}: {machine()}. Server and readers share {processors} \
+--seed {options.seed}` on {date.today()}. Server and readers share {processors} \
 processors. Readers hold real Streamlit sessions without a browser (`benchmarks/load/tab.py`); \
 every answer is checked. Of their inputs {crowd.new:.0%} had never been seen before.
+
+{report.machine()}
 
 ## {crowd.readers} readers
 

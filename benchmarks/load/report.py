@@ -9,10 +9,16 @@ from benchmarks.load.crowd import Crowd, times
 from benchmarks.load.mix import ACTIONS, PAGES
 from benchmarks.load.reader import EVERY, STRAY
 from benchmarks.load.serving import Usage
+from benchmarks.machine import described
 
 #: The 95 % that a crowd may reach.
 LIMIT = 1.0
 _MB = 2**20
+
+
+def machine() -> str:
+    """What it ran on."""
+    return "\n".join(f"- {what}: {which}" for what, which in described().items())
 
 
 def crowds(found: Sequence[Crowd]) -> str:

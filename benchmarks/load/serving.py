@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import socket
 import subprocess
@@ -13,7 +12,6 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.load.files import get
@@ -105,22 +103,6 @@ def pin() -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def machine() -> str:
-    """Processor, memory, system and versions, in a line."""
-    model = re.search(r"model name\s*: (.*)", _text(Path("/proc/cpuinfo")))
-    memory = re.search(r"MemTotal:\s*(\d+)", _text(Path("/proc/meminfo")))
-    parts = [
-        model[1] if model else platform.processor() or platform.machine(),
-        f"{os.cpu_count()} processors",
-        f"{int(memory[1]) / 2**20:.0f} GB" if memory else "",
-        f"{platform.system()} {platform.release()}",
-        f"Python {platform.python_version()}",
-        f"torch {version('torch')}",
-        f"streamlit {version('streamlit')}",
-    ]
-    return ", ".join(filter(None, parts))
 
 
 def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
