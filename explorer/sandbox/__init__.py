@@ -6,6 +6,7 @@
 """
 
 from explorer.sandbox.client import Sandbox
+from explorer.sandbox.options import OptionError, options
 from explorer.sandbox.shared import call, check, run, start
 
-__all__ = ["Sandbox", "call", "check", "run", "start"]
+__all__ = ["OptionError", "Sandbox", "call", "check", "options", "run", "start"]

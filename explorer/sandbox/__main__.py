@@ -103,7 +103,7 @@ def _work(settings: Settings) -> None:
         line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
     server = socket.create_connection(("127.0.0.1", int(settings.address.read_text())))
     os.environ.clear()
-    limits.confine()
+    limits.confine(settings.memory)
     hello = {"token": settings.token, "worker": settings.worker}
     server.sendall(wire.pack(wire.HELLO, wire.dump(hello)))
     while errand := work.asked(server):

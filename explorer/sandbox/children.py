@@ -113,7 +113,7 @@ class Forks:
             asked = work.asked(channel)
             if asked is not None:
                 limits.set_clock(asked.timeout)
-                limits.confine()
+                limits.confine(self._settings.memory)
                 work.perform(channel, self._jobs, asked, line)
             status = 0
         finally:

@@ -46,16 +46,17 @@ def set_clock(seconds: float) -> None:
     _set("RLIMIT_CPU", cpu, cpu + 1)  # were they equal, the kernel would send SIGKILL at once
 
 
-def confine() -> None:
-    """Bound this process's memory and files, and raise the walls."""
+def confine(memory: int = MEMORY) -> None:
+    """Bound this process's memory (in bytes, beyond what it has) and files; raise the walls."""
     if _LINUX:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")  # a machine short of memory ends children first, never the app
+        # A machine short of memory ends children first, never the app. Some containers forbid it.
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
     if resource is not None:
         if _LINUX:
             with open("/proc/self/statm") as file:
                 size = int(file.read().split()[0]) * resource.getpagesize()
-            _set("RLIMIT_AS", size + MEMORY)
+            _set("RLIMIT_AS", size + memory)
         for limit in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_NPROC"):
             _set(limit, 0)
         _set("RLIMIT_NOFILE", 16)

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
+
+from explorer.sandbox.options import options
 
 #: All that the new process sees of this one's environment; the rest may hold secrets.
 _ENVIRONMENT = (
@@ -17,24 +19,21 @@ _ENVIRONMENT = (
 )  # fmt: skip
 
 
-def _processors() -> int:
-    """Those this process may use, which a container or a scheduler may have restricted."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 @dataclass(frozen=True)
 class Settings:
     """What a new process is told, as one line of JSON on its standard input.
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
-    with the table `JOBS`. `worker` is empty for the server, and a worker's name otherwise.
+    with the table `JOBS`. `memory` is in bytes, beyond what a child starts with. `worker` is empty
+    for the server, and a worker's name otherwise.
     """
 
     directory: str
     token: str
     jobs: str = "explorer.sandbox.jobs"
     fork: bool = sys.platform == "linux"
-    processors: int = _processors()
+    processors: int = field(default_factory=lambda: options().processes)
+    memory: int = field(default_factory=lambda: options().memory * 2**20)
     worker: str = ""
 
     @property

@@ -98,13 +98,17 @@ def _settle() -> None:
 
 def page(key: str) -> Page:
     """Draw the frame of the page `key` and return its entry. The first call of every page."""
-    _settle()
     here = next(p for p in (HOME, *PAGES) if p.key == key)
     st.set_page_config(
         page_title=NAME if here is HOME else f"{here.title} · {NAME}",
         page_icon=_ICON,
         layout="wide",
     )
+    try:
+        _settle()
+    except sandbox.OptionError as error:
+        st.error(f"The app cannot start. {error}")
+        st.stop()
     st.html(palette.css())
     st.html(_STYLE)
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):

@@ -101,7 +101,8 @@ def _really(source: str, settings: dict[str, Any], place: Any) -> Trace:
     context = get_script_run_ctx()
     reader = context.session_id if context else None
     with place, st.spinner("Running the program"):
-        trace = sandbox.run(source, on_wait=waiting, reader=reader, **settings)
+        seconds = sandbox.options().seconds
+        trace = sandbox.run(source, timeout=seconds, on_wait=waiting, reader=reader, **settings)
     place.empty()
     return trace
 

@@ -10,8 +10,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer import sandbox
 
 _PLACE = "steps.place"
-#: Seconds a press may take.
-SECONDS = 5.0
 
 
 def here() -> None:
@@ -31,7 +29,7 @@ def ask(request: Any) -> Any:
     return sandbox.call(
         "replay",
         request,
-        timeout=SECONDS,
+        timeout=sandbox.options().seconds,
         reader=context.session_id if context else None,
         on_wait=waiting,
     )
