@@ -59,6 +59,11 @@ class Reader:
         """Seconds, from a script that gives milliseconds."""
         return float(self.tab.evaluate(script, argument)) / 1000
 
+    def rest(self, milliseconds: int = 300) -> None:
+        """Wait until the server has nothing more to say, and a moment longer."""
+        self.tab.wait_for_selector("[data-test-script-state=notRunning]")
+        self.tab.wait_for_timeout(milliseconds)
+
     def processor(self) -> float:
         """Seconds of processor time that the server has used; it must run on Linux."""
         fields = Path(f"/proc/{self._server()}/stat").read_text().rsplit(")", 1)[1].split()

@@ -25,7 +25,7 @@ def rows(most: int) -> Iterator[Row]:
     photograph = Image.open(Path(get_data_path(), "sample_data", "grace_hopper.jpg"))
     with reading() as reader:
         reader.opened("feature_maps", _STRIP)
-        reader.tab.wait_for_timeout(2000)
+        reader.rest(1000)
         times = [uploaded(reader, photograph, cut) for cut in range(1, min(5, most) + 2)]
         yield Row(
             "upload of a photograph to the changed filmstrip",
@@ -48,5 +48,5 @@ def uploaded(reader: Reader, photograph: Image.Image, cut: int) -> float:
     tab.wait_for_function(f"(before) => ({_FIRST} ?? before) !== before", arg=before)
     tab.wait_for_selector(f".st-key-way-in figcaption:text-is('Image, {width} × {height}')")
     taken = time.perf_counter() - start
-    tab.wait_for_timeout(700)
+    reader.rest()
     return taken

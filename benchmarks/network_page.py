@@ -50,5 +50,5 @@ def chosen(reader: Reader) -> float:
 
 def settled(reader: Reader) -> None:
     """Wait for the numbers too: they are computed after the graph is shown."""
-    reader.tab.wait_for_selector(".st-key-download-norms")
-    reader.tab.wait_for_timeout(1000)
+    reader.tab.wait_for_selector("[data-testid=stProgress]", state="detached")
+    reader.rest(1000)

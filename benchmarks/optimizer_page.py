@@ -64,13 +64,14 @@ def presses(reader: Reader, problem: str, rounds: int) -> dict[str, list[float]]
     reader.opened(f"optimizer?problem={quote(problem)}", ".ax-said")
     for picture in CHANGES.values():
         tab.locator(picture).first.wait_for()
-    tab.wait_for_timeout(1000)
+    reader.rest()
     for name in ("backward", "step"):  # so that the round begins with something to forget
         tab.click(f".st-key-press-{name} button")
-        tab.wait_for_timeout(700)
+        tab.wait_for_timeout(100)  # it has begun
+        reader.rest()
     found: dict[str, list[float]] = {name: [] for name in CHANGES}
     for _ in range(rounds):
         for name, picture in CHANGES.items():
             found[name].append(reader.timed(_PRESS, [name, picture]))
-            tab.wait_for_timeout(250)
+            reader.rest()
     return found
