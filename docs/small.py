@@ -6,19 +6,13 @@ import io
 
 from PIL import Image
 
-#: Colours of a stored picture: enough for text, lines and flat surfaces.
-COLOURS = 128
-
 
 def small(png: bytes) -> bytes:
-    """The picture on white with at most `COLOURS` colours, not dithered; the same size in pixels."""
+    """The picture on white in at most 256 colours; rare ones, a thin red line, are kept too."""
     picture = Image.open(io.BytesIO(png)).convert("RGBA")
     ground = Image.new("RGBA", picture.size, "white")
-    few = (
-        Image.alpha_composite(ground, picture)
-        .convert("RGB")
-        .quantize(COLOURS, dither=Image.Dither.NONE)
-    )
+    whole = Image.alpha_composite(ground, picture).convert("RGB")
+    few = whole.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     out = io.BytesIO()
     few.save(out, "PNG", optimize=True)
     return out.getvalue()

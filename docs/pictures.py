@@ -1,0 +1,136 @@
+"""Takes the pictures of README.md from the running app.
+
+    python -m docs.pictures
+
+Needs Chromium or Chrome, and Graphviz's `dot`. What each picture shows is said by its address, so
+that it does not depend on where a button stands.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from playwright.sync_api import sync_playwright
+
+from docs.small import small
+from tests.conftest import BROWSERS, FLAGS, running_app
+
+FOLDER = Path(__file__).with_name("pictures")
+WIDTH = 1280
+#: Seconds a page may take to be there.
+PATIENCE = 60
+#: Steps of the optimizer done before its picture is taken; three are done as the page opens.
+STEPS = 12
+
+#: A mistake many make once.
+SURPRISING = """\
+import torch
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+w = w * 2
+loss = (w**2).sum()
+loss.backward()
+print(w.grad)
+"""
+
+
+def _iterate(tab: Any) -> None:
+    for step in range(4, STEPS + 1):
+        tab.locator(".st-key-press-iterate button").first.click()
+        tab.wait_for_selector(f".ax-said:has-text('{step} steps')")
+    for press, words in (("zero_grad", "None now"), ("forward", "The loss")):
+        tab.locator(f".st-key-press-{press} button").first.click()
+        tab.wait_for_selector(f".ax-said:has-text('{words}')")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A page at an address; `ready` is there when it can be taken, `act` what is done first."""
+
+    name: str
+    page: str
+    address: dict[str, str]
+    ready: str
+    height: int = 800
+    themes: tuple[str, ...] = ("light",)
+    act: Callable[[Any], None] | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}-{theme}.png" for theme in self.themes)
+
+
+PICTURES = (
+    Picture(
+        "expression",
+        "expression",
+        {"at": "node-n2", "panel": "Step"},
+        ".ax-step:has-text('Step 3 of')",
+        themes=("light", "dark"),
+    ),
+    Picture(
+        "answer",
+        "expression",
+        {"program": SURPRISING},
+        "details[open] summary",
+    ),
+    Picture("network", "network", {"at": "conv2"}, "tr.selected", height=830),
+    Picture(
+        "optimizer",
+        "optimizer",
+        {"problem": "Ill-conditioned quadratic", "momentum": "0.5"},
+        ".ax-said",
+        height=830,
+        act=_iterate,
+    ),
+    Picture(
+        "feature_maps",
+        "feature_maps",
+        {"layer": "block2.conv2", "channel": "9"},
+        ".st-key-map img",
+        height=1000,
+    ),
+)
+
+
+def take(tab: Any, url: str, picture: Picture) -> bytes:
+    """The picture, once the page has stopped moving."""
+    tab.set_viewport_size({"width": WIDTH, "height": picture.height})
+    tab.goto(f"{url}/{picture.page}?{urlencode(picture.address)}")
+    tab.wait_for_selector(picture.ready)
+    if picture.act is not None:
+        picture.act(tab)
+    tab.mouse.move(0, 0)
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
+    tab.wait_for_timeout(1500)
+    return bytes(tab.screenshot())
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    program = next(filter(None, map(shutil.which, BROWSERS)))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        running_app(Path(folder, "log")) as url,
+    ):
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        for theme in ("light", "dark"):
+            tab = browser.new_context(color_scheme=theme).new_page()
+            tab.set_default_timeout(1000 * PATIENCE)
+            for picture in PICTURES:
+                if theme in picture.themes:
+                    path = FOLDER / f"{picture.name}-{theme}.png"
+                    path.write_bytes(small(take(tab, url, picture)))
+                    print(path.relative_to(FOLDER.parent.parent), path.stat().st_size)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
