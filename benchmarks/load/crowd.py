@@ -12,6 +12,7 @@ from statistics import median, quantiles
 from benchmarks.load.mix import ACTIONS, PAGES
 from benchmarks.load.reader import NEW, NOTHING, Done, Reader
 from benchmarks.load.serving import Server, Usage
+from benchmarks.load.tab import Tab
 
 #: Seconds between two looks at the server while a crowd reads.
 _LOOK = 2.0
@@ -87,8 +88,12 @@ def _largest(looks: Sequence[Usage]) -> Usage:
 
 
 async def sweep(server: Server) -> None:
-    """One reader comes and leaves: with that Streamlit drops the sessions it need not keep."""
-    await read(server, 1, 0.0, "sweep", set())
+    """Someone looks at the entrance and leaves: Streamlit then drops the sessions it need not
+    keep."""
+    tab = Tab(server.address)
+    await tab.open()
+    await tab.until(lambda tab: None)
+    await tab.close()
 
 
 async def warm(server: Server) -> None:
