@@ -26,7 +26,7 @@ from benchmarks.load.files import PATIENCE, Wrong, delete, get, put
 from benchmarks.load.page import Page
 
 #: Seconds without a run after which a page is at rest.
-REST = 2.0
+REST = 5.0
 Check = Callable[["Tab"], str | None]
 
 
