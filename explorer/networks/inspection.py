@@ -43,7 +43,8 @@ def inspect(
     MACs are multiply-adds of matrix products and convolutions without biases, as
     `torch.utils.flop_counter` counts them, halved.
 
-    Never raises for what the model does: the report's `error` says where it stopped.
+    Never raises for what the model does: the report's `error` says where it stopped. Raises
+    ValueError for a model with lazy layers that have not seen an input.
     """
     if any(is_lazy(p) for p in (*model.parameters(), *model.buffers())):
         raise ValueError("the model has lazy layers: pass one input through it first")

@@ -9,6 +9,7 @@ from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox.client import OnWait, Sandbox, rebuilt
 from explorer.trace import Trace
 from explorer.trace.check import Check
+from explorer.trace.running import settings
 
 _sandbox = Sandbox()
 call = _sandbox.call
@@ -29,11 +30,10 @@ def run(
     """What `explorer.run` gives, from a child that has `timeout` seconds.
 
     Never raises for the program: if its child died, the Trace holds the source and the error.
+    Raises ValueError where `explorer.run` does.
     `on_wait` and `reader` are those of `Sandbox.call`.
     """
-    if hasattr(upstream, "tolist"):  # an array or a tensor
-        upstream = upstream.tolist()
-    request = {"source": source, "seed": seed, "capture": capture, "upstream": upstream}
+    request = {"source": source, **settings(seed, capture, upstream)}
     try:
         answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
         return replace(rebuilt(Trace, answer), source=source)
@@ -54,7 +54,8 @@ def check(
 
     Raises ProgramRefused with a sentence for the reader.
     """
-    request = {"source": source, "seed": seed, "upstream": upstream}
+    asked = settings(seed, "hook", upstream)
+    request = {"source": source, "seed": asked["seed"], "upstream": asked["upstream"]}
     return rebuilt(Check, sandbox.call("check", request, timeout=timeout))
 
 

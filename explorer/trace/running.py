@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from explorer.language import (
@@ -23,8 +25,8 @@ from explorer.trace.records import Trace
 
 _LOG = logging.getLogger(__name__)
 
-#: "sum", "mean", or the gradient itself as nested lists of numbers.
-Upstream = str | float | list[Any] | None
+#: "sum", "mean", or the gradient itself: an array, a tensor, or nested lists of numbers.
+Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
 
 
 def run(
@@ -38,17 +40,18 @@ def run(
 ) -> Trace:
     """Run a program of the language and record what autograd did.
 
-    `capture` is "hook" or "retain_grad": how gradients of non-leaf tensors are obtained. If the
-    program never calls backward, one is run from its last scalar; `upstream` is the gradient to
-    start from when its last output is not a scalar: "sum" (all ones), "mean" (all 1/n), or
-    numbers of the output's shape. `deadline` is a time.monotonic() value at which a program
-    between two statements is ended; `on_line` is told each line before it runs.
+    `seed` is where random numbers start. `capture` is "hook" or "retain_grad": how gradients of
+    non-leaf tensors are obtained. If the program never calls backward, one is run from its last
+    scalar; `upstream` is the gradient to start from when its last output is not a scalar: "sum"
+    (all ones), "mean" (all 1/n), or numbers of the output's shape. `deadline` is a
+    time.monotonic() value at which a program between two statements is ended; `on_line` is told
+    each line before it runs.
 
     Never raises for a bad program: `Trace.error` says what was wrong, and the Trace holds
-    everything up to the failing line.
+    everything up to the failing line. Raises ValueError for another `capture` or `seed`.
     """
-    if capture not in ("hook", "retain_grad"):
-        raise ValueError(f'capture is "hook" or "retain_grad", not {capture!r}')
+    asked = settings(seed, capture, upstream)
+    seed, upstream = asked["seed"], asked["upstream"]
     try:
         program = Program(source)
     except ProgramRefused as refused:
@@ -67,6 +70,21 @@ def run(
             detail=f"{type(failure).__name__}"[:200],
         )
         return Trace(source, output=recorder.output, error=sorry, seed=seed, capture=capture)
+
+
+def settings(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
+    """These arguments of `run`, by name and in plain values. Raises ValueError."""
+    if capture not in ("hook", "retain_grad"):
+        raise ValueError(f'capture is "hook" or "retain_grad", not {capture!r}')
+    try:
+        seed = operator.index(seed)
+    except TypeError:
+        raise ValueError(f"seed is a whole number, not {seed!r}") from None
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError(f"seed is a number of 64 bits, not {seed}")
+    if isinstance(upstream, np.ndarray | np.generic | torch.Tensor):
+        upstream = upstream.tolist()
+    return {"seed": seed, "capture": capture, "upstream": upstream}
 
 
 def _recorded(
@@ -130,7 +148,7 @@ def _is_inner(tensor: torch.Tensor) -> bool:
 
 def _gradient(root: Seen, upstream: Upstream) -> torch.Tensor:
     tensor = root.tensor.detach()
-    if upstream in ("sum", "mean"):
+    if isinstance(upstream, str) and upstream in ("sum", "mean"):
         ones = torch.ones_like(tensor)
         return ones if upstream == "sum" else ones / tensor.numel()
     try:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from explorer import sandbox
 from explorer.trace import run
+from explorer.trace.check import check
 
 OUTPUT = "import torch\nx = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)\ny = x**3\n"
 
@@ -20,6 +22,27 @@ def test_gradient_to_start_from(upstream):
     assert trace.needs_upstream is None
     assert trace.passes[0].ours
     np.testing.assert_array_equal(trace.variables["x"].grad, x.grad)
+
+
+@pytest.mark.parametrize("run", [run, sandbox.run])
+def test_arrays_and_tensors_are_taken_too(run):
+    wanted = [[1.0, 0.0], [0.5, -2.0]]
+    expected = run(OUTPUT, upstream=wanted).variables["x"].grad
+    for upstream in (np.array(wanted), torch.tensor(wanted, requires_grad=True)):
+        trace = run(OUTPUT, upstream=upstream)
+        assert trace.error is None
+        np.testing.assert_array_equal(trace.variables["x"].grad, expected)
+        assert check(OUTPUT, upstream=upstream).leaves
+
+
+@pytest.mark.parametrize("run", [run, sandbox.run])
+@pytest.mark.parametrize(
+    "wrong", [{"capture": "x"}, {"seed": "a"}, {"seed": 1.5}, {"seed": 2**64}], ids=str
+)
+def test_what_a_caller_gets_wrong_is_no_fault_of_the_program(run, wrong):
+    with pytest.raises(ValueError, match=f"^{next(iter(wrong))} is"):
+        run(OUTPUT, **wrong)
+    assert run(OUTPUT, seed=np.int64(3)).seed == 3
 
 
 def test_an_output_that_is_no_scalar_waits_for_one():

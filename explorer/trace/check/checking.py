@@ -8,7 +8,7 @@ from explorer.trace.check.last_pass import PassKeeper, watch_apply
 from explorer.trace.check.records import Check
 from explorer.trace.check.repeating import as_it_was
 from explorer.trace.check.tape import CannotRepeat
-from explorer.trace.running import Upstream, _own_backward
+from explorer.trace.running import Upstream, _own_backward, settings
 
 
 def check(
@@ -18,8 +18,11 @@ def check(
 
     What is compared is what that one pass sent to each leaf, so it does not matter what `.grad`
     held before. `upstream` as for `run`; `deadline` is a time.monotonic() value at which checking
-    stops: a leaf of which no element was reached is "unchecked". Never raises for a bad program.
+    stops: a leaf of which no element was reached is "unchecked". Never raises for a bad program;
+    ValueError for a seed as for `run`.
     """
+    asked = settings(seed, "hook", upstream)
+    seed, upstream = asked["seed"], asked["upstream"]
     try:
         program = Program(source)
     except ProgramRefused as refused:
