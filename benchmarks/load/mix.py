@@ -32,9 +32,9 @@ async def move(reader: Reader) -> None:
     await reader.see(_first_answer(page))
 
 
-#: A component that stands on each page once its first example has been run.
+#: A component that stands on each page, whatever its settings, once the page has been drawn.
 _FIRST = {
-    "expression": "tensors",
+    "expression": "line-clicks",
     "optimizer": "numbers",
     "network": "layers",
     "feature_maps": "way-in",
