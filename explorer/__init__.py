@@ -2,6 +2,7 @@
 
 `run` gives the Trace of a program; `ProgramProblem` and `TrainingSession` step an optimizer;
 `explorer.sandbox`, `explorer.networks` and `explorer.vision` are imported when first used.
+docs/library.ipynb goes through all of it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from typing import Any
 #: Public names by the package they live in. Loaded on first use: vision brings torchvision.
 _HOME = {"run": "trace", "ProgramProblem": "training", "TrainingSession": "training"}
 _PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME, *_PACKAGES])
 
 
 def __getattr__(name: str) -> Any:

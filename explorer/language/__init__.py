@@ -1,6 +1,7 @@
 """Program text to guarded code: allowed syntax, vocabulary, errors.
 
-`Program` checks and compiles a text, `Environment` runs it and tells a `Watcher` what happens.
+`Program` checks and compiles a text, `Environment` runs it and tells a `Watcher` what happens;
+`isolated` puts back what a run may change in the process. `reference` lists every name there is.
 """
 
 from explorer.language.errors import (

@@ -106,6 +106,7 @@ class Environment:
             raise ProgramRefused(self.explain(error, program)) from None
 
     def explain(self, error: BaseException, program: Program) -> ProgramError:
+        """The exception as it is told to whoever wrote this program."""
         return explain(error, program.source, set(self.variables))
 
 

@@ -24,6 +24,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class ReferenceGroup:
+    """Names that belong together, under the title they are shown with."""
+
     title: str
     entries: tuple[Entry, ...]
 

@@ -43,6 +43,7 @@ class Watcher:
         self.tick()
 
     def tick(self) -> None:
+        """Count a statement. Raises ProgramStopped beyond the most there may be."""
         self.count += 1
         if self.count > MAX_STATEMENTS:
             raise ProgramStopped(
@@ -53,6 +54,7 @@ class Watcher:
             self.check_time()
 
     def check_time(self) -> None:
+        """Raises ProgramStopped after the deadline."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise ProgramStopped(
                 "The program took too long and was stopped.",

@@ -1,4 +1,9 @@
-"""Running code to a Trace: recording, hooks, torchviz graph, backward steps, checks."""
+"""Running code to a Trace: recording, hooks, torchviz graph, backward steps, checks.
+
+`run` gives the Trace of a program, `to_plain` and `from_plain` make JSON of it and back, `fold`
+shortens a large graph. `check.check` compares its gradients with central differences,
+`script.script` writes it as a plain PyTorch program.
+"""
 
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.drawing import dot_text

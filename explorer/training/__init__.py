@@ -1,4 +1,9 @@
-"""Problems and the four real calls of training: zero_grad, forward, backward, step."""
+"""Problems and the four real calls of training: zero_grad, forward, backward, step.
+
+A `Problem` is a network with its data (`ModuleProblem`) or two program texts (`ProgramProblem`);
+a `TrainingSession` steps it, a `RemoteSession` has it stepped in another process. `Follower`
+keeps a second run beside it, `loss_surface` measures the loss around its path.
+"""
 
 from explorer.training.arithmetic import Update
 from explorer.training.compare import (

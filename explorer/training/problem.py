@@ -130,6 +130,7 @@ class ModuleProblem:
         return self.network.inputs
 
     def build(self, seed: int = 0) -> Live:
+        """A new instance of the network; see `Problem`."""
         with random_stream(seed) as state:
             made = self.make()
             random = state()

@@ -75,6 +75,7 @@ class ProgramProblem:
         return {n: to_numpy(v) for n, v in variables.items() if isinstance(v, Tensor)}
 
     def build(self, seed: int = 0) -> Live:
+        """Run the setup and give its leaves; see `Problem`. Raises ProgramRefused."""
         with random_stream(seed) as state:
             instance = _Instance(self, seed)
             random = state()

@@ -37,9 +37,11 @@ class TrainingSession:
     """The four real calls in any order, on a problem of its own, with a real torch optimizer.
 
     Every press returns an `Event` with one sentence; a press that fails changes nothing and its
-    event carries the error. `hyper` are keyword arguments of the optimizer. ValueError, with a
-    sentence, for settings that make no sense; `ProgramRefused` when the problem cannot be built.
-    One session belongs to one reader, and to one thread at a time.
+    event carries the error. `optimizer` is one of `optimizers.HYPER`; `lr` and `hyper` are its
+    keyword arguments, torch's own defaults for those left out. Parameters and loss draw their
+    random numbers from `seed`. ValueError, with a sentence, for settings that make no sense;
+    `ProgramRefused` when the problem cannot be built. One session belongs to one reader, and to
+    one thread at a time.
     """
 
     def __init__(

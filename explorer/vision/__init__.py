@@ -1,5 +1,9 @@
 """Pictures, the networks that look at them, and what each layer sees.
 
+`open_image` decodes a file, `BACKBONES` lists networks with their preparation of a picture,
+`build` makes one and `load_weights` fills it; `feature_maps`, `filmstrip`, `receptive_fields`,
+`predict`, `saliency` and `grad_cam` say what it sees, `tile` makes a picture of that.
+
 Importing this package makes `import torchvision` work beside a CPU build of torch.
 """
 

@@ -73,7 +73,11 @@ class Picture:
 
 
 def open_image(data: bytes) -> Image.Image:
-    """The picture in `data`, upright and RGB. Raises ImageError with one clear sentence."""
+    """The picture in a file's bytes, upright and RGB, its longer side at most `LONGEST` pixels.
+
+    Reads the formats of `MAX_PIXELS`, of animated files the first frame. Raises ImageError with
+    one clear sentence for anything else, and for files beyond the limits above.
+    """
     return Image.fromarray(decode(data).rgb)
 
 

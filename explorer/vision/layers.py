@@ -27,6 +27,7 @@ class MapLayer:
     outputs: tuple[Size, ...]
 
     def sizes(self, of: Of) -> tuple[Size, ...]:
+        """Channels, height and width of what went in or came out, call by call."""
         return self.inputs if of == "input" else self.outputs
 
 

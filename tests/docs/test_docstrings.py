@@ -1,0 +1,30 @@
+"""The public face explains itself."""
+
+import inspect
+
+import pytest
+
+import explorer
+
+CALLS = {"run", "ProgramProblem", "TrainingSession"}
+PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
+
+
+def test_the_package_lists_what_it_has():
+    assert CALLS | set(PACKAGES) == set(dir(explorer))
+    assert all(getattr(explorer, name) is not None for name in dir(explorer))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_exported_name_has_a_docstring(package):
+    module = getattr(explorer, package)
+    assert len(module.__doc__.splitlines()) > 1
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            words = inspect.cleandoc(thing.__doc__ or "")
+            assert words[: len(name) + 1] not in ("", f"{name}("), f"{package}.{name}"
+        if inspect.isclass(thing) and name != "RemoteSession":  # the calls of TrainingSession
+            for part, member in vars(thing).items():
+                if inspect.isfunction(member) and part == member.__name__ and part[0] != "_":
+                    assert member.__doc__, f"{package}.{name}.{part}"
