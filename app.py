@@ -32,7 +32,7 @@ with words:
 
 with picture:
     trace = run(PROGRAM)
-    st.code(PROGRAM.rstrip())
+    st.code(PROGRAM.rstrip(), wrap_lines=True)
     if trace.passes:
         miniature(trace.passes[0].dot, alt="Graph of the length of a vector", height=400)
         legend(trace.passes[0].dot)

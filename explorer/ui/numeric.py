@@ -89,7 +89,7 @@ def as_html(found: Check) -> str:
     rows = "".join(map(_row, found.leaves))
     head = "".join(
         f"<th>{word}</th>"
-        for word in ("Leaf", "Verdict", "Checked", "Largest deviation", "Gradient", "Slope", "")
+        for word in ("Leaf", "Verdict", "Checked", "Largest deviation", "Gradient", "Slope", "Note")
     )
     return (
         f'<div class="ax-step">{_sum(found)}</div>'

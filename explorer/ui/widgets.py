@@ -59,6 +59,14 @@ def note(sentence: str) -> None:
     st.html(f'<div class="ax-note">{escape(sentence)}</div>')
 
 
+def scrolling(html: str, name: str, style: str = "") -> str:
+    """A table in a place that scrolls, which the keyboard can reach; `name` says what it is."""
+    return (
+        f'<div class="ax-scroll {style}" tabindex="0" role="region" aria-label="{escape(name)}">'
+        f"{html}</div>"
+    )
+
+
 def label(words: str) -> None:
     """The name of what follows."""
     st.html(f'<div class="ax-label">{escape(words)}</div>', width="content")

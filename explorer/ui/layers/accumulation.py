@@ -17,7 +17,7 @@ from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.layers.work import Job
 from explorer.ui.maps.style import columns
-from explorer.ui.widgets import download, label, note, whole
+from explorer.ui.widgets import download, label, note, scrolling, whole
 
 _STOPPED = "accumulation-stopped"
 _NEVER = 0
@@ -163,10 +163,8 @@ def _table(head: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> s
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{_six(v)}</td>' for v in values)}</tr>"
         for name, values in rows.items()
     )
-    return (
-        '<div class="ax-scroll ax-half"><table class="ax-plain ax-figures">'
-        f"<tr>{top}</tr>{body}</table></div>"
-    )
+    table = f'<table class="ax-plain ax-figures"><tr>{top}</tr>{body}</table>'
+    return scrolling(table, f"Norms of the gradients: {', '.join(head[1:])}", "ax-half")
 
 
 def _six(value: float | None) -> str:

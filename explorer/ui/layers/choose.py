@@ -159,4 +159,4 @@ def step_button(setting: Setting) -> None:
 def source(setting: Setting) -> None:
     """The preset's own text."""
     found = problem(setting.name)
-    st.code(f"{found.source}\n{found.loss_source}")
+    st.code(f"{found.source}\n{found.loss_source}", wrap_lines=True)

@@ -28,7 +28,7 @@ def section() -> None:
     for (name, hooks), place in zip(found.items(), columns(1, 1), strict=True):
         with place:
             label(name)
-            st.code(_FORWARD[name])
+            st.code(_FORWARD[name], wrap_lines=True)
             st.html(_table(hooks))
             st.html(f'<div class="ax-note">{escape(hooks.reason)}</div>')
 
@@ -45,7 +45,7 @@ def _table(hooks: BackwardHooks) -> str:
     after = [(_of(c.name), *(_after(run, c.name) for run in scaled)) for c in first]
     words = f"If the hook returns grad_input × {hooks.amount:g}:"
     cells = f'{_rows(rows)}<tr class="ax-if"><th colspan="3">{words}</th></tr>{_rows(after)}'
-    head = "<tr><th></th><th>register_backward_hook (deprecated)</th>"
+    head = "<tr><td></td><th>register_backward_hook (deprecated)</th>"
     head += "<th>register_full_backward_hook</th></tr>"
     return f'<table class="ax-plain ax-both">{head}{cells}</table>'
 

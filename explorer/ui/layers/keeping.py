@@ -44,5 +44,5 @@ def _table(found: Sequence[Held]) -> str:
         f'<td><i class="ax-held" style="width:{9 * held.bytes / most:.2f}rem"></i></td></tr>'
         for held in found
     )
-    head = "<tr><th></th><th></th><th>Gradients seen</th><th>kept</th><th>Memory</th><th></th></tr>"
+    head = "<tr><td></td><td></td><th>Gradients seen</th><th>kept</th><th>Memory</th><td></td></tr>"
     return f'<table class="ax-plain ax-keeping">{head}{rows}</table>'

@@ -14,7 +14,7 @@ from explorer.ui.layers import pick, runs
 from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.maps.style import columns
-from explorer.ui.widgets import label, note, refuse
+from explorer.ui.widgets import label, note, refuse, scrolling
 
 _MODEL = "(model)"
 #: Each action's words and the amount it begins with.
@@ -159,15 +159,15 @@ def _events(events: Sequence[Event]) -> str:
             first = f"<th>{event.number + 1}</th><td>{escape(kind)}{acted}</td>"
             value = "\n".join(array_lines(seen.value)) or "None"
             rows.append(
-                f"<tr>{first if i == 0 else '<th></th><td></td>'}<td>{escape(seen.label)}</td>"
+                f"<tr>{first if i == 0 else '<td></td><td></td>'}<td>{escape(seen.label)}</td>"
                 f"<td>{escape(shape_text(seen.shape))}</td>"
                 f"<td><pre>{escape(value)}</pre></td></tr>"
             )
     rest = len(events) - _MOST
     more = f'<div class="ax-note">The first {_MOST} of {len(events)}.</div>' if rest > 0 else ""
-    head = "<tr><th></th><th>Hook</th><th>Sees</th><th>Shape</th><th>Values</th></tr>"
+    head = "<tr><th>Call</th><th>Hook</th><th>Sees</th><th>Shape</th><th>Values</th></tr>"
     table = f'<table class="ax-plain ax-seen">{head}{"".join(rows)}</table>'
-    return f'<div class="ax-scroll">{table}</div>{more}'
+    return scrolling(table, "What the hooks saw") + more
 
 
 def _summary(changes: Sequence[Change]) -> str:
@@ -187,9 +187,9 @@ def _changes(changes: Sequence[Change]) -> str:
         f"<td>{'same' if c.same else _ratio(c)}</td></tr>"
         for c in changes
     )
-    head = "<tr><th>Gradient of</th><th>Norm without</th><th>with</th><th></th></tr>"
+    head = "<tr><th>Gradient of</th><th>Norm without</th><th>with</th><td></td></tr>"
     table = f'<table class="ax-plain ax-figures">{head}{rows}</table>'
-    return f'<div class="ax-scroll">{table}</div>'
+    return scrolling(table, "Gradients without and with the hooks")
 
 
 def _norm(value: float | None) -> str:

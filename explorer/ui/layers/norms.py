@@ -11,7 +11,7 @@ from explorer.trace.text import number
 from explorer.ui.layers import figures, pick
 from explorer.ui.layers.runs import BINS, Histograms, Numbers
 from explorer.ui.maps.style import columns
-from explorer.ui.widgets import choice, download, label, note
+from explorer.ui.widgets import choice, download, label, note, scrolling
 
 
 def bars(report: Report, chosen: str | None) -> None:
@@ -119,7 +119,6 @@ def counts(found: Histograms, name: str, bins: int) -> None:
         f"<tr><td>{edges[i]:.6f}</td><td>{edges[i + 1]:.6f}</td><td>{count}</td></tr>"
         for i, count in enumerate(shown.counts)
     )
-    st.html(
-        '<div class="ax-scroll"><table class="ax-plain ax-figures">'
-        f"<tr><th>From</th><th>to</th><th>Elements</th></tr>{rows}</table></div>"
-    )
+    head = "<tr><th>From</th><th>to</th><th>Elements</th></tr>"
+    table = f'<table class="ax-plain ax-figures">{head}{rows}</table>'
+    st.html(scrolling(table, f"Counts of the histogram of {name}"))

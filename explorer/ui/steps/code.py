@@ -23,7 +23,7 @@ def _show(space: Workspace) -> None:
         program_error(refused.error)
         return
     st.html('<div class="ax-note">It needs PyTorch alone and ends with the same numbers.</div>')
-    st.code(text, height=420)
+    st.code(text, height=420, wrap_lines=True)
     st.download_button(
         "Download",
         text,

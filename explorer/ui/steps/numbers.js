@@ -25,12 +25,17 @@ function rows(row, block, picked) {
     const tr = element("tr", `${i === 0 ? "first" : ""} ${row.beside ? "beside" : ""}`)
     tr.dataset.row = `${row.label} ${row.beside ?? ""} ${i}`
     const label = row.beside ? `${row.label}, beside` : row.label
-    const head = element("th", "", i === 0 ? label : "")
-    head.title = row.help
-    head.scope = "row"
-    tr.append(head)
-    if (block.window) tr.append(element("th", "index", row.index[i] ?? ""))
-    tr.append(...line.map((entry) => cell(entry, block.name, picked)))
+    if (i === 0) {
+      const head = element("th", "", label)
+      head.title = row.help
+      head.scope = "row"
+      head.rowSpan = row.grid.length
+      tr.append(head)
+    }
+    if (block.window) tr.append(element(row.index[i] ? "th" : "td", "index", row.index[i] ?? ""))
+    const cells = line.map((entry) => cell(entry, block.name, picked))
+    cells.forEach((td, column) => (td.dataset.column = column))
+    tr.append(...cells)
     return tr
   })
 }
@@ -89,7 +94,8 @@ function neighbour(cells, here, key) {
   if (!step) return undefined
   const rows = [...new Set(cells.map((cell) => cell.parentElement))]
   const row = rows[rows.indexOf(cells[here].parentElement) + step]
-  return cells.findLast((cell) => cell.parentElement === row && cell.cellIndex <= cells[here].cellIndex)
+  const column = Number(cells[here].dataset.column)
+  return cells.findLast((cell) => cell.parentElement === row && Number(cell.dataset.column) <= column)
 }
 
 export default function (component) {
