@@ -84,7 +84,6 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
     "Deg2Rad": (r"\tfrac{\pi}{180}", lambda v: math.pi / 180),
     "Rad2Deg": (r"\tfrac{180}{\pi}", lambda v: 180 / math.pi),
     "Sigmoid": ("<y> * (1 - <y>)", lambda v: v.y * (1 - v.y)),
-    "Relu": ("[<y> > 0]", lambda v: v.y > 0),
     "LogSigmoid": (r"\frac{1}{1 + e^{<a>}}", lambda v: sigmoid(-v.a)),
     "Silu": (
         r"\sigma(<a>) * (1 + <a> * (1 - \sigma(<a>)))",

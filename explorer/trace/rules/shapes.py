@@ -129,6 +129,15 @@ def _shuffled(v: Values) -> np.ndarray:
     return parts.transpose(order).reshape(v.shape)
 
 
+def _unshuffled(v: Values) -> np.ndarray:
+    r = int(v.downscale_factor)
+    *lead, height, width = v.shape
+    parts = v.G.reshape(*lead, r, r, height // r, width // r)
+    rank = len(lead)
+    order = [*range(rank), rank + 2, rank, rank + 3, rank + 1]
+    return parts.transpose(order).reshape(v.shape)
+
+
 def _copied(v: Values) -> np.ndarray:
     return whole(v.raw("G"))
 
@@ -228,4 +237,5 @@ RULES: dict[str, Rule] = {
         for n in (1, 2, 3)
     },
     "PixelShuffleBackward0": rule(MOVED, a=(r"\operatorname{unshuffle}(<G>)", _shuffled)),
+    "PixelUnshuffleBackward0": rule(MOVED, a=(r"\operatorname{shuffle}(<G>)", _unshuffled)),
 }
