@@ -38,10 +38,9 @@ class TrainingSession:
 
     Every press returns an `Event` with one sentence; a press that fails changes nothing and its
     event carries the error. `optimizer` is one of `optimizers.HYPER`; `lr` and `hyper` are its
-    keyword arguments, torch's own defaults for those left out. Parameters and loss draw their
-    random numbers from `seed`. ValueError, with a sentence, for settings that make no sense;
-    `ProgramRefused` when the problem cannot be built. One session belongs to one reader, and to
-    one thread at a time.
+    keyword arguments, with torch's defaults. ValueError, with a sentence, for settings that make
+    no sense; `ProgramRefused` when the problem cannot be built. One session belongs to one
+    reader, and to one thread at a time.
     """
 
     def __init__(
