@@ -53,7 +53,7 @@ def _system() -> str:
         name = platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
         name = platform.system()
-    return f"{name}, kernel {platform.release()}"
+    return f"{name}, kernel {platform.release().split('-')[0]}"
 
 
 def _library(name: str) -> str:

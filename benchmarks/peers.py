@@ -42,8 +42,8 @@ def torchinfo(runs: int) -> Row:
         ours,
         "torchinfo.summary",
         theirs,
-        note="Ours also has the autograd graph and counts fused attention; theirs has a printed "
-        "table with nesting and kernel sizes.",
+        note="Both: shapes, parameters and MACs of every layer. Ours also maps the autograd graph "
+        "to the layers; theirs also prints them, nested, with kernel sizes.",
     )
 
 
@@ -67,8 +67,8 @@ def torchview(runs: int) -> Row:
         ours,
         "torchview.draw_graph, depth 3",
         theirs,
-        note="Ours is folded by module, with parameters and MACs; theirs shows every call of a "
-        "module with its shapes, and no costs.",
+        note="Ours draws fewer boxes, folded by module, with parameters and MACs; theirs draws "
+        "every call with its shapes, and no costs.",
     )
 
 

@@ -49,20 +49,28 @@ def line(row: Row) -> str:
 
 def document(groups: Sequence[Group], machine: Mapping[str, str], minutes: float) -> str:
     """The whole of RESULTS.md."""
-    rows = [row for group in groups for row in group.rows]
-    budgets = [row for row in rows if row.budget is not None]
+    every = [(group.title, row) for group in groups for row in group.rows]
+    budgets = [row for _, row in every if row.budget is not None]
     met = sum(row.met is True for row in budgets)
-    missed = "".join(f"- **not met**: {row.what}\n" for row in budgets if row.met is False)
-    silent = "".join(f"- not measured: {row.what}\n" for row in rows if row.ours is None)
+    missed = "".join(_missed(title, row) for title, row in every if row.met is False)
+    silent = "".join(
+        f"- not measured: {row.what} ({title})\n" for title, row in every if row.ours is None
+    )
     facts = "".join(f"| {name} | {value} |\n" for name, value in machine.items())
     return (
         "# Speed\n\n"
-        f"Written by `python -m benchmarks` on {date.today():%d %B %Y}, in {minutes:.0f} minutes. "
+        f"Written by `python -m benchmarks` on {date.today():%d %B %Y}, in {minutes:.0f} min. "
         "Medians; what stands beside each other took turns in one run. torch uses one thread, as "
         "in the app, unless a row says otherwise.\n\n"
         f"{met} of {len(budgets)} budgets are met.\n\n{missed}{silent}\n"
         f"| machine | |\n|---|---|\n{facts}\n" + "\n".join(map(table, groups))
     )
+
+
+def _missed(title: str, row: Row) -> str:
+    _, ours, _, _, ratio, limit, mark = cells(row)
+    found = ratio if limit.endswith("×") else ours
+    return f"- {mark}: {row.what} ({title}): {found}, budget {limit}\n"
 
 
 def table(group: Group) -> str:
