@@ -9,16 +9,14 @@ the constants that hold them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from inspect import signature
 from pathlib import Path
 
-from explorer import sandbox
 from explorer.language import ProgramError, ProgramRefused, builtins, reference, syntax, watcher
 from explorer.language.guard import operators
 from explorer.language.program import Program
 from explorer.language.vocabulary import BASES, REASONS, TENSOR_WRITES, entries, narrowed
 from explorer.language.vocabulary.reasons import MODULES
-from explorer.sandbox import limits
+from explorer.sandbox.options import Options
 from explorer.trace import recorder
 
 HERE = Path(__file__).parent
@@ -54,8 +52,8 @@ LIMITS: tuple[tuple[str, int | float], ...] = (
     ("Length of a text or list", operators.MAX_LENGTH),
     ("Bits of a whole number", operators.MAX_BITS),
     ("`backward` calls inside each other (in hooks, in a custom `backward`)", recorder.MOST_NESTED),
-    ("In the app, on Linux: memory a program may add, in MB", limits.MEMORY // 2**20),
-    ("In the app: seconds a program may run", signature(sandbox.run).parameters["timeout"].default),
+    ("In the app, on Linux: memory a program may add, in MB", Options.memory),
+    ("In the app: seconds a program may run", Options.seconds),
 )
 
 HEAD = """\
@@ -143,7 +141,8 @@ def _left_out() -> Iterator[str]:
 
 def _limits() -> Iterator[str]:
     yield "## Limits\n"
-    yield "A program that reaches one is stopped with a sentence that says which.\n"
+    yield "A program that reaches one is stopped with a sentence that says which. Who runs the app"
+    yield "may set the last two.\n"
     rows = ((what, f"{most:,.0f}") for what, most in LIMITS)
     yield from _table(("what", "at most"), rows)
 
