@@ -1,0 +1,157 @@
+"""What the files for a public server name is there, and the app answers as they expect."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from streamlit import config
+
+from explorer.sandbox.options import VARIABLES
+from tests.conftest import running_app
+
+ROOT = Path(__file__).parents[1]
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile's instructions in order, each on one line."""
+    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if line[:1] != "#"]
+    joined = "\n".join(lines).replace("\\\n", " ")
+    pairs = (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())
+    return [(name, rest.strip()) for name, rest in pairs]
+
+
+def arguments(name: str) -> list[str]:
+    return [rest for found, rest in instructions() if found == name]
+
+
+def variables(file: str) -> dict[str, str]:
+    lines = (ROOT / file).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and line[0] != "#")
+
+
+def image_environment() -> dict[str, str]:
+    return dict(part.split("=", 1) for rest in arguments("ENV") for part in shlex.split(rest))
+
+
+def health_check() -> list[str]:
+    """The command, with this Python for the image's."""
+    (rest,) = arguments("HEALTHCHECK")
+    _, first, *others = ["", *json.loads(rest[rest.index("[") :])]
+    assert first == "python"
+    return [sys.executable, *others]
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app with the settings of a public server, under names of this machine."""
+    settings = variables("deploy/public.env") | {"STREAMLIT_SERVER_ALLOWED_HOSTS": "127.0.0.1"}
+    settings["STREAMLIT_BROWSER_SERVER_ADDRESS"] = "127.0.0.1"
+    with running_app(tmp_path_factory.mktemp("public") / "log", **settings) as url:
+        yield url
+
+
+def test_every_file_the_image_copies_is_there_and_let_through() -> None:
+    listed = (ROOT / ".dockerignore").read_text().splitlines()
+    let_through = {line[1:] for line in listed if line.startswith("!")}
+    copied = {name for rest in arguments("COPY") for name in rest.split()[:-1]}
+    assert copied == let_through
+    for name in copied:
+        assert (ROOT / name).exists(), name
+
+
+def test_the_image_runs_as_an_ordinary_user_that_it_makes() -> None:
+    names = [name for name, _ in instructions()]
+    (user,) = arguments("USER")
+    assert names.index("USER") < names.index("CMD")
+    number = user.split(":")[0]
+    assert int(number) > 0
+    assert any(f"useradd --uid {number} " in rest for rest in arguments("RUN"))
+
+
+def test_the_image_installs_the_packages_of_packages_txt() -> None:
+    """One list for the image and for Community Cloud, with all that CI installs to run the app."""
+    packages = (ROOT / "packages.txt").read_text().split()
+    assert any("xargs -a packages.txt apt-get install" in rest for rest in arguments("RUN"))
+    needed = re.findall(r"^need (\S+) (\S+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert set(packages) == {package for program, package in needed if program != "chromium"}
+
+
+def test_the_pinned_torch_is_what_the_image_asks_of_pytorch() -> None:
+    pattern = re.search(r"grep -E '([^']+)' requirements.txt", (ROOT / "Dockerfile").read_text())
+    assert pattern is not None
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    found = [line.split("==")[0] for line in lines if re.search(pattern[1], line)]
+    assert sorted(found) == ["torch", "torchvision"]
+
+
+@pytest.mark.parametrize("found", ["Dockerfile", "deploy/public.env"])
+def test_every_setting_exists(found: str) -> None:
+    settings = image_environment() if found == "Dockerfile" else variables(found)
+    known = {option.env_var for option in config.get_config_options().values()}
+    for name in settings:
+        if name.startswith("STREAMLIT_"):
+            assert name in known, name
+        elif name.startswith("EXPLORER_"):
+            assert name in VARIABLES, name
+
+
+def test_the_health_check_tells_a_living_app_from_none(public: str) -> None:
+    def status(port: int) -> int:
+        environment = os.environ | image_environment() | {"STREAMLIT_SERVER_PORT": str(port)}
+        return subprocess.run(health_check(), env=environment, capture_output=True).returncode
+
+    port = urlsplit(public).port
+    assert port is not None
+    assert status(port) == 0
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        assert status(unused.getsockname()[1]) != 0
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "answer"),
+    [
+        ("127.0.0.1", "http://127.0.0.1", 101),
+        ("elsewhere.example.org", "http://elsewhere.example.org", 403),
+        ("127.0.0.1", "http://elsewhere.example.org", 403),
+    ],
+)
+def test_a_session_is_opened_from_the_named_host_alone(
+    public: str, host: str, origin: str, answer: int
+) -> None:
+    lines = [
+        "GET /_stcore/stream HTTP/1.1", f"Host: {host}", f"Origin: {origin}",
+        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "", "",
+    ]  # fmt: skip
+    with socket.create_connection(("127.0.0.1", urlsplit(public).port or 0), timeout=10) as line:
+        line.sendall("\r\n".join(lines).encode())
+        assert int(line.recv(200).split()[1]) == answer
+
+
+#: What Streamlit's own script in the browser asks for; health before it connects.
+NEEDED = ("health", "host-config", "stream", "upload_file/a/b")
+CLOSED = ("metrics", "script-health-check", "agent/interact", "agent/mcp", "agent/openapi.json")
+
+
+@pytest.mark.parametrize("base", ["", "/lesson"])
+def test_the_proxies_close_what_they_should_and_no_more(base: str) -> None:
+    nginx = re.search(r"location ~ (\S+) \{", (ROOT / "deploy/nginx.conf").read_text())
+    caddy = re.search(r"@closed path (.+)", (ROOT / "deploy/Caddyfile").read_text())
+    assert nginx is not None
+    assert caddy is not None
+    for end in NEEDED + CLOSED:
+        path = f"{base}/_stcore/{end}"
+        assert bool(re.search(nginx[1], path)) == (end in CLOSED), path
+        assert any(fnmatch(path, p) for p in caddy[1].split()) == (end in CLOSED), path
