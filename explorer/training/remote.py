@@ -201,10 +201,10 @@ class RemoteSession:
         data = self._ask(to_plain(request))
         try:
             answer = from_plain(Answer, data)
-        except (ValueError, TypeError, KeyError, RecursionError):
+            if press != "script":
+                self._record(answer, start, None if answer.fresh else base)
+        except Exception:  # a program that has broken out of the language may answer anything
             raise ProgramRefused(ProgramError("The answer could not be read.")) from None
-        if press != "script":
-            self._record(answer, start, None if answer.fresh else base)
         return answer
 
     def _record(self, answer: Answer, start: int, base: Values | None) -> None:

@@ -53,7 +53,7 @@ def report() -> None:
     measured = coverage.Coverage()
     measured.load()
     totals: dict[str, Numbers] = defaultdict(Numbers)
-    for file in measured.get_data().measured_files():
+    for file in filter(os.path.exists, measured.get_data().measured_files()):
         parts = os.path.relpath(file, ROOT).split(os.sep)
         package = "/".join(parts[:2]) if parts[0] == "explorer" and len(parts) > 2 else parts[0]
         numbers = measured._analyze(file).numbers
