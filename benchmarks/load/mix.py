@@ -54,7 +54,7 @@ def _first_answer(page: str) -> Check:
 
 #: What is done on each page, in shares of what is done there; on "any", of what is done anywhere.
 ACTIONS = (
-    Action("any", "arrive", KNOWN, 0, arrive),
+    Action("any", "arrive", NOTHING, 0, arrive),
     Action("any", "go to another page", KNOWN, 4, move),
     Action("any", "leave, come by a link to a program", NEW, 4, expression.link),
     Action("expression", "run a program of one's own", NEW, 23, expression.own),

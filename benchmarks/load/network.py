@@ -78,13 +78,14 @@ async def _preset(reader: Reader, name: str) -> None:
 async def size(reader: Reader) -> None:
     """Pictures of another size, or another number of them."""
     tab = reader.tab
+    if tab.value("tab_container", "part") not in ("", "Layers"):
+        await tab.set("tab_container", "part", "Layers")
+        await reader.see(lambda tab: None if _PARTS["Layers"](tab) else "no table of layers")
     name = tab.value("selectbox", "preset")
-    if name not in _ANY_SIZE or tab.value("tab_container", "part") not in ("", "Layers"):
+    if name not in _ANY_SIZE:
         name = reader.rng.choice(_ANY_SIZE)
-        await tab.visit("network")
-        await reader.see(lambda tab: None)
         await _preset(reader, name)
-        reader.begin()
+    reader.begin()
     side = round(tab.value("number_input", f"side-{name}"))
     batch = round(tab.value("number_input", f"batch-{name}"))
 
