@@ -167,7 +167,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "behind a name of one's own": Fault(
         "guard.classes", "return first in self.own and", "return True and",
-        "class C(nn.Module, M):\n    pass\nC().compile()",
+        "super().with_traceback(t)",
     ),
     "bases": Fault(
         "guard.classes", "(kind in self.own or kind in vocabulary.BASES)", "True",

@@ -114,7 +114,7 @@ loss.backward()
 """
 
 
-quick = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", KINDS)
