@@ -18,8 +18,14 @@ def spare_when_idle() -> None:
 
 def _spare() -> None:
     while True:
-        gc.collect()
-        if not any("ScriptRunner" in thread.name for thread in threading.enumerate()):
-            gc.freeze()
-            return
-        time.sleep(1.0)
+        if not _running():
+            gc.collect()
+            if not _running():
+                gc.freeze()
+                return
+        time.sleep(0.25)
+
+
+def _running() -> bool:
+    """Whether any reader's page is being run."""
+    return any("ScriptRunner" in thread.name for thread in threading.enumerate())
