@@ -169,6 +169,44 @@ FAULTS: dict[str, Fault] = {
         "guard.classes", "return first in self.own and", "return True and",
         "super().with_traceback(t)",
     ),
+    "the class of a class": Fault(
+        "guard.attributes", "return False  # a class's class; `get` answers for everything else",
+        "return True", "print(int.__class__)",
+    ),
+    "special methods behind super": Fault(
+        "guard.attributes",
+        'return name in ("__init__", "__repr__", "__str__", "__call__", "__len__")',
+        "return True", "super().__eq__(1)",
+    ),
+    "__init__ of any class": Fault(
+        "guard.attributes", 'return known and name == "__init__"', 'return name == "__init__"',
+        "print(dict.__init__)",
+    ),
+    "special methods of classes": Fault(
+        "guard.attributes", 'return known and name == "__init__"', "return known",
+        "print(A.__repr__)",
+    ),
+    "special methods of instances": Fault(
+        "guard.attributes", "return kind in self.classes.own and self.classes.defines(kind, name)",
+        "return kind in self.classes.own", "print(A().__hash__)",
+    ),
+    "__doc__ of anything": Fault(
+        "guard.attributes",
+        "return isinstance(receiver, types.FunctionType) or kind in self.classes.own",
+        "return True", "print([].__doc__)",
+    ),
+    "lists as indices, read": Fault(
+        "guard.items", "return self.tensor[numbers_only(key)]", "return self.tensor[key]",
+        "\ntorch.ones(3)[items]",
+    ),
+    "lists as indices, written": Fault(
+        "guard.items", "self.tensor[numbers_only(key)] = value", "self.tensor[key] = value",
+        "\ntorch.ones(3)[items] = 1",
+    ),
+    "lists in new_tensor": Fault(
+        "guard.attributes", "receiver.new_tensor(numbers_only(data), **options)",
+        "receiver.new_tensor(data, **options)", "\ntorch.ones(1).new_tensor(items)",
+    ),
     "bases": Fault(
         "guard.classes", "(kind in self.own or kind in vocabulary.BASES)", "True",
         "class A(nn.Parameter)",

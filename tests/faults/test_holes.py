@@ -16,6 +16,7 @@ from explorer.sandbox.programs import replayed
 from explorer.trace import Summary
 from explorer.training import ProgramProblem
 from explorer.training.remote import RemoteSession
+from explorer.ui.program import _numbers
 
 LARGE = 5000
 
@@ -116,3 +117,21 @@ def test_a_broken_answer_to_a_press_is_a_sentence(
 def test_a_large_tensor_of_bfloat16_keeps_its_numbers() -> None:
     found = summary(f"torch.arange({LARGE}).to(torch.bfloat16)")
     assert found.max == float(torch.tensor(LARGE - 1.0).to(torch.bfloat16))
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("[1, 0]", [1, 0]),
+        (" 2.5 ", 2.5),
+        ("[1,", "sum"),
+        ("(" * 5000, "sum"),
+        ("-" * 5000 + "1", "sum"),
+        ("True", "sum"),
+        ("'text'", "sum"),
+        ("__import__('os')", "sum"),
+        ("9" * 5000, "sum"),
+    ],
+)
+def test_the_gradient_a_reader_types(text: str, given: Any) -> None:
+    assert _numbers(text) == given

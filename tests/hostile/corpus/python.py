@@ -182,6 +182,12 @@ _PROGRAMS = [
     "import torch\ndef f(*, x=torch.os.environ):\n    pass",
     "import torch\nprint(1, sep=torch.os.environ)",
     # what stands on one's own object, but was put there by Python
+    "print(int.__class__)",
+    "print([].__doc__)",
+    "print(dict.__init__)",
+    "class A:\n    pass\nprint(A.__repr__)",
+    "class A:\n    pass\nprint(A().__hash__)",
+    "class A:\n    def f(self):\n        return super().__eq__(1)\nprint(A().f())",
     "class E(Exception):\n    pass\nE().add_note('x')",
 ]
 

@@ -35,6 +35,12 @@ p.grad = torch.ones(2)
 """
 
 _LISTS = [
+    "torch.tensor(items)",
+    "torch.ones(3)[items]",
+    "torch.ones(3)[items] = 1",
+    "torch.ones(1).new_tensor(items)",
+    "np.array(items)",
+    "np.ones(1) + items",
     # torch.utils.data makes tensors of the lists it is given
     """
 class D(Dataset):
