@@ -18,20 +18,25 @@ _AUTOGRAD = ("tensor", "gradient", "autograd", "graph", "backward", "leaf", "non
 _HOOKS = ("hook", "forward_hook", "full_backward_hook", "deprecated_hook", "post_accumulate")
 #: Which of them each page shows; they come first there.
 ON_PAGE = {
-    "home": ("tensor", "gradient", "autograd", "graph", "backward", "zero_grad", "step", "hook"),
+    "home": (
+        *("autograd", "tensor", "gradient", "graph", "leaf", "saved", "AccumulateGrad"),
+        *("forward", "backward", "step", "zero_grad", "hook", "layer", "optimizer", "feature_map"),
+    ),
     "expression": (
         *(*_AUTOGRAD, "requires_grad", "grad_fn", "hook", "retain_grad", "saved", "scalar"),
         *("AccumulateGrad", "accumulation", "version", "in-place", "view", "vjp", "check"),
-        *("zero_grad", "step"),
+        *("zero_grad", "forward", "step", "norm"),
     ),
     "network": (
-        *("layer", "parameter", "norm", "macs", "dead", "batch", "mode", "accumulation"),
+        *("layer", "parameter", "norm", "macs", "dead", "batch", "mode", "accumulation", "forward"),
         *(*_AUTOGRAD, *_HOOKS, "retain_grad", "loss", "step", "learning_rate", "optimizer"),
+        *("zero_grad", "convolution", "TBackward0"),
     ),
     "optimizer": (
         *("loss", "forward", "backward", "step", "zero_grad", "optimizer", "learning_rate"),
         *("momentum", "dampening", "nesterov", "weight_decay", "maximize", "adam", "iteration"),
-        *("seed", "surface", "norm", "parameter", "gradient", "graph", "AccumulateGrad"),
+        *("seed", "surface", "norm", "parameter", "gradient", "autograd", "graph", "leaf"),
+        *("scalar", "AccumulateGrad", "TBackward0", "layer"),
     ),
     "feature_maps": (
         *("feature_map", "convolution", "kernel", "padding", "receptive_field", "dead", "layer"),

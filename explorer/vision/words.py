@@ -33,7 +33,6 @@ WORDS = (
         "receptive_field",
         "Receptive field",
         "The part of the picture that can change a number of a map.",
-        ("what it sees", "sees"),
     ),
     Term(
         "grad_cam",

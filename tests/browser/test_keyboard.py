@@ -1,0 +1,205 @@
+"""The first visit without a mouse, from the entrance to having understood one gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+PROGRAM = """\
+import torch
+
+weight = torch.tensor(3.0, requires_grad=True)
+cost = weight * weight
+cost.backward()
+print(cost.grad)
+"""
+
+#: What has the focus, inside components too: its tag, its name, and whether it is seen to have it.
+FOCUSED = """() => {
+  let here = document.activeElement
+  while (here?.shadowRoot?.activeElement) here = here.shadowRoot.activeElement
+  const styles = [here, here.closest("label"), here.querySelector("path, polygon")]
+  for (let e = here, i = 0; e && i < 4; e = e.parentElement, i++) styles.push(e)
+  const link = getComputedStyle(document.documentElement).getPropertyValue("--ax-link")
+  const drawn = styles.filter(Boolean).map((e) => getComputedStyle(e))
+  const probe = document.body.appendChild(document.createElement("i"))
+  probe.style.color = link
+  probe.style.colorScheme = getComputedStyle(document.querySelector(".stApp")).colorScheme
+  const ring = getComputedStyle(probe).color
+  probe.remove()
+  return {
+    tag: here.tagName.toLowerCase(),
+    name: here.ariaLabel || here.textContent.trim(),
+    ring: drawn.some((s) => (s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2
+        && s.outlineColor === ring) || (s.stroke === ring && parseFloat(s.strokeWidth) >= 3)),
+  }
+}"""
+
+
+@pytest.fixture(params=["light", "dark"])
+def keys(tab: Any, request: pytest.FixtureRequest) -> Any:
+    """A tab in one of the themes."""
+    tab.emulate_media(color_scheme=request.param, reduced_motion="reduce")
+    return tab
+
+
+def focused(tab: Any) -> dict[str, Any]:
+    return dict(tab.evaluate(FOCUSED))
+
+
+def go_to(tab: Any, name: str, key: str = "Tab", most: int = 45) -> int:
+    """Press the key until what has the focus has a name that begins so; how often it took. Names
+    of buttons begin with that of their icon."""
+    for count in range(1, most + 1):
+        tab.keyboard.press(key)
+        here = focused(tab)
+        if here["tag"] != "main" and here["name"].startswith(name):
+            return count
+    raise AssertionError(f"{name!r} is not reached; the focus is on {focused(tab)}")
+
+
+def skip(tab: Any) -> None:
+    """From the top of a page to behind its navigation."""
+    go_to(tab, "Skip the navigation", most=4)
+    tab.keyboard.press("Enter")
+
+
+def test_the_first_visit(keys: Any, app: str) -> None:
+    tab = keys
+    tab.goto(app)
+    tab.wait_for_selector(".ax-result", timeout=90_000)
+    skip(tab)
+    assert go_to(tab, "account_treeExpression") == 1
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/expression**")
+    tab.wait_for_selector("tr[data-id]")
+
+    tab.reload()  # the focus at the top, as after following a link
+    tab.wait_for_selector("tr[data-id]")
+    skip(tab)
+    assert go_to(tab, "Program", most=8) <= 8
+    tab.keyboard.press("Control+A")
+    tab.keyboard.insert_text(PROGRAM)
+    tab.keyboard.press("Control+Enter")
+    tab.wait_for_selector("td.name:text-is('cost')")
+    tab.keyboard.press("Tab")  # leaves the editor, and writes nothing into it
+    assert focused(tab)["name"].endswith("Run")
+    assert tab.input_value("textarea") == PROGRAM
+
+    # Why is cost.grad None?
+    go_to(tab, "Why")
+    assert focused(tab)["tag"] == "summary"
+    assert focused(tab)["ring"]
+    go_to(tab, "Non-leaf", most=1)
+    tab.keyboard.press("Enter")
+    assert tab.locator(".ax-term[open]").inner_text().startswith("Non-leaf")
+
+    # The graph: one stop, and the arrows from node to node.
+    go_to(tab, "weight, leaf")
+    assert focused(tab)["name"] == "weight, leaf (), value 3, gradient 6"
+    tab.keyboard.press("ArrowDown")
+    assert focused(tab)["name"] == "AccumulateGrad"
+    tab.keyboard.press("End")
+    assert focused(tab)["name"] == "cost, output (), value 9, gradient 1"
+    assert focused(tab)["ring"]
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("g.node.selected[aria-pressed=true]")
+    tab.wait_for_selector("tr.selected td.name:text-is('cost')")
+    assert focused(tab)["name"].startswith("cost, output")
+    tab.keyboard.press("Tab")
+    assert focused(tab)["tag"] == "button"
+
+    # The table: one stop, and the arrows from row to row.
+    go_to(tab, "cost4")
+    assert focused(tab)["ring"]
+    tab.keyboard.press("Home")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("tr.selected td.name:text-is('weight')")
+    assert focused(tab)["name"].startswith("weight3")
+
+    # The walk: back to its buttons, and two steps from the start.
+    go_to(tab, "first_page", "Shift+Tab")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".ax-step:has-text('Step 1 of 2')")
+    go_to(tab, "chevron_right")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".ax-step:has-text('Step 2 of 2: weight.grad')")
+    assert tab.locator("g.node[aria-current=step]").count() == 1
+
+
+def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
+    keys.goto(f"{app}/expression")
+    keys.wait_for_selector("tr[data-id]")
+    go_to(keys, "menu_book")
+    keys.keyboard.press("Enter")
+    keys.wait_for_selector("[role=dialog] .ax-words")
+    keys.wait_for_timeout(300)
+    assert keys.locator("[role=dialog]:focus-within, [role=dialog]:focus").count() == 1
+    keys.keyboard.press("Escape")
+    keys.wait_for_selector("[role=dialog]", state="detached")
+    keys.wait_for_timeout(300)
+    assert focused(keys)["name"].endswith("Glossary")
+
+    go_to(keys, "school")
+    keys.keyboard.press("Enter")
+    keys.wait_for_selector("[data-testid=stPopoverBody]")
+    keys.keyboard.press("Escape")
+    keys.wait_for_selector("[data-testid=stPopoverBody]", state="detached")
+    assert "Lesson" in focused(keys)["name"]
+
+
+@pytest.mark.parametrize(
+    ("page", "control", "most"),
+    [
+        ("expression", "Example", 2),
+        ("network", "Network", 2),
+        ("optimizer", "Problem", 2),
+        ("feature_maps", "uploadUpload", 2),
+    ],
+)
+def test_the_first_control_is_near(tab: Any, app: str, page: str, control: str, most: int) -> None:
+    tab.goto(f"{app}/{page}")
+    tab.wait_for_selector("tr[data-id], td.pick, .frames img")
+    skip(tab)
+    assert go_to(tab, control, most=most) <= most
+
+
+@pytest.mark.parametrize("page", ["expression", "optimizer"])
+def test_the_focus_is_seen_wherever_it_is(keys: Any, app: str, page: str) -> None:
+    keys.goto(f"{app}/{page}")
+    keys.wait_for_selector("tr[data-id], td.pick")
+    keys.wait_for_timeout(500)
+    unseen = []
+    for _ in range(45):
+        keys.keyboard.press("Tab")
+        here = focused(keys)
+        if here["tag"] not in ("body", "main", "html") and not here["ring"]:
+            unseen.append(f"{here['tag']} {here['name'][:50]}")
+    assert unseen == []
+
+
+def test_numbers_are_walked_and_picked(tab: Any, app: str) -> None:
+    tab.goto(f"{app}/optimizer?problem=Linear+regression")
+    tab.wait_for_selector("td.pick[data-name=w][data-place='1']")
+    tab.locator("td.picked").first.focus()
+    assert tab.locator("td.pick[tabindex='0']").count() == 1
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("td.picked[data-place='1']")
+    place = "() => document.activeElement.shadowRoot.activeElement.dataset.place"
+    tab.wait_for_function(f"({place})() === '1'")
+
+
+def test_what_moves_stands_still_for_those_who_ask(tab: Any, app: str) -> None:
+    longest = """() => Math.max(...[...document.querySelectorAll("*")].flatMap((e) => {
+      const { transitionDuration, animationDuration } = getComputedStyle(e)
+      return [...transitionDuration.split(","), ...animationDuration.split(",")].map(parseFloat)
+    }))"""
+    for wish, still in (("reduce", True), ("no-preference", False)):
+        tab.emulate_media(reduced_motion=wish)
+        tab.goto(f"{app}/expression")
+        tab.wait_for_selector("tr[data-id]")
+        assert (tab.evaluate(longest) <= 0.001) == still
