@@ -71,7 +71,8 @@ def _run(addresses: Sequence[Address], nowhere: str) -> Callable[[int], None]:
         from explorer.sandbox import limits
         from tests.hostile.test_fuzz import check
 
-        limits.cut_off(pipe, nowhere)
+        os.chdir(nowhere)
+        limits.cut_off(pipe)
         limits.confine()
         texts = programs()
         for address in addresses:

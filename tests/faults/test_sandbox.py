@@ -68,7 +68,7 @@ def at_rest(box: Sandbox) -> bool:
 
 
 def kill_the_spare(box: Sandbox) -> None:
-    """End the child that waits; the server may have made another at once."""
+    """End the child that waits; there is another after the next job."""
     (spare,) = _children(box.pid or 0)
     os.kill(int(spare), signal.SIGKILL)
     assert eventually(lambda: spare not in _children(box.pid or 0))
@@ -118,6 +118,22 @@ def test_the_child_that_waits_is_struck(box: Sandbox, number: int) -> None:
     assert eventually(lambda: gone(int(spare)))
     assert box.call("double", [1]) == [2]
     assert box.pid == pid
+
+
+def test_children_that_end_as_they_wait_are_not_made_without_rest(box: Sandbox) -> None:
+    kill_the_spare(box)
+    time.sleep(0.2)
+    assert _children(box.pid or 0) == []
+
+
+def test_the_empty_folder_is_cleared_away(box: Sandbox) -> None:
+    """As what looks after temporary files does after some days."""
+    server = box._server
+    assert server is not None
+    os.rmdir(server.settings.nowhere)
+    for number in range(3):
+        assert box.call("double", [number]) == [2 * number]
+    assert box._server is server
 
 
 def test_the_child_that_waits_hangs(box: Sandbox) -> None:

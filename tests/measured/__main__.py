@@ -55,6 +55,8 @@ def report() -> None:
     totals: dict[str, Numbers] = defaultdict(Numbers)
     for file in filter(os.path.exists, measured.get_data().measured_files()):
         parts = os.path.relpath(file, ROOT).split(os.sep)
+        if parts[0] not in ("app.py", "pages", "explorer"):
+            continue
         package = "/".join(parts[:2]) if parts[0] == "explorer" and len(parts) > 2 else parts[0]
         numbers = measured._analyze(file).numbers
         totals[package] += numbers
