@@ -67,19 +67,32 @@ class Forks:
         self.processors = settings.processors
         self.most = max(16, 2 * self.processors)
         self._spare: Child | None = None
+        self._due = True
 
     def ready(self) -> bool:
         return True
 
     def prepare(self) -> None:
-        """Have a child waiting; without one `take` makes it, or says why it cannot."""
-        if self._spare is None:
+        """Have a child waiting; without one `take` makes it, or says why it cannot.
+
+        One that ends as it waits is not replaced before the next errand: what ended it would end
+        the next as well, and so on without rest.
+        """
+        if self._due:
+            self._due = False
             with contextlib.suppress(OSError):
                 self._spare = self._fork(ahead=True)
                 self._spare.channel.on_end = self.end
 
     def take(self, errand: Errand) -> Child:
-        child, self._spare = self._spare or self._fork(ahead=False), None
+        self._due = True
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            _send(spare, errand)
+            if spare.channel.open:
+                return spare
+            spare.end()  # it was gone already
+        child = self._fork(ahead=False)
         _send(child, errand)
         return child
 
@@ -107,7 +120,7 @@ class Forks:
     def _be_child(self, channel: socket.socket, line: mmap.mmap, ahead: bool) -> None:
         status = 1
         try:
-            limits.cut_off(channel.fileno(), self._settings.nowhere)
+            limits.cut_off(channel.fileno())
             if ahead:
                 warm.rehearse()
             asked = work.asked(channel)

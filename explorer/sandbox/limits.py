@@ -21,8 +21,8 @@ MEMORY = 512 * 2**20
 _LINUX = sys.platform == "linux"
 
 
-def cut_off(keep: int, nowhere: str) -> None:
-    """Leave this forked child one descriptor, no environment, and an empty directory.
+def cut_off(keep: int) -> None:
+    """Leave this forked child one descriptor and no environment.
 
     For a fresh fork on Linux only: it closes every other descriptor of the process.
     """
@@ -35,7 +35,6 @@ def cut_off(keep: int, nowhere: str) -> None:
             with contextlib.suppress(OSError):  # the listing's own is closed already
                 os.close(int(name))
     os.environ.clear()
-    os.chdir(nowhere)
 
 
 def set_clock(seconds: float) -> None:

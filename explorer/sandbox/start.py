@@ -38,7 +38,7 @@ class Settings:
 
     @property
     def nowhere(self) -> str:
-        """An empty directory to run in."""
+        """An empty directory to run in. What cleans the system's temporary files may remove it."""
         return str(Path(self.directory, "empty"))
 
     @property
