@@ -24,23 +24,8 @@ def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = Fal
         help="The graph, all numbers of the run, or a script that prints them",
     ):
         if dot is not None:
-            _file(
-                "Graph as DOT",
-                lambda: dot.encode(),
-                "graph.dot",
-                "text/vnd.graphviz",
-                "For graphviz",
-            )
-            if layout.available():
-                for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
-                    _file(
-                        f"Graph as {kind.upper()}",
-                        partial(_picture, dot, kind),
-                        f"graph.{kind}",
-                        mime,
-                        "As graphviz draws it",
-                    )
-        _file(
+            graph_files(dot, "graph")
+        file(
             "Trace as JSON",
             partial(_json, trace),
             "trace.json",
@@ -48,7 +33,7 @@ def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = Fal
             "Every tensor, step and event",
         )
         if not blind:
-            _file(
+            file(
                 "PyTorch script",
                 partial(_script, trace, upstream),
                 "program.py",
@@ -57,7 +42,17 @@ def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = Fal
             )
 
 
-def _file(label: str, data: Callable[[], bytes], name: str, mime: str, help: str) -> None:
+def graph_files(dot: str, name: str) -> None:
+    """A graph as DOT, and as pictures where the `dot` program can draw it."""
+    file("Graph as DOT", dot.encode, f"{name}.dot", "text/vnd.graphviz", "For graphviz")
+    if layout.available():
+        for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
+            make = partial(_picture, dot, kind)
+            file(f"Graph as {kind.upper()}", make, f"{name}.{kind}", mime, "As graphviz draws it")
+
+
+def file(label: str, data: Callable[[], bytes], name: str, mime: str, help: str) -> None:
+    """An entry of a menu of files; `data` is called when it is pressed."""
     st.download_button(
         label,
         data,
