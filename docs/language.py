@@ -64,8 +64,8 @@ this page.*
 
 A program is Python as tutorials write it. It is read, checked against a list of allowed syntax,
 rewritten so that every attribute is looked up in a table of names, and then run by Python itself
-with the real PyTorch. What is not on this page does not exist for a program. In the app the book
-icon beside the editor searches the same names, each with a line about it.
+with the real PyTorch. What is not on this page does not exist for a program. In the app the
+Glossary searches the same names, each with a line about it.
 
 `import torch`, `import torch.nn as nn`, `from torch.nn import functional as F`,
 `import numpy as np` and the like work as usual; there are no files, no network and no system.
