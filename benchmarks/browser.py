@@ -13,8 +13,9 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from benchmarks.load.serving import Server, serving
 from benchmarks.measure import Missing
-from tests.conftest import BROWSERS, FLAGS, running_app
+from tests.conftest import BROWSERS, FLAGS
 
 _TICKS = 100  # of /proc/PID/stat, per second
 
@@ -42,16 +43,16 @@ window.until = async (start, seen) => {
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader's tab, at the app that runs at `url` since `started` (`time.perf_counter`)."""
+    """One reader's tab, at an app that runs since `started` (`time.perf_counter`)."""
 
-    url: str
+    server: Server
     tab: Any
     started: float
 
     def opened(self, path: str, selector: str) -> float:
         """Seconds until a page opened by its address shows what matches the selector."""
         start = time.perf_counter()
-        self.tab.goto(f"{self.url}/{path}")
+        self.tab.goto(f"{self.server.address}/{path}")
         self.tab.wait_for_selector(selector)
         return time.perf_counter() - start
 
@@ -66,20 +67,8 @@ class Reader:
 
     def processor(self) -> float:
         """Seconds of processor time that the server has used; it must run on Linux."""
-        fields = Path(f"/proc/{self._server()}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = Path(f"/proc/{self.server.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def _server(self) -> int:
-        """The process that serves `url`, by its command line."""
-        port = self.url.rsplit(":", 1)[1].encode()
-        for file in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = file.read_bytes().split(b"\0")
-            except OSError:  # it has ended
-                continue
-            if b"streamlit" in words and port in words:
-                return int(file.parent.name)
-        raise Missing("the server's process was not found in /proc")
 
 
 @contextmanager
@@ -95,6 +84,6 @@ def reading() -> Iterator[Reader]:
         tab = context.new_page()
         tab.set_default_timeout(60_000)
         started = time.perf_counter()
-        with running_app(Path(folder) / "log") as url:
-            yield Reader(url, tab, started)
+        with serving(Path(folder) / "log") as server:
+            yield Reader(server, tab, started)
         browser.close()

@@ -5,11 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from benchmarks.load.serving import serving
+
 # One thread, as in the sandbox's children: the order of a float sum depends on their number, and
 # some tests compare to the last bit. Read when torch is first imported, here and in children.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-ROOT = Path(__file__).parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
     "--no-sandbox",
@@ -34,44 +30,11 @@ FLAGS = [
 ]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    limit = time.monotonic() + 60
-    while time.monotonic() < limit and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=1):
-                return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"the app did not start:\n{log.read_text()}")
-
-
 @contextmanager
 def running_app(log: Path, **environment: str) -> Iterator[str]:
     """The app as a reader starts it, on a free port of this machine; gives its address."""
-    port = _free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
-        )
-        try:
-            url = f"http://127.0.0.1:{port}"
-            _wait_until_up(url, process, log)
-            yield url
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    with serving(log, **environment) as server:
+        yield server.address
 
 
 @pytest.fixture(autouse=True)

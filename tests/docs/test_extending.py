@@ -14,7 +14,10 @@ PAGE = (ROOT / "docs" / "extending.md").read_text()
 LEFT = shutil.ignore_patterns("__pycache__", "_screens", "pictures")
 #: Tests whose names hold one of these are those of the things added.
 ADDED = ("saturated", "Element by element", "residual", "saddle", "Adadelta", "nll_softmax")
-COPIED = ("explorer", "pages", "tests", "docs", "app.py", "pyproject.toml", ".streamlit")
+COPIED = (
+    *("explorer", "pages", "tests", "docs", "benchmarks"),
+    *("app.py", "pyproject.toml", ".streamlit"),
+)
 #: A line that names a file, then a block: a whole new file, or what to change.
 BLOCK = re.compile(
     r"^(?:(New file )?`([\w/.]+)`:\n\n)?```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
