@@ -88,8 +88,7 @@ PAGES = (
 def _settle() -> None:
     """Once per process: start the sandbox, so that the first program need not wait for it, give
     each reader's thread one processor (helper threads get in the others' way), have a GPU round
-    float32 no more than the CPU does, and spare the garbage
-    collector the imported modules."""
+    float32 no more than the CPU does, and spare the garbage collector the imported modules."""
     sandbox.start()
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False
