@@ -64,12 +64,12 @@ def panel(title: str, row: str = "") -> Act:
 
 def check(tab: Any) -> None:
     panel("Check")(tab)
-    tab.locator(".st-key-check button").click()
+    tab.locator(".st-key-check button").first.click()
     tab.wait_for_selector(".ax-check")
 
 
 def guess(tab: Any) -> None:
-    tab.get_by_label("The gradient of x").fill("[18, 24]")
+    tab.get_by_label("The gradient of x", exact=True).fill("[18, 24]")
     tab.get_by_role("button", name="Compare").click()
     tab.wait_for_selector("td:text-is('[[9, 12]]')")
 

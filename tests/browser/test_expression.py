@@ -186,7 +186,7 @@ def test_the_address_holds_the_step(tab: Any, app: str) -> None:
 def test_the_check_gives_a_result(tab: Any, app: str) -> None:
     open_page(tab, app)
     show(tab, "Check")
-    tab.locator(".st-key-check button").click()
+    tab.locator(".st-key-check button").first.click()
     tab.wait_for_selector(".ax-check")
     assert "agrees" in tab.inner_text(".ax-check")
 
@@ -199,7 +199,7 @@ def test_predict_first_hides_then_reveals(tab: Any, app: str) -> None:
     everything = tab.content() + "".join(tab.locator("svg text").all_text_contents())
     assert "[[9, 12]]" not in everything
     assert "9., 12." not in everything
-    tab.get_by_label("The gradient of x").fill("[18, 24]")
+    tab.get_by_label("The gradient of x", exact=True).fill("[18, 24]")
     tab.get_by_role("button", name="Compare").click()
     tab.wait_for_selector("td:text-is('[[9, 12]]')")
     assert "2 times too large" in tab.inner_text(".stMain")
@@ -225,7 +225,7 @@ def test_words_and_functions_are_looked_up(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.locator(".st-key-lookup button").first.click()
     tab.wait_for_selector(".ax-words dt:text-is('Leaf')")
-    tab.get_by_label("Search").fill("retain_graph")
+    tab.get_by_label("Search", exact=True).fill("retain_graph")
     tab.keyboard.press("Enter")
     tab.wait_for_function("document.querySelectorAll('.ax-words dt').length < 10")
     assert "frees what operations saved" in tab.inner_text(".ax-words >> nth=0")

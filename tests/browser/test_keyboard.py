@@ -162,7 +162,7 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
 )
 def test_the_first_control_is_near(tab: Any, app: str, page: str, control: str, most: int) -> None:
     tab.goto(f"{app}/{page}")
-    tab.wait_for_selector("tr[data-id], td.pick, .frames img")
+    tab.wait_for_selector("tr[data-id], td.pick, .frames img", timeout=90_000)
     skip(tab)
     assert go_to(tab, control, most=most) <= most
 

@@ -92,7 +92,7 @@ def test_names_are_escaped_everywhere() -> None:
         tensor.facts(record),
         events.as_html(trace.events),
         numeric.as_html(check(source)),
-        lookup.terms_html("<b>"),
+        lookup.terms_html("<b>", "expression"),
         lookup.functions_html("<b>"),
     ):
         assert "<b>" not in shown.replace("<b>d[", "").replace("<b>1</b>", "").replace(
@@ -159,12 +159,12 @@ def test_an_answer_opens_to_its_cure_and_its_word() -> None:
 
 
 def test_looking_up() -> None:
-    assert "retain_graph" in lookup.terms_html("frees what")
+    assert "retain_graph" in lookup.terms_html("frees what", "expression")
     found = lookup.functions_html("SOFTMAX")
     assert "torch.softmax" in found
     assert "Computes the softmax function." in found  # torch.special.softmax, in torch's words
     assert "torch.nn.Linear" in lookup.functions_html("")
-    assert "Nothing here" in lookup.terms_html("zzzz")
+    assert "Nothing here" in lookup.terms_html("zzzz", "expression")
 
 
 def test_the_trace_goes_out_and_comes_back() -> None:
