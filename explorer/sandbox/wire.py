@@ -15,7 +15,7 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
-HELLO, REQUEST, WAIT, STARTED, PROGRESS, ANSWER, ERROR, IDLE = b"HQWSPAEI"
+HELLO, REQUEST, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQWSPAE"
 
 #: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
 LIMIT = 36 * 2**20
