@@ -140,7 +140,10 @@ def _step(machine: Machine) -> str:
         for k, v in machine.optimizer.state.get(p, {}).items()
     }
     first = p.detach().flatten()[:1], grad.flatten()[:1]
-    new = update(name, machine.optimizer_name, *first, state, hyper).after
+    try:
+        new = update(name, machine.optimizer_name, *first, state, hyper).after
+    except RuntimeError:  # torch refuses a number beyond the dtype
+        return "will fail: a setting is too large for the parameters' dtype."
     return f"will move {label} from {_number(p)} to {in_words(new[0])}{rest}."
 
 

@@ -185,8 +185,10 @@ class Machine:
         try:
             self.optimizer.step()
         except Exception as error:
+            large = "overflow" in str(error)
+            hint = "A setting is too large for the parameters' dtype. Lower lr." if large else ""
             raise Failed(
-                ProgramError("The optimizer could not step.", detail=str(error))
+                ProgramError("The optimizer could not step.", hint=hint, detail=str(error))
             ) from error
         self.last_step = before
         self.track.steps += 1

@@ -60,7 +60,7 @@ def checked(optimizer: str, hyper: dict[str, Any]) -> dict[str, Any]:
         known[name] = _number(name, value, like=known[name])
     try:
         make(optimizer, [torch.zeros(1, requires_grad=True)], known)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # the second for a number beyond float32
         raise ValueError(f"{optimizer} does not accept this: {error}.") from None
     return known
 

@@ -141,7 +141,8 @@ def parameters_of(machine: Machine) -> dict[str, ParameterView]:
 def update_of(
     optimizer: str, before: Before | None, name: str, most: int | None = None
 ) -> Update | None:
-    """The arithmetic of a step from `before`; None where the parameter takes no part in it.
+    """The arithmetic of a step from `before`; None where the parameter takes no part in it or no
+    step can be made.
 
     `most` limits it to the first elements, flattened.
     """
@@ -155,7 +156,10 @@ def update_of(
             key: item.flatten()[:most] if isinstance(item, Tensor) and item.shape == shape else item
             for key, item in state.items()
         }
-    return update(name, optimizer, value, grad, state, before.hyper)
+    try:
+        return update(name, optimizer, value, grad, state, before.hyper)
+    except RuntimeError:  # a setting beyond the dtype: the optimizer cannot step either
+        return None
 
 
 def point_of(values: Values) -> Point:

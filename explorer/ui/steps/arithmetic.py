@@ -24,7 +24,10 @@ def arithmetic(space: Workspace, at: Element) -> None:
     found = last if (stepped and last) or coming is None else coming
     name = element(at.name, at.index(view.parameters[at.name].value.shape))
     if found is None:
-        _say(f"{name} has no gradient yet, so step would leave it alone.")
+        if view.parameters[at.name].grad is None:
+            _say(f"{name} has no gradient yet, so step would leave it alone.")
+        else:
+            _say("step would fail: a setting is too large for the parameters' dtype.")
         return
     whole = _whole(space, at, found is last)
     index = _index(whole or found, at, view.parameters[at.name].value.shape)
