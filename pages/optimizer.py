@@ -22,6 +22,7 @@ from explorer.ui.steps import (
     settings,
     style,
 )
+from explorer.ui.widgets import note
 
 frame.page("optimizer")
 style.apply()
@@ -44,6 +45,7 @@ elif chosen.note:
     below.html(f'<div class="ax-note">{escape(chosen.note)}</div>', width="stretch")
 if refused:
     program_error(refused)
+    note(desk.instead(space, chosen))
 
 controls.calls(space)
 controls.outcome(space)

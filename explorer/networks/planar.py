@@ -183,7 +183,6 @@ def planar(
         make=make,
         source=source_of(DATA[data], mlp, end=end),
         loss_source=_LOSS,
-        note="The background is the probability of class 1; dots are the data.",
         data=data,
         depth=depth,
         width=width,

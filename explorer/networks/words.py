@@ -41,7 +41,8 @@ WORDS = (
     Term(
         "dead",
         "Dead unit",
-        "A channel or feature that is nowhere above 0. Behind a ReLU no gradient passes it.",
+        "A channel or feature that is nowhere above 0. Its ReLU gives 0 everywhere and lets no "
+        "gradient back, so the weights that feed it no longer change.",
         ("dead",),
     ),
     Term(

@@ -53,6 +53,7 @@ function mount(parent) {
     const seen = [...box.svg.querySelectorAll("g.node")]
       .map((node) => node.getBoundingClientRect())
       .filter((r) => r.top < c.bottom && r.bottom > c.top)
+    if (!seen.length) return // a box that is not shown has no height
     const left = Math.min(...seen.map((r) => r.left)) - MARGIN
     const right = Math.max(...seen.map((r) => r.right)) + MARGIN
     const shift = right - left <= c.width ? (left + right - c.left - c.right) / 2 : left - c.left

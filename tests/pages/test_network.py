@@ -162,6 +162,22 @@ def test_a_layer_is_chosen_everywhere(page: Any) -> None:
     assert "at" not in page.query_params
 
 
+def test_a_layer_inside_a_folded_block_marks_the_block(page: Any) -> None:
+    page.query_params["at"] = "layer1.0.conv1"
+    preset(page, "resnet18")
+    page.query_params["at"] = "layer1.0.conv1"
+    fine(page.run())
+    assert component(page, "svg")["selected"] is not None
+    assert "Unfold layer1" in [button.label for button in page.button]
+
+
+def test_numbers_still_to_come_are_left_open() -> None:
+    report = runs.outline(Setting("mobilenet_v3_small"), Job(""))
+    rows = [table._row(i, row, report) for i, row in enumerate(report.layers)]
+    assert all(len(row.cells) == len(table.COLUMNS) for row in rows)
+    assert not any(row.note for row in rows)
+
+
 def test_every_node_of_a_small_graph_can_be_drawn(page: Any) -> None:
     page.button_group(key="graph").set_value(graph.NODES).run()
     assert "ConvolutionBackward0" in boxes(fine(page))

@@ -45,7 +45,7 @@ def run_out(at: Any) -> Any:
 
 def said(at: Any) -> str:
     """The line about the last press, without its markup."""
-    found = re.search(r'<div class="ax-said".*?</div>', html_of(at))
+    found = re.search(r'<div class="ax-said.*?</div>', html_of(at))
     return re.sub(r"<[^>]+>", " ", found[0]) if found else ""
 
 
@@ -315,8 +315,28 @@ def test_a_program_that_cannot_be_stepped_is_answered(setup: str, loss: str, wor
     at.text_area(key="setup").set_value(SETUP)
     at.text_area(key="loss").set_value("loss = (w**2).sum()").run()
     assert not error(at)
+    assert "Until this is mended" not in html_of(at)
     press(at, "backward", "step")
     assert block(at, "w")["value"] == [["0.8", "1.6"]]
+
+
+def test_what_the_page_shows_is_named_while_a_program_is_refused() -> None:
+    at = page(setup="import torch")
+    at.selectbox(key="problem").set_value(problems.OWN).run()
+    assert "Until this is mended, all below is another problem: Parabola." in html_of(at)
+    at.text_area(key="setup").set_value(SETUP)
+    at.text_area(key="loss").set_value("loss = (w**2).sum()").run()
+    at.text_area(key="setup").set_value("import torch").run()
+    assert "all below is the program as it was before" in html_of(at)
+    assert block(at, "w")["value"] == [["1", "2"]]
+
+
+def test_an_lr_beyond_the_dtype_says_what_to_do() -> None:
+    at = page()
+    at.number_input(key="lr").set_value(1e308).run()
+    press(at, "backward", "step")
+    assert "Lower lr." in error(at)
+    assert value(at) == 2.16
 
 
 def test_a_run_that_fails_says_where_and_keeps_what_was_done() -> None:

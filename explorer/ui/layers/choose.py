@@ -127,7 +127,6 @@ def _changes(name: str) -> dict[str, Any]:
             bind="query-params",
             help="Puts one NaN there, to see how far it spreads",
         )
-        note("Other sizes are filled with noise.")
         found["device"] = device("Where forward and backward run; hooks are tried on the CPU")
     return found
 

@@ -45,16 +45,21 @@ def _table(hooks: BackwardHooks) -> str:
     after = [(_of(c.name), *(_after(run, c.name) for run in scaled)) for c in first]
     words = f"If the hook returns grad_input × {hooks.amount:g}:"
     cells = f'{_rows(rows)}<tr class="ax-if"><th colspan="3">{words}</th></tr>{_rows(after)}'
-    head = "<tr><td></td><th>register_backward_hook (deprecated)</th>"
-    head += "<th>register_full_backward_hook</th></tr>"
+    head = f"<tr><td></td><th>{_breaking('register_backward_hook')} (deprecated)</th>"
+    head += f"<th>{_breaking('register_full_backward_hook')}</th></tr>"
     return f'<table class="ax-plain ax-both">{head}{cells}</table>'
 
 
 def _rows(rows: Sequence[tuple[str, ...]]) -> str:
     return "".join(
-        f"<tr><th>{escape(title)}</th><td><pre>{old}</pre></td><td><pre>{new}</pre></td></tr>"
+        f"<tr><th>{_breaking(title)}</th><td><pre>{old}</pre></td><td><pre>{new}</pre></td></tr>"
         for title, old, new in rows
     )
+
+
+def _breaking(name: str) -> str:
+    """A name that may break between its parts where there is little room."""
+    return escape(name).replace("_", "_<wbr>").replace(".", ".<wbr>")
 
 
 def _of(name: str) -> str:

@@ -120,6 +120,8 @@ def _modules(
     by_id = {f"n{i}": node for i, node in enumerate(folded.nodes)}
     blocks = _blocks(structure)
     marked = next((n for n, node in by_id.items() if _layer(node) == chosen), None)
+    if marked is None and chosen:  # it is folded away: the block that holds it
+        marked = next((n for n, node in by_id.items() if _holds(node, chosen)), None)
 
     def clicked(name: str | None) -> None:
         node = by_id.get(name or "")
@@ -190,6 +192,10 @@ def _layer(node: FoldedNode) -> str:
         return node.name.rpartition(".")[0]
     name = node.id if node.kind == "module" else (node.inside[-1] if node.inside else "")
     return name.partition(" #")[0]
+
+
+def _holds(node: FoldedNode, layer: str) -> bool:
+    return node.kind == "module" and layer.startswith(f"{_layer(node)}.")
 
 
 def _listed(number: int, node: FoldedNode) -> Node:

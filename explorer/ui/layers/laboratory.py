@@ -9,6 +9,7 @@ from html import escape
 import streamlit as st
 
 from explorer.networks import ACTIONS, KINDS, Change, Event, Experiment, Hook, Report
+from explorer.networks.hooks import Seen
 from explorer.trace.text import array_lines, number, shape_text
 from explorer.ui.layers import pick, runs
 from explorer.ui.layers.settings import Setting
@@ -41,7 +42,7 @@ def section(setting: Setting, report: Report) -> None:
         return
     if found.error is not None:
         refuse(f"{found.error.message} {found.error.hint}".strip())
-    left, right = columns(0.54, 0.46)
+    left, right = columns(0.6, 0.4)
     with left:
         label(f"What the hooks saw, in order: {len(found.events)}")
         st.html(_events(found.events))
@@ -158,9 +159,9 @@ def _events(events: Sequence[Event]) -> str:
         for i, seen in enumerate(event.seen):
             first = f"<th>{event.number + 1}</th><td>{escape(kind)}{acted}</td>"
             value = "\n".join(array_lines(seen.value)) or "None"
+            sees, shape = escape(_sees(event, seen)), escape(shape_text(seen.shape))
             rows.append(
-                f"<tr>{first if i == 0 else '<td></td><td></td>'}<td>{escape(seen.label)}</td>"
-                f"<td>{escape(shape_text(seen.shape))}</td>"
+                f"<tr>{first if i == 0 else '<td></td><td></td>'}<td>{sees}</td><td>{shape}</td>"
                 f"<td><pre>{escape(value)}</pre></td></tr>"
             )
     rest = len(events) - _MOST
@@ -168,6 +169,11 @@ def _events(events: Sequence[Event]) -> str:
     head = "<tr><th>Call</th><th>Hook</th><th>Sees</th><th>Shape</th><th>Values</th></tr>"
     table = f'<table class="ax-plain ax-seen">{head}{"".join(rows)}</table>'
     return scrolling(table, "What the hooks saw") + more
+
+
+def _sees(event: Event, seen: Seen) -> str:
+    """Of a layer with several parameters, whose .grad it is."""
+    return event.place.rpartition(".")[2] + seen.label if seen.label == ".grad" else seen.label
 
 
 def _summary(changes: Sequence[Change]) -> str:

@@ -86,6 +86,8 @@ def _row(place: int, row: LayerRecord, report: Report) -> Row:
         _norm(act),
         "" if act is None or act.dead is None else f"{act.dead}/{act.units}",
     )
+    if row.call is not None and report.loss is None and report.error is None:
+        return Row(place, (*start, "", ""))  # on meta: the numbers are still to come
     own = own_norm(report, row)
     if report.error is not None and grad is None:  # for all rows the same reason
         return Row(place, (*start, "", "None"), row.why_none)

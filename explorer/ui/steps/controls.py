@@ -119,7 +119,8 @@ def outcome(space: Workspace) -> None:
         said = escape(event.message)
     steps = "1 step" if view.steps == 1 else f"{view.steps:,} steps"
     trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
-    st.html(f'<div class="ax-said" role="status"><i>{steps}</i><span>{said}</span>{trouble}</div>')
+    style = "ax-said" if event is None or event.error is None else "ax-said failed"
+    st.html(f'<div class="{style}" role="status"><i>{steps}</i><span>{said}</span>{trouble}</div>')
     if event is not None and event.error is not None:
         program_error(event.error)
 

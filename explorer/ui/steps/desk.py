@@ -48,6 +48,13 @@ def refusal() -> ProgramError | None:
     return found[1] if found else None
 
 
+def instead(space: Workspace, chosen: Chosen) -> str:
+    """What the page works on while the chosen problem cannot be opened."""
+    if space.chosen.key == chosen.key:
+        return "Until this is mended, all below is the program as it was before."
+    return f"Until this is mended, all below is another problem: {space.chosen.offer.title}."
+
+
 def _opened(
     space: Workspace | None, chosen: Chosen, optimizer: str, hyper: dict[str, Any]
 ) -> Workspace:

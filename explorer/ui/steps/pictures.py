@@ -179,6 +179,8 @@ def _line(drawn: Drawn, paths: list[Any], moment: int) -> Plot:
 
 
 def _said(drawn: Drawn, space: Workspace) -> str:
+    if not np.isfinite(drawn.surface.loss).any():
+        return "The loss is finite nowhere around here."
     if not drawn.plane.exact:
         return (
             f"Loss in the plane of two directions, as the run moved until step {drawn.steps:,}; "

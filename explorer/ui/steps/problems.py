@@ -145,7 +145,14 @@ OFFERS = {
         note="The sigmoids are saturated: gradients near 1e-4, so even lr 1 hardly moves a weight.",
     ),
     "tenths": Offer("All weights 0.1", _tenths, 1.0, 0.01, opening=("forward", "backward", "step")),
-    "planar": Offer("2-D classification", _planar, 0.5, 0.02, {"momentum": 0.9}),
+    "planar": Offer(
+        "2-D classification",
+        _planar,
+        0.5,
+        0.02,
+        {"momentum": 0.9},
+        note="The background is the probability of class 1; dots are the data.",
+    ),
     "network": Offer("A network", _network, 0.05, 0.001, opening=("forward",)),
     OWN: Offer("Your own program", own.boxes, 0.1, opening=("forward",)),
 }
