@@ -166,7 +166,7 @@ class Machine:
         try:
             self.loss.backward()
         except Exception as error:
-            raise Failed(_why_backward(str(error))) from error
+            raise Failed(_why_backward(str(error), self.used)) from error
         for name, parameter in self.live.parameters.items():
             if parameter.grad is not None and parameter.grad.is_sparse:
                 message = f"The gradient of {name} is sparse, which cannot be stepped here."
@@ -224,17 +224,22 @@ def gradient_norm(parameters: dict[str, Tensor]) -> float:
     return math.sqrt(squares)
 
 
-def _why_backward(detail: str) -> ProgramError:
-    """torch's refusal of a backward in a sentence and what to do."""
+def _why_backward(detail: str, used: bool) -> ProgramError:
+    """torch's refusal of a backward in a sentence and what to do; `used` says whether the graph
+    has been walked by an action of ours."""
     for words, message, hint in _REFUSALS:
         if words in detail:
+            if words == _TWICE and not used:
+                message = "The loss text calls backward itself, so its graph has been used."
+                hint = "Take that call out of the loss text: backward is a step of its own here."
             return ProgramError(message, hint=hint, detail=detail)
     return ProgramError("The backward pass failed.", detail=detail)
 
 
+_TWICE = "backward through the graph a second time"
 _REFUSALS = (
     (
-        "backward through the graph a second time",
+        _TWICE,
         "This graph has been used: backward freed the values it had saved.",
         "Call forward again: it makes a new graph.",
     ),

@@ -103,6 +103,15 @@ def test_losses_that_cannot_be_used(loss, words):
     assert np.array_equal(session.parameters["x"].value, [1, 2])
 
 
+def test_a_loss_text_that_calls_backward_is_told_so():
+    problem = ProgramProblem(setup=X, loss="loss = (x ** 2).sum()\nloss.backward()")
+    session = TrainingSession(problem, lr=0.1)
+    assert session.forward().ok
+    event = session.backward()
+    assert "calls backward itself" in event.message
+    assert "out of the loss text" in event.error.hint
+
+
 def test_a_loss_that_cannot_be_read_fails_at_once():
     with pytest.raises(ProgramRefused, match="In the loss"):
         TrainingSession(ProgramProblem(setup=X, loss="x.sum("))
