@@ -19,7 +19,7 @@ from explorer.trace.examples import EXAMPLES
 
 _SHOWN = "tr[data-id], .ax-error"
 _RERUNS = 30
-_STEPS = 12
+_STEPS = 10
 
 #: Clicks forward, until words and graph both show the step.
 _FORWARD = """

@@ -19,7 +19,7 @@ from benchmarks.trace import EXAMPLE_A
 from explorer import sandbox, trace
 from explorer.sandbox import warm
 
-LOOP = "while True:\n    pass\n"
+LOOP = "while True:\n    sum(range(100_000))\n"  # a bare loop meets the limit on statements first
 OPERATOR = """\
 import torch
 import torch.nn.functional as F
