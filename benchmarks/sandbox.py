@@ -79,7 +79,7 @@ def endless(source: str, limit: float) -> float:
     found = sandbox.run(source, timeout=limit)
     taken = time.perf_counter() - start
     assert found.error is not None
-    assert taken > 0.9 * limit, found.error  # it was let run
+    assert taken > 0.8 * limit, found.error  # it was let run, up to the child's own limit
     return taken
 
 

@@ -116,6 +116,8 @@ async def layer(reader: Reader) -> None:
         raise NotHere
     shown = reader.tab.data("layers")
     other = [row["id"] for row in shown["rows"] if row["id"] != shown["selected"]]
+    if not other:
+        raise NotHere
     row = reader.rng.choice(other)
     name = shown["rows"][row]["cells"][0].partition(" #")[0]
 
