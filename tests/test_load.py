@@ -62,9 +62,11 @@ async def _visited(server: Server) -> None:
 
 
 def test_readers_are_answered_and_leave_nothing(tmp_path: Path) -> None:
-    with serving(tmp_path / "log", STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL="1") as server:
-        with ThreadPoolExecutor(1) as apart:  # the browser tests leave this thread with a loop
-            apart.submit(asyncio.run, _visited(server)).result()
+    with (
+        serving(tmp_path / "log", STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL="1") as server,
+        ThreadPoolExecutor(1) as apart,  # the browser tests leave this thread with a loop
+    ):
+        apart.submit(asyncio.run, _visited(server)).result()
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
