@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from explorer.training import (
@@ -93,14 +94,27 @@ def test_undo_and_redo_are_exact(presses, optimizer, limit):
         assert plain(session.view()) == undone.pop()
 
 
+def told(event):
+    """The event without torch's count of changes in place: a replay counts from its checkpoint."""
+    if event.error is None:
+        return event
+    detail = re.sub(r"version \d+", "version", event.error.detail)
+    return replace(event, error=replace(event.error, detail=detail))
+
+
 @given(presses=st.lists(PRESSES, max_size=10), optimizer=OPTIMIZERS)
+@example(
+    presses=[("iterate", {"n": 1}), ("forward", {}), ("step", {}), ("backward", {})],
+    optimizer=("SGD", {"lr": 0.05, "momentum": 0.9}),
+)
 @settings(max_examples=20, deadline=None)
 def test_replay_is_the_same_session(presses, optimizer):
     name, hyper = optimizer
     here = TrainingSession(PROBLEM, name, **hyper)
     there = RemoteSession(PROBLEM, ask, name, **hyper)
     for press, arguments in presses:
-        assert getattr(here, press)(**arguments) == getattr(there, press)(**arguments)
+        one, other = (told(getattr(s, press)(**arguments)) for s in (here, there))
+        assert one == other
         assert plain(here.view()) == plain(there.view())
         assert here.view().undoable == there.view().undoable
         assert here.view().redoable == there.view().redoable
