@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import expect
 
 from explorer.ui import frame, lookup
 from explorer.ui.panels import PANELS
@@ -253,13 +254,12 @@ def test_the_glossary_opens_with_the_words_of_the_page(tab: Any, app: str) -> No
     opened(tab, app, "/optimizer")
     glossary(tab)
     tab.wait_for_selector("[role=dialog] .ax-label:text-is('On this page')")
-    assert tab.locator("[role=dialog] .ax-words").first.locator("dt").count() == len(
-        lookup.ON_PAGE["optimizer"]
-    )
+    words = tab.locator("[role=dialog] .ax-words").first.locator("dt")
+    expect(words).to_have_count(len(lookup.ON_PAGE["optimizer"]))
     tab.get_by_role("textbox", name="Search").fill("receptive")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("[role=dialog] dt:text-is('Receptive field')")
-    assert tab.locator("[role=dialog] [role=tabpanel] .ax-label").first.inner_text() == "Elsewhere"
+    expect(tab.locator("[role=dialog] [role=tabpanel] .ax-label").first).to_have_text("Elsewhere")
 
 
 def test_the_words_of_the_pages_exist() -> None:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -34,15 +35,15 @@ def node_of(tab: Any, name: str) -> Any:
     return nodes.filter(has=tab.locator(f"text:text-is('{name}')")).first
 
 
-def chosen_row(tab: Any) -> str:
-    return str(tab.locator("tr.selected td.name").text_content())
+def expect_chosen(tab: Any, name: str) -> None:
+    expect(tab.locator("tr.selected td.name")).to_have_text(name)
 
 
 def test_opens_on_an_example_that_has_run(tab: Any, app: str) -> None:
     open_page(tab, app)
     row = tab.locator("tr[data-id]").filter(has=tab.locator("td.name:text-is('x')"))
-    assert "[[9, 12]]" in row.inner_text()
-    assert node_of(tab, "x").is_visible()
+    expect(row).to_contain_text("[[9, 12]]")
+    expect(node_of(tab, "x")).to_be_visible()
 
 
 def test_type_run_and_see_the_names(tab: Any, app: str) -> None:
@@ -51,7 +52,7 @@ def test_type_run_and_see_the_names(tab: Any, app: str) -> None:
     tab.wait_for_selector("td.name:text-is('weight')")
     for name in ("weight", "cost"):
         node_of(tab, name).wait_for()
-    assert "weight" in tab.url
+    expect(tab).to_have_url(re.compile("weight"))
 
 
 def test_a_click_marks_node_row_and_line(tab: Any, app: str) -> None:
@@ -59,21 +60,21 @@ def test_a_click_marks_node_row_and_line(tab: Any, app: str) -> None:
     node_of(tab, "z").click()
     tab.wait_for_selector("g.node.selected")
     tab.wait_for_selector("tr.selected")
-    assert chosen_row(tab) == "z"
-    marked = tab.evaluate("getComputedStyle(document.querySelector('textarea')).backgroundImage")
-    assert marked.startswith("linear-gradient")
+    expect_chosen(tab, "z")
+    expect(tab.locator("textarea")).to_have_css("background-image", re.compile("^linear-gradient"))
 
 
 def test_a_row_marks_its_node_and_zoom_stays(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.click("button.in")
-    zoomed = tab.get_attribute(".canvas svg", "viewBox")
+    drawing = tab.locator(".canvas svg")
+    zoomed = drawing.get_attribute("viewBox")
     tab.locator("td.name:text-is('y')").click()
     tab.wait_for_selector("g.node.selected")
-    assert "y" in tab.locator("g.node.selected text").all_text_contents()
-    assert tab.get_attribute(".canvas svg", "viewBox") == zoomed
+    expect(tab.locator("g.node.selected text:text-is('y')")).to_have_count(1)
+    expect(drawing).to_have_attribute("viewBox", zoomed)
     tab.click("button.all")
-    assert tab.get_attribute(".canvas svg", "viewBox") != zoomed
+    expect(drawing).not_to_have_attribute("viewBox", zoomed)
 
 
 def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
@@ -82,34 +83,36 @@ def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
     tab.wait_for_selector("td.name:text-is('weight')")
     tab.goto(tab.url)
     tab.wait_for_selector("td.name:text-is('weight')")
-    assert tab.input_value("textarea") == PROGRAM
+    expect(tab.locator("textarea")).to_have_value(PROGRAM)
 
 
 def test_an_error_names_and_marks_its_line(tab: Any, app: str) -> None:
     open_page(tab, app)
     run_program(tab, "import torch\n\na = torch.ones(2)\nb = a @ torch.ones(3)\n")
     tab.wait_for_selector(".ax-error")
-    assert "Line 4" in tab.inner_text(".ax-error")
-    place = tab.evaluate("getComputedStyle(document.querySelector('textarea')).backgroundPosition")
-    assert place.startswith("0px 68px")  # the fourth line: 8 + 3 · 20
+    expect(tab.locator(".ax-error")).to_contain_text("Line 4")
+    # the fourth line: 8 + 3 · 20
+    expect(tab.locator("textarea")).to_have_css("background-position", re.compile("^0px 68px"))
 
 
 def test_nothing_a_stranger_wrote_comes_alive(tab: Any, app: str) -> None:
     open_page(tab, app)
     run_program(tab, 'print("<img src=x onerror=alert(1)> **bold** :smile: $x$")\n')
     tab.wait_for_selector(".ax-printed:has-text('bold')")
-    assert tab.inner_text(".ax-printed") == "<img src=x onerror=alert(1)> **bold** :smile: $x$"
-    assert tab.locator(".ax-printed img").count() == 0
+    expect(tab.locator(".ax-printed")).to_have_text(
+        "<img src=x onerror=alert(1)> **bold** :smile: $x$"
+    )
+    expect(tab.locator(".ax-printed img")).to_have_count(0)
 
 
 def test_without_dot_the_browser_draws_and_the_list_chooses(tab: Any, app_without_dot: str) -> None:
     open_page(tab, app_without_dot)
     tab.wait_for_selector("[data-testid=stGraphVizChart] svg g.node")
-    assert tab.locator("g.node text:text-is('out')").count() >= 1
+    expect(tab.locator("g.node text:text-is('out')").first).to_be_visible()
     tab.locator(".st-key-graph-list input").click()
     tab.locator("[role=option]").filter(has_text="z").first.click()
     tab.wait_for_selector("tr.selected")
-    assert chosen_row(tab) == "z"
+    expect_chosen(tab, "z")
 
 
 @pytest.mark.parametrize("path", ["/", "/expression"])
@@ -136,12 +139,13 @@ def test_the_walk_moves_highlight_and_numbers(tab: Any, app: str) -> None:
     forward(tab)
     tab.wait_for_selector(".ax-step:has-text('Step 2 of 5')")
     tab.wait_for_selector(f"g.node.current:not(#{first})")
-    assert tab.locator("g.edge.active").count() == 1
-    assert "[[1.5, 1.5]]" in tab.inner_text(".stMain")  # z hands (0.5, 0.5) times 3 to y**2
-    assert tab.locator(".katex-display").count() == 2
+    expect(tab.locator("g.edge.active")).to_have_count(1)
+    # z hands (0.5, 0.5) times 3 to y**2
+    expect(tab.locator(".stMain")).to_contain_text("[[1.5, 1.5]]")
+    expect(tab.locator(".katex-display")).to_have_count(2)
     tab.locator(".st-key-walk-last_page button").first.click()
     tab.wait_for_selector(".ax-step:has-text('x.grad')")
-    assert tab.locator("g.node.current text").all_text_contents() == ["AccumulateGrad"]
+    expect(tab.locator("g.node.current text")).to_have_text(["AccumulateGrad"])
 
 
 def test_another_program_leaves_the_table_where_it_is(tab: Any, app: str) -> None:
@@ -169,9 +173,8 @@ def test_a_line_number_picks_what_the_line_made(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.locator("textarea").click(position={"x": 15, "y": 8 + 3 * 20 + 10})
     tab.wait_for_selector("tr.selected")
-    assert chosen_row(tab) == "y"
-    marked = tab.evaluate("getComputedStyle(document.querySelector('textarea')).backgroundPosition")
-    assert marked.startswith("0px 68px")
+    expect_chosen(tab, "y")
+    expect(tab.locator("textarea")).to_have_css("background-position", re.compile("^0px 68px"))
 
 
 def test_the_address_holds_the_step(tab: Any, app: str) -> None:
@@ -187,22 +190,21 @@ def test_the_check_gives_a_result(tab: Any, app: str) -> None:
     open_page(tab, app)
     show(tab, "Check")
     tab.locator(".st-key-check button").first.click()
-    tab.wait_for_selector(".ax-check")
-    assert "agrees" in tab.inner_text(".ax-check")
+    expect(tab.locator(".ax-check").first).to_contain_text("agrees")
 
 
 def test_predict_first_hides_then_reveals(tab: Any, app: str) -> None:
     tab.goto(f"{app}/expression?predict=true&title=Lesson&question=What%20is%20x.grad%3F")
     tab.wait_for_selector("tr[data-id]")
     tab.wait_for_selector("svg g.node")
-    assert "What is x.grad?" in tab.inner_text(".ax-lesson")
+    expect(tab.locator(".ax-lesson")).to_contain_text("What is x.grad?")
     everything = tab.content() + "".join(tab.locator("svg text").all_text_contents())
     assert "[[9, 12]]" not in everything
     assert "9., 12." not in everything
     tab.get_by_label("The gradient of x", exact=True).fill("[18, 24]")
     tab.get_by_role("button", name="Compare").click()
     tab.wait_for_selector("td:text-is('[[9, 12]]')")
-    assert "2 times too large" in tab.inner_text(".stMain")
+    expect(tab.locator(".stMain")).to_contain_text("2 times too large")
 
 
 def test_everything_can_be_downloaded(tab: Any, app: str) -> None:
@@ -228,7 +230,7 @@ def test_words_and_functions_are_looked_up(tab: Any, app: str) -> None:
     tab.get_by_label("Search", exact=True).fill("retain_graph")
     tab.keyboard.press("Enter")
     tab.wait_for_function("document.querySelectorAll('.ax-words dt').length < 10")
-    assert "frees what operations saved" in tab.inner_text(".ax-words >> nth=0")
+    expect(tab.locator(".ax-words").first).to_contain_text("frees what operations saved")
 
 
 QUESTIONS = {
@@ -266,7 +268,7 @@ def test_the_program_can_be_stepped(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.get_by_role("button", name="Step this program").click()
     tab.wait_for_url("**/optimizer**")
-    tab.wait_for_selector(".st-key-own-setup textarea")
-    assert "x = torch.tensor([[1.0, 2.0]]" in tab.input_value(".st-key-own-setup textarea")
-    loss = tab.input_value(".st-key-own-loss textarea")
-    assert loss.splitlines() == ["y = x + 2", "z = 3 * y**2", "out = z.mean()"]
+    setup = tab.locator(".st-key-own-setup textarea")
+    expect(setup).to_have_value(re.compile(r"x = torch\.tensor\(\[\[1\.0, 2\.0\]\]"))
+    loss = tab.locator(".st-key-own-loss textarea")
+    expect(loss).to_have_value("y = x + 2\nz = 3 * y**2\nout = z.mean()\n")

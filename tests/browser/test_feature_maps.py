@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from matplotlib import get_data_path
 from PIL import Image
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -48,11 +50,11 @@ def test_upload_choose_a_layer_a_channel_a_position_and_download(tab: Any, app: 
     chosen.click(position={"x": box["width"] * 20.5 / 32, "y": box["height"] * 3.5 / 32})
     tab.wait_for_selector(".ax-map-facts span:text-is('row 3, column 20')")
     for part in ("layer=block2.conv2", "channel=9", "row=3", "column=20"):
-        assert part in tab.url
+        expect(tab).to_have_url(re.compile(re.escape(part)))
 
     with np.load(io.BytesIO(fetched(tab, "layer"))) as archive:
         value = archive["activations"][0, 9, 3, 20]
-    assert tab.inner_text(".ax-map-facts b >> nth=0") == f"{value:.5g}"
+    expect(tab.locator(".ax-map-facts b").first).to_have_text(f"{value:.5g}")
     for name in ("tiles", "map", "field", "strip", "way-in"):
         Image.open(io.BytesIO(fetched(tab, name))).verify()
 
@@ -61,7 +63,7 @@ def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
     query = "?picture=Drawn%3A+ring&network=Filter+bank&channel=5&view=One+pixel&row=100&column=90"
     open_page(tab, app, query.replace("&view=One+pixel", ""))
     tab.wait_for_selector(".ax-label:text-is('Channel 5, Laplacian')")
-    assert "row 100, column 90" in tab.inner_text(".ax-map-facts")
+    expect(tab.locator(".ax-map-facts")).to_contain_text("row 100, column 90")
     tab.goto(f"{app}/feature_maps{query}")
     tab.wait_for_selector("text=PyTorch gave")
     tab.get_by_role("tab", name="Channels").click()
@@ -81,7 +83,7 @@ def test_a_bad_file_gets_a_sentence(tab: Any, app: str) -> None:
     bad = {"name": "<img src=x onerror=alert(1)>.png", "mimeType": "image/png", "buffer": b"%PDF-"}
     tab.locator(".st-key-picture-file input[type=file]").set_input_files(bad)
     tab.wait_for_selector(".ax-error:has-text('PDF')")
-    assert tab.locator(".st-key-strip figure").count() == 6
+    expect(tab.locator(".st-key-strip figure")).to_have_count(6)
 
 
 def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any, app: str) -> None:

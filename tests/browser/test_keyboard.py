@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import TimeoutError, expect
 
 pytestmark = pytest.mark.browser
 
@@ -50,6 +52,20 @@ def focused(tab: Any) -> dict[str, Any]:
     return dict(tab.evaluate(FOCUSED))
 
 
+def expect_focus(tab: Any, **wanted: Any) -> None:
+    """Wait until what has the focus is as wanted. A name is that which it begins with."""
+    wanted["name"] = wanted.get("name", "")
+    script = f"""wanted => {{
+      const here = ({FOCUSED})()
+      return Object.keys(wanted).every((k) =>
+        k === "name" ? here.name.startsWith(wanted.name) : here[k] === wanted[k])
+    }}"""
+    try:
+        tab.wait_for_function(script, arg=wanted, timeout=10_000)
+    except TimeoutError:
+        raise AssertionError(f"the focus is on {focused(tab)}") from None
+
+
 def go_to(tab: Any, name: str, key: str = "Tab", most: int = 45) -> int:
     """Press the key until what has the focus has a name that begins so; how often it took. Names
     of buttons begin with that of their icon."""
@@ -86,39 +102,37 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector("td.name:text-is('cost')")
     tab.keyboard.press("Tab")  # leaves the editor, and writes nothing into it
-    assert focused(tab)["name"].endswith("Run")
-    assert tab.input_value("textarea") == PROGRAM
+    expect_focus(tab, name="play_arrowRun")
+    expect(tab.locator("textarea")).to_have_value(PROGRAM)
 
     # Why is cost.grad None?
     go_to(tab, "Why")
-    assert focused(tab)["tag"] == "summary"
-    assert focused(tab)["ring"]
+    expect_focus(tab, tag="summary", ring=True)
     go_to(tab, "Non-leaf", most=1)
     tab.keyboard.press("Enter")
-    assert tab.locator(".ax-term[open]").inner_text().startswith("Non-leaf")
+    expect(tab.locator(".ax-term[open]")).to_have_text(re.compile("^Non-leaf"))
 
     # The graph: one stop, and the arrows from node to node.
     go_to(tab, "weight, leaf")
-    assert focused(tab)["name"] == "weight, leaf (), value 3, gradient 6"
+    expect_focus(tab, name="weight, leaf (), value 3, gradient 6")
     tab.keyboard.press("ArrowDown")
-    assert focused(tab)["name"] == "AccumulateGrad"
+    expect_focus(tab, name="AccumulateGrad")
     tab.keyboard.press("End")
-    assert focused(tab)["name"] == "cost, output (), value 9, gradient 1"
-    assert focused(tab)["ring"]
+    expect_focus(tab, name="cost, output (), value 9, gradient 1", ring=True)
     tab.keyboard.press("Enter")
     tab.wait_for_selector("g.node.selected[aria-pressed=true]")
     tab.wait_for_selector("tr.selected td.name:text-is('cost')")
-    assert focused(tab)["name"].startswith("cost, output")
+    expect_focus(tab, name="cost, output")
     tab.keyboard.press("Tab")
-    assert focused(tab)["tag"] == "button"
+    expect_focus(tab, tag="button")
 
     # The table: one stop, and the arrows from row to row.
     go_to(tab, "cost4")
-    assert focused(tab)["ring"]
+    expect_focus(tab, ring=True)
     tab.keyboard.press("Home")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("tr.selected td.name:text-is('weight')")
-    assert focused(tab)["name"].startswith("weight3")
+    expect_focus(tab, name="weight3")
 
     # The walk: back to its buttons, and two steps from the start.
     go_to(tab, "first_page", "Shift+Tab")
@@ -127,7 +141,7 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     go_to(tab, "chevron_right")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".ax-step:has-text('Step 2 of 2: weight.grad')")
-    assert tab.locator("g.node[aria-current=step]").count() == 1
+    expect(tab.locator("g.node[aria-current=step]")).to_have_count(1)
 
 
 def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
@@ -136,19 +150,17 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
     go_to(keys, "menu_book")
     keys.keyboard.press("Enter")
     keys.wait_for_selector("[role=dialog] .ax-words")
-    keys.wait_for_timeout(300)
-    assert keys.locator("[role=dialog]:focus-within, [role=dialog]:focus").count() == 1
+    expect(keys.locator("[role=dialog]:focus-within, [role=dialog]:focus")).to_have_count(1)
     keys.keyboard.press("Escape")
     keys.wait_for_selector("[role=dialog]", state="detached")
-    keys.wait_for_timeout(300)
-    assert focused(keys)["name"].endswith("Glossary")
+    expect_focus(keys, name="menu_bookGlossary")
 
     go_to(keys, "school")
     keys.keyboard.press("Enter")
     keys.wait_for_selector("[data-testid=stPopoverBody]")
     keys.keyboard.press("Escape")
     keys.wait_for_selector("[data-testid=stPopoverBody]", state="detached")
-    assert "Lesson" in focused(keys)["name"]
+    expect_focus(keys, name="schoolLesson")
 
 
 @pytest.mark.parametrize(
@@ -185,12 +197,12 @@ def test_numbers_are_walked_and_picked(tab: Any, app: str) -> None:
     tab.goto(f"{app}/optimizer?problem=Linear+regression")
     tab.wait_for_selector("td.pick[data-name=w][data-place='1']")
     tab.locator("td.picked").first.focus()
-    assert tab.locator("td.pick[tabindex='0']").count() == 1
+    expect(tab.locator("td.pick[tabindex='0']")).to_have_count(1)
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("td.picked[data-place='1']")
-    place = "() => document.activeElement.shadowRoot.activeElement.dataset.place"
-    tab.wait_for_function(f"({place})() === '1'")
+    place = "document.activeElement.shadowRoot.activeElement.dataset.place"
+    tab.wait_for_function(f"{place} === '1'")
 
 
 def test_what_moves_stands_still_for_those_who_ask(tab: Any, app: str) -> None:

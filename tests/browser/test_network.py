@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -26,11 +28,11 @@ def box(tab: Any, name: str) -> Any:
 def test_opens_with_the_table_and_a_click_marks_the_layer(tab: Any, app: str) -> None:
     open_page(tab, app)
     tmp = tab.locator("tr[data-id]").filter(has=tab.locator("td.name:text-is('tmp')"))
-    assert "never used" in tmp.inner_text()
-    assert tab.locator("[data-testid=stImage] img").first.get_attribute("alt")
+    expect(tmp).to_contain_text("never used")
+    expect(tab.locator("[data-testid=stImage] img").first).to_have_attribute("alt", re.compile("."))
     box(tab, "conv2").click()
     tab.wait_for_selector("tr.selected td.name:text-is('conv2')")
-    assert "at=conv2" in tab.url
+    expect(tab).to_have_url(re.compile("at=conv2"))
     tab.goto(tab.url)  # the address reproduces it
     tab.wait_for_selector("tr.selected td.name:text-is('conv2')")
 
@@ -40,8 +42,8 @@ def test_resnet18_unfolds_a_block(tab: Any, app: str) -> None:
     tab.click("button.all")
     box(tab, "layer2").click()
     box(tab, "layer2.0").wait_for()
-    assert "open=layer2" in tab.url
-    assert tab.locator("tr[data-id]").count() == 60
+    expect(tab).to_have_url(re.compile("open=layer2"))
+    expect(tab.locator("tr[data-id]")).to_have_count(60)
     tab.get_by_role("button", name="Fold all").click()
     box(tab, "layer2").wait_for()
 
@@ -51,7 +53,7 @@ def test_the_laboratory_at_work(tab: Any, app: str) -> None:
     tab.wait_for_selector("text=2 of 5 parameter gradients change")
     tab.get_by_role("button", name="tensor").click()  # let go of one
     tab.wait_for_selector("text=What the hooks saw, in order: 4")
-    assert tab.locator("tr.ax-changed").count() == 2
+    expect(tab.locator("tr.ax-changed")).to_have_count(2)
 
 
 def test_downloads(tab: Any, app: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
@@ -24,11 +25,11 @@ def press(tab: Any, name: str, words: str) -> None:
     tab.wait_for_selector(f".ax-said:has-text('{words}')")
 
 
-def number(tab: Any, label: str, name: str = "x") -> str:
+def expect_number(tab: Any, label: str, value: str, name: str = "x") -> None:
     """A number of a parameter as it stands on the screen."""
     block = tab.locator(".block").filter(has=tab.locator(f".head:has-text('{name}')")).first
     row = block.locator("tr").filter(has=tab.locator(f"th:text-is('{label}')")).first
-    return str(row.locator("td").first.inner_text())
+    expect(row.locator("td").first).to_have_text(value)
 
 
 def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
@@ -39,18 +40,18 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     tab.locator("svg g.node text:text-is('PowBackward0')").wait_for()
     press(tab, "backward", ".grad of x is 20")
     tab.wait_for_selector(".ax-gone:has-text('backward has used and freed it')")
-    assert number(tab, ".grad") == "20"
-    assert "step will subtract 0.2 · 20 from x." in tab.inner_text(".ax-will.step")
+    expect_number(tab, ".grad", "20")
+    expect(tab.locator(".ax-will.step")).to_contain_text("step will subtract 0.2 · 20 from x.")
     press(tab, "step", "10 → 6")
     tab.wait_for_selector("td.changed:text-is('6')")
-    assert number(tab, "last update") == "−4"
-    assert "new = 10 − 0.2 · 20 = 6" in tab.inner_text(".ax-sums")
+    expect_number(tab, "last update", "−4")
+    expect(tab.locator(".ax-sums")).to_contain_text("new = 10 − 0.2 · 20 = 6")
     press(tab, "zero_grad", "is None now")
-    assert number(tab, ".grad") == "None"
+    expect_number(tab, ".grad", "None")
     press(tab, "undo", "Took back zero_grad")
-    assert number(tab, ".grad") == "20"
+    expect_number(tab, ".grad", "20")
     press(tab, "undo", "Took back step")
-    assert number(tab, "value") == "10"
+    expect_number(tab, "value", "10")
 
 
 def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
@@ -58,9 +59,9 @@ def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
     tab.locator(".st-key-press-run button").first.click()
     tab.wait_for_selector("[data-testid=stProgress]")
     tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
-    assert "203 steps" in tab.inner_text(".ax-said")
+    expect(tab.locator(".ax-said")).to_contain_text("203 steps")
     press(tab, "undo", "Took back 200 iterations")
-    assert number(tab, "value") == "2.16"
+    expect_number(tab, "value", "2.16")
 
 
 def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
@@ -70,7 +71,7 @@ def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
     tab.wait_for_selector(".ax-said:has-text('Stopped after')")
     done = int(re.search(r"Stopped after (\d+) of 200", tab.inner_text(".ax-said"))[1])
     assert 0 < done < 200
-    assert f"{done + 3} steps" in tab.inner_text(".ax-said")
+    expect(tab.locator(".ax-said")).to_contain_text(f"{done + 3} steps")
     press(tab, "forward", "The loss is")
 
 
@@ -101,8 +102,8 @@ def test_the_line_that_failed_is_marked(tab: Any, app: str) -> None:
     tab.fill(".st-key-own-loss textarea", "a = net(x)\nb = a @ torch.ones(3)\nloss = b.sum()")
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector(".ax-error:has-text('Line 2')")
-    box = "document.querySelector('.st-key-own-loss textarea')"
-    assert tab.evaluate(f"getComputedStyle({box}).backgroundPosition").startswith("0px 28px")
+    loss = tab.locator(".st-key-own-loss textarea")
+    expect(loss).to_have_css("background-position", re.compile("^0px 28px"))
 
 
 @pytest.mark.parametrize("problem", ["Parabola", "2-D classification", "All weights 0.1"])
