@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from explorer.language.tree import PARSING
@@ -22,6 +22,7 @@ IMPORTS = (
 )
 
 
+@lru_cache(256)
 def source_of(*objects: Any, end: str) -> str:
     """A script that defines these classes and functions and then runs the lines of `end`.
 

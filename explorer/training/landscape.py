@@ -20,7 +20,7 @@ Element = tuple[str, tuple[int, ...]]
 
 #: Most numbers the principal directions are computed from; of longer paths every k-th point.
 MOST_NUMBERS = 4_000_000
-#: How long a session's surface may take; its grid becomes coarser, down to `COARSEST` a side.
+#: Processor time a session's surface may take; its grid becomes coarser, down to `COARSEST` a side.
 SURFACE_SECONDS = 0.4
 COARSEST = 9
 
@@ -41,15 +41,17 @@ class Plane:
 
     def place(self, points: Sequence[Point]) -> np.ndarray:
         """Coordinates of these points in the plane, (n, 2)."""
+        both = np.stack([self.first, self.second])
         moved = (_joined(point.values) - self.origin for point in points)
-        return np.array([[row @ self.first, row @ self.second] for row in moved])
+        # Not "@": threads of the linear algebra library would wait for one another.
+        return np.array([np.einsum("ij,j", both, row) for row in moved])
 
 
 @dataclass(frozen=True)
 class Surface:
     """`loss[row, column]` is the loss at (`x[column]`, `y[row]`); NaN where it cannot be computed.
 
-    `path` (n, 2) is where the run was, oldest first.
+    `path` (n, 2) is where the run was, oldest first. Arrays are read-only.
     """
 
     x: np.ndarray
@@ -115,11 +117,27 @@ def loss_surface(
 ) -> Surface:
     """The loss on a size × size grid around the path; the session's own numbers are not touched.
 
-    `seconds` makes the grid coarser where computing the loss takes long. A plane without a second
-    direction gives one row. A loss that draws random numbers draws the same ones at every place.
-    Raises `ProgramRefused` when a program's setup does.
+    `seconds` of processor time make the grid coarser where computing the loss takes long. A plane
+    without a second direction gives one row. A loss that draws random numbers draws the same ones
+    at every place. Raises `ProgramRefused` when a program's setup does.
     """
     path = plane.place(points)
+    return surface_around(
+        problem, plane, path, seed=seed, size=size, margin=margin, seconds=seconds
+    )
+
+
+def surface_around(
+    problem: Problem,
+    plane: Plane,
+    path: np.ndarray,
+    *,
+    seed: int = 0,
+    size: int = 41,
+    margin: float = 0.35,
+    seconds: float | None = None,
+) -> Surface:
+    """`loss_surface` around coordinates in the plane, (n, 2)."""
     live = problem.build(seed)
     flat = not plane.second.any()
     if seconds is not None and not flat:
@@ -130,15 +148,18 @@ def loss_surface(
     for row, b in enumerate(y):
         for column, a in enumerate(x):
             loss[row, column] = _loss_at(live, plane.origin + a * plane.first + b * plane.second)
+    for array in (x, y, loss, path):
+        array.setflags(write=False)
     return Surface(x, y, loss, path, plane.labels, plane.exact)
 
 
 def _affordable(live: Live, plane: Plane, size: int, seconds: float) -> int:
-    """The points per side that can be computed in this time, at most `size`."""
+    """The points per side that can be computed in this time, at most `size`. Time of this thread,
+    so that a busy machine does not make a picture coarser."""
     _loss_at(live, plane.origin)  # the first is slower
-    start = time.perf_counter()
+    start = time.thread_time()
     _loss_at(live, plane.origin)
-    taken = time.perf_counter() - start
+    taken = max(time.thread_time() - start, 1e-6)
     return max(COARSEST, min(size, math.isqrt(int(seconds / taken))))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
@@ -59,8 +62,9 @@ class RemoteSession:
     def step(self) -> Event:
         return self._press("step", {})
 
-    def iterate(self, n: int = 1, *, zero_grad: bool = True) -> Event:
-        return self._press("iterate", {"n": optimizers.checked_count(n), "zero_grad": zero_grad})
+    def iterate(self, n: int = 1, *, zero_grad: bool = True, seconds: float = math.inf) -> Event:
+        asked = {"n": optimizers.checked_count(n), "zero_grad": zero_grad, "seconds": seconds}
+        return self._press("iterate", asked)
 
     def set(self, **hyper: Any) -> Event:
         return self._press("set", hyper)
@@ -150,9 +154,10 @@ class RemoteSession:
         until = self._timeline.last_reset() + 1
         return self._send("script", list(self.actions), until=until).script
 
-    def surface(self, plane: Plane, points: Sequence[Point] | None = None) -> Surface:
-        """The loss on a plane around these points, or the path. Raises ProgramRefused."""
-        path = self.points() if points is None else tuple(points)
+    def surface(self, plane: Plane, path: np.ndarray | None = None) -> Surface:
+        """The loss on a plane around these coordinates (n, 2) in it, or those of the run. Raises
+        ProgramRefused."""
+        path = plane.place(self.points()) if path is None else path
         found = self._send(plane=plane, path=path).surface
         assert found is not None
         return found
@@ -177,7 +182,7 @@ class RemoteSession:
         *,
         until: int | None = None,
         plane: Plane | None = None,
-        path: tuple[Point, ...] = (),
+        path: np.ndarray | None = None,
     ) -> Answer:
         """Ask, from the last point kept, and record what was done.
 

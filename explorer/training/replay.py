@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from explorer.language import ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
-from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, loss_surface
+from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
 from explorer.training.loss_watcher import Limits
 from explorer.training.machine import Failed
 from explorer.training.program import ProgramProblem
@@ -23,7 +24,7 @@ from explorer.training.script import script
 from explorer.training.session import TrainingSession
 from explorer.training.timeline import Action
 from explorer.training.values import Track, Values, from_data, to_data
-from explorer.training.views import Event, Point, View
+from explorer.training.views import Event, View
 
 #: Bytes of points to return to that one answer may carry, beside the last.
 ANSWER_BYTES = 2 * 2**20
@@ -38,7 +39,8 @@ class Request:
     """What to do: from `start` (None: the first action is a reset), `actions`, then one press.
 
     `press` is one of `PRESSES` with its keyword `arguments`, "redo" with the actions, "script" with
-    those to write down, or "" just to look. With a `plane`, the surface around `path` comes too.
+    those to write down, or "" just to look. With a `plane`, the surface around `path`, coordinates
+    in it, comes too.
     """
 
     setup: str
@@ -49,7 +51,7 @@ class Request:
     press: str = ""
     arguments: Any = None
     plane: Plane | None = None
-    path: tuple[Point, ...] = ()
+    path: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,11 @@ def _answer(asked: Request, progress: Callable[[int], None] | None, limits: Limi
         script=script(problem, asked.optimizer, from_data(asked.arguments))
         if asked.press == "script"
         else "",
-        surface=loss_surface(
+        surface=None
+        if asked.plane is None or asked.path is None
+        else surface_around(
             problem, asked.plane, asked.path, seed=session.seed, seconds=SURFACE_SECONDS
-        )
-        if asked.plane is not None
-        else None,
+        ),
     )
 
 

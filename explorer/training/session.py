@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.training import explain, optimizers
 from explorer.training.arithmetic import Update
-from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, loss_surface
+from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
 from explorer.training.machine import Failed, Machine
 from explorer.training.numbers import to_numpy
 from explorer.training.problem import Problem
@@ -110,27 +114,33 @@ class TrainingSession:
         n: int = 1,
         *,
         zero_grad: bool = True,
+        seconds: float = math.inf,
         progress: Callable[[int], None] | None = None,
     ) -> Event:
         """zero_grad, forward, backward and step, `n` times; one press for `undo`.
 
-        Without `zero_grad` gradients pile up, as in a loop that forgets it. `progress` is told
-        the number done, about fifty times. An iteration that fails leaves the state after the one
-        before.
+        Without `zero_grad` gradients pile up, as in a loop that forgets it. When `seconds` are
+        over, no more than one further iteration is done. `progress` is told the number done, about
+        fifty times. An iteration that fails leaves the state after the one before.
         """
         optimizers.checked_count(n)
-        start = len(self.timeline.actions)
-        for done in range(n):
+        start, end = len(self.timeline.actions), time.perf_counter() + seconds
+        done, last = 0, False
+        while not last:
+            last = done == n - 1 or time.perf_counter() > end
             try:
                 self._make_room(1)
-                self._do(("iteration", zero_grad), remember=done == n - 1)
+                self._do(("iteration", zero_grad), remember=last)
             except Failed as failed:
                 self._return_to(start + done)
                 message = explain.after_iterations(self._machine, n, done)
                 return self._done(start, Event("iterate", message, failed.error))
-            if progress is not None and (done + 1) % -(-n // 50) == 0:
-                progress(done + 1)
-        return self._done(start, Event("iterate", explain.after_iterations(self._machine, n, n)))
+            done += 1
+            if progress is not None and done % -(-n // 50) == 0:
+                progress(done)
+        return self._done(
+            start, Event("iterate", explain.after_iterations(self._machine, done, done))
+        )
 
     def set(self, **hyper: Any) -> Event:
         """Change hyperparameters from the next step on; everything else stays."""
@@ -246,10 +256,11 @@ class TrainingSession:
         same = {"seed": self.seed, "history_bytes": self.timeline.limit}
         return TrainingSession(self.problem, optimizer, **same, **hyper)
 
-    def surface(self, plane: Plane, points: Sequence[Point] | None = None) -> Surface:
-        """The loss on a plane around these points, or the path; coarser where a loss takes long."""
-        around = self.points() if points is None else points
-        return loss_surface(self.problem, plane, around, seed=self.seed, seconds=SURFACE_SECONDS)
+    def surface(self, plane: Plane, path: np.ndarray | None = None) -> Surface:
+        """The loss on a plane around these coordinates (n, 2) in it, or those of the run; coarser
+        where a loss takes long."""
+        path = plane.place(self.points()) if path is None else path
+        return surface_around(self.problem, plane, path, seed=self.seed, seconds=SURFACE_SECONDS)
 
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""

@@ -1,6 +1,8 @@
 """The calls in any order, what they say, and what they refuse."""
 
 import math
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from explorer.training import (
     with_setting,
     without_zero_grad,
 )
+from tests.training.plain import loop, same
 
 PARABOLA = PRESETS["parabola"]
 
@@ -201,9 +204,9 @@ def test_unknown_optimizer_and_counts():
     with pytest.raises(ValueError, match="SGD, Adam, AdamW, RMSprop, Adagrad"):
         TrainingSession(PARABOLA, "Lion")
     session = TrainingSession(PARABOLA, lr=0.1)
-    for count in (0, -1, 2.5, True):
+    for wrong in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="1 or more"):
-            session.iterate(count)
+            session.iterate(wrong)
 
 
 @pytest.mark.parametrize("seed", ["a", -1, 2**64, 1.5, True])
@@ -223,6 +226,24 @@ def test_a_session_ends_somewhere(monkeypatch):
     assert session.view().steps == 4
     assert not session.forward().ok
     assert session.undo().ok
+
+
+@pytest.mark.parametrize(("seconds", "done"), [(0.0, 1), (6.5, 7), (100.0, 20)])
+def test_iterations_end_when_their_time_is_over(monkeypatch, seconds, done):
+    """A clock that goes on by a second whenever it is looked at, once in each iteration."""
+    clock = SimpleNamespace(perf_counter=count().__next__)
+    monkeypatch.setattr("explorer.training.session.time", clock)
+    session = TrainingSession(PRESETS["linear regression"], lr=0.1, seed=2)
+    event = session.iterate(20, seconds=seconds)
+    view = session.view()
+    assert event.ok
+    assert view.steps == done
+    assert event.message.startswith(f"{done} iteration")
+    got = [p.value for p in view.parameters.values()]
+    assert same(got, loop(session.problem, "SGD", done, seed=2, lr=0.1))
+    assert np.array_equal(view.last["w"].after, view.parameters["w"].value)
+    assert session.undo().ok
+    assert session.view().steps == 0
 
 
 def test_lr_zero_says_that_nothing_moves():

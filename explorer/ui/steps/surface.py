@@ -1,18 +1,24 @@
-"""The loss around the path, computed once and kept while the path stays in it."""
+"""The loss around the path, computed once and kept while the path stays in it.
+
+Presets open in the same state for everybody, so their surfaces are shared by all readers.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import streamlit as st
 from matplotlib.figure import Figure
 
 from explorer.trace.colours import CONTOUR
 from explorer.training import Plane, Point, Surface, through_element, through_elements, through_path
-from explorer.ui.steps.workspace import Workspace
+from explorer.ui.steps.problems import OWN
+from explorer.ui.steps.workspace import Session, Workspace
 
 #: An element as (parameter, flattened place).
 Pair = tuple[tuple[str, int], tuple[str, int]]
@@ -47,12 +53,35 @@ def surface(space: Workspace, pair: Pair | None, points: Sequence[Point]) -> Dra
     kept: Drawn | None = space.kept.get(_KEY)
     if kept is not None and kept.name == name and not _stale(kept, points):
         return kept
+    plane = _plane(pair, points)
+    path = plane.place([*points, *_corners(plane, points[0])] if plane.exact else points)
     with space.lock:
-        plane = _plane(pair, points)
-        around = [*points, *_corners(plane, points[0])] if plane.exact else points
-        found = space.session.surface(plane, around)
-    drawn = space.kept[_KEY] = Drawn(name, plane, found, _picture(found), points[-1].steps)
+        if space.chosen.key == OWN:
+            found, image = _computed(space.session, plane, path)
+        else:
+            found, image = _shared(_all_of(space, plane, path), space.session, plane, path)
+    drawn = space.kept[_KEY] = Drawn(name, plane, found, image, points[-1].steps)
     return drawn
+
+
+def _all_of(space: Workspace, plane: Plane, path: np.ndarray) -> str:
+    """A name for all that a preset's surface depends on."""
+    parts = (space.chosen.name, space.session.seed, plane.labels, plane.exact, path.shape)
+    name = hashlib.sha256(repr(parts).encode())
+    for array in (plane.origin, plane.first, plane.second, path):
+        name.update(array.tobytes())
+    return name.hexdigest()
+
+
+def _computed(session: Session, plane: Plane, path: np.ndarray) -> tuple[Surface, str]:
+    found = session.surface(plane, path)
+    return found, _picture(found)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _shared(name: str, _session: Session, _plane: Plane, _path: np.ndarray) -> tuple[Surface, str]:
+    """Immutable, so that all readers may share one; who asks meanwhile waits for it."""
+    return _computed(_session, _plane, _path)
 
 
 def _plane(pair: Pair | None, points: Sequence[Point]) -> Plane:

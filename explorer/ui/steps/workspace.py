@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ Session = TrainingSession | RemoteSession
 
 #: Memory for the points one reader's session can return to; a twin may take as much again.
 HISTORY_BYTES = 16 * 2**20
-#: A run is shown in about this many pictures, each after at most this many seconds.
+#: A run is shown in about this many pictures, each after about this many seconds at most.
 PICTURES, SLICE = 20, 0.25
 #: Most iterations of one run.
 MOST = 10_000
@@ -39,12 +38,10 @@ class Run:
     wanted: int
     first: int
     done: int = 0
-    each: float | None = None
 
     def slice(self) -> int:
-        """How many iterations to do before the next picture."""
-        affordable = 1 if self.each is None else int(SLICE / max(self.each, 1e-6))
-        return max(1, min(affordable, -(-self.wanted // PICTURES), self.wanted - self.done))
+        """How many iterations to do before the next picture, if there is time."""
+        return min(-(-self.wanted // PICTURES), self.wanted - self.done)
 
 
 @dataclass
@@ -131,13 +128,10 @@ class Workspace:
 
     def _slice(self, run: Run) -> None:
         steps, trouble = self.view.steps, self.view.trouble
-        start = time.perf_counter()
-        event = self.session.iterate(run.slice())
-        seconds = time.perf_counter() - start
+        event = self.session.iterate(run.slice(), seconds=SLICE)
         self.session.join(run.first)
         now = self.session.view()
         run.done += now.steps - steps
-        run.each = seconds / max(1, now.steps - steps)
         if not event.ok:
             kept = (
                 f"the state after iteration {run.done} is kept" if run.done else "nothing changed"
