@@ -172,6 +172,8 @@ def _record(seen: Seen, index: int, story: Story) -> TensorRecord:
     else:
         grad, origin = seen.grad, "hook"
     array = None if grad is None else grad.array()
+    has_own = origin == ".grad" and array is not None
+    why, term = ("", "") if has_own else why_none(seen, story)
     return TensorRecord(
         id=index,
         name=seen.name,
@@ -189,8 +191,9 @@ def _record(seen: Seen, index: int, story: Story) -> TensorRecord:
         named=seen.named,
         scope=seen.scope,
         visit=seen.visit,
-        why_none="" if origin == ".grad" and array is not None else why_none(seen, story),
+        why_none=why,
         nbytes=tensor.numel() * tensor.element_size(),
         visits=max(seen.visit, story.recorder.runs[seen.statement]),
         module=story.recorder.module_name(seen.module),
+        why_term=term,
     )

@@ -29,6 +29,13 @@ TERMS = (
         ("tensors",),
     ),
     Term(
+        "operation",
+        "Operation",
+        "A computation of the forward pass, such as x * 2. In the graph it stands as the node that "
+        "takes the gradient back through it: MulBackward0.",
+        ("operations",),
+    ),
+    Term(
         "gradient",
         "Gradient",
         "How much the result changes for a small change of each element of a tensor, per unit of "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from explorer.trace.glossary import GLOSSARY
 from explorer.trace.history import CAUSES, Cut
 from explorer.trace.memory import Seen
 from explorer.trace.story import Story
@@ -12,7 +13,7 @@ from explorer.trace.story import Story
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason, in a sentence; `key` is that of its glossary entry."""
+    """One reason, in a sentence; `key` is that of its glossary entry, where it has one."""
 
     key: str
     text: str
@@ -20,9 +21,11 @@ class Reason:
     line: int | None = None
 
 
-def why_none(seen: Seen, story: Story) -> str:
-    """All reasons why `.grad` is None, in a few sentences."""
-    return " ".join(reason.text for reason in reasons(seen, story))
+def why_none(seen: Seen, story: Story) -> tuple[str, str]:
+    """All reasons why `.grad` is None, in a few sentences; and the key of the first one's term."""
+    found = reasons(seen, story)
+    term = next((reason.key for reason in found if reason.key in GLOSSARY), "")
+    return " ".join(reason.text for reason in found), term
 
 
 def reasons(seen: Seen, story: Story) -> list[Reason]:

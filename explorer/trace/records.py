@@ -57,7 +57,8 @@ class TensorRecord:
     `visit` counts how often the statement had run by then and `visits` how often it ran in all:
     in a loop, the tensors of iteration k are those with `visits == 1` or `visit == k` (the first
     three iterations and the last are kept). `module` is the path of the innermost module whose
-    call made it ("net.fc"). `why_none` says why `.grad` is None, for all whose `.grad` is.
+    call made it ("net.fc"). `why_none` says why `.grad` is None, for all whose `.grad` is;
+    `why_term` is the key of the glossary's term behind it.
     """
 
     id: int
@@ -81,6 +82,7 @@ class TensorRecord:
     nbytes: int = 0
     visits: int = 1
     module: str = ""
+    why_term: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import streamlit as st
 
 from explorer.trace import Trace
 from explorer.trace.examples import Example
-from explorer.trace.glossary import GLOSSARY
 from explorer.trace.records import Answer
+from explorer.ui.words import behind
 
 
 def answers(trace: Trace, example: Example | None) -> None:
@@ -28,18 +28,12 @@ def _example(example: Example) -> str:
 
 
 def as_html(found: Answer, *, open: bool = False) -> str:
-    """One answer that opens; its glossary entry opens inside."""
-    term = GLOSSARY.get(found.glossary)
-    word = (
-        f'<details class="ax-term"><summary>{escape(term.title)}</summary>'
-        f"{escape(term.text)}</details>"
-        if term
-        else ""
-    )
+    """One answer that opens, with the word of the glossary behind it."""
+    term = f'<div class="ax-term">{behind(found.glossary)}</div>'
     cure = f'<div class="ax-cure">{escape(found.cure)}</div>' if found.cure else ""
     return (
         f'<details class="ax-answer"{" open" if open else ""}>'
-        f"<summary>{escape(found.title)}</summary>{escape(found.text)}{cure}{word}</details>"
+        f"<summary>{escape(found.title)}</summary>{escape(found.text)}{cure}{term}</details>"
     )
 
 

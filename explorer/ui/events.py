@@ -12,9 +12,12 @@ from explorer.trace import Array, Trace
 from explorer.trace.records import Change, Event, Unkept
 from explorer.trace.text import shape_text
 from explorer.ui import values
+from explorer.ui.words import Html, html, word
 
 #: Characters of a value: what fits beside a tensor's numbers.
 _WIDTH = 30
+#: How an event's sentence names its kind, where that is a word of the glossary.
+_NAMES = {"hook": "hook", "step": "step", "zero_grad": "zero_grad", "backward": "backward"}
 
 
 def of(trace: Trace, name: str) -> list[Event]:
@@ -41,12 +44,20 @@ def events_panel(trace: Trace) -> None:
 
 def as_html(events: Sequence[Event]) -> str:
     """A list: number, line, what happened, and each change from … to."""
+    first = {event.kind: event for event in reversed(events)}
     rows = "".join(
-        f"<div><b>{event.number}</b><span>{_line(event)}</span>{escape(event.what)}"
+        f"<div><b>{event.number}</b><span>{_line(event)}</span>"
+        f"<div>{_what(event, first[event.kind] is event)}</div>"
         f"{''.join(map(_change, event.changes))}</div>"
         for event in events
     )
     return f'<div class="ax-events">{rows}</div>'
+
+
+def _what(event: Event, first: bool) -> Html:
+    """What happened; the first event of a kind opens the glossary at its name."""
+    before, name, after = event.what.partition(_NAMES.get(event.kind, "\0"))
+    return html(before, word(event.kind, name), after) if name and first else html(event.what)
 
 
 def _line(event: Event) -> str:

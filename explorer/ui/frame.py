@@ -15,7 +15,7 @@ import torch
 
 from explorer import sandbox
 from explorer.ui import collector, palette
-from explorer.ui.lookup import lookup_button
+from explorer.ui.lookup import lookup
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
@@ -113,7 +113,7 @@ def page(key: str) -> Page:
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
         st.html(_SKIP, width="content")
         st.page_link(HOME.file, label=f"**{NAME}**")
-        lookup_button(here.key)
+        lookup(here.key)
         for entry in PAGES:
             st.page_link(entry.file, label=entry.title, icon=entry.icon)
     if here is not HOME:

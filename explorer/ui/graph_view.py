@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,18 @@ import streamlit as st
 from explorer.trace import MAX_NODES, Node
 from explorer.trace.colours import CHOSEN, RGB
 from explorer.ui import layout
+from explorer.ui.words import html, word
 
-_LEGEND = (
-    ("leaf", "leaf"),
-    ("function", "operation"),
-    ("output", "output"),
-    ("saved", "saved for backward"),
-    ("base", "base of a view"),
-    ("block", "folded block"),
-    ("frozen", "no gradient"),
-)
+#: Each kind of node as the legend calls it.
+_LEGEND: dict[str, str] = {
+    "leaf": word("leaf", "leaf"),
+    "function": word("operation", "operation"),
+    "output": word("scalar", "output"),
+    "saved": word("saved", "saved for backward"),
+    "base": word("view", "base of a view"),
+    "block": "folded block",
+    "frozen": word("requires_grad", "no gradient"),
+}
 
 #: Words of a graph are escaped, so quotes stand around attributes only.
 _KIND = re.compile(r'class="(\w+)')
@@ -106,15 +107,17 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
 
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
     """Name the colours of the kinds of node that a graph has; of one coloured by a number, the
-    `scale`: its full colour, and what that stands for."""
+    `scale`: its full colour, and what that stands for (text, or `words.Html`)."""
     kinds = set(_KIND.findall(dot))
     items = [
-        f'<span><i class="ax-{kind}"></i>{word}</span>' for kind, word in _LEGEND if kind in kinds
+        f'<span><i class="ax-{kind}"></i>{name}</span>'
+        for kind, name in _LEGEND.items()
+        if kind in kinds
     ]
     if scale is not None:
-        colour, words = scale
+        colour, name = scale
         fill = f"linear-gradient(to right, white, rgb{colour})"
-        items = [f'<span><i class="ax-scale" style="background:{fill}"></i>{escape(words)}</span>']
+        items = [f'<span><i class="ax-scale" style="background:{fill}"></i>{html(name)}</span>']
     st.html(f'<div class="ax-legend">{"".join(items)}</div>', width="stretch")
 
 

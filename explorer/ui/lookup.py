@@ -3,65 +3,52 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
 import streamlit as st
 
 from explorer.language import Entry, reference
-from explorer.networks.words import WORDS as OF_NETWORKS
-from explorer.trace.glossary import TERMS, Term
-from explorer.training.words import WORDS as OF_TRAINING
-from explorer.vision.words import WORDS as OF_MAPS
-
-#: The whole glossary, by key.
-WORDS = {term.key: term for term in (*TERMS, *OF_TRAINING, *OF_NETWORKS, *OF_MAPS)}
-_AUTOGRAD = ("tensor", "gradient", "autograd", "graph", "backward", "leaf", "non-leaf")
-_HOOKS = ("hook", "forward_hook", "full_backward_hook", "deprecated_hook", "post_accumulate")
-#: Which of them each page shows; they come first there.
-ON_PAGE = {
-    "home": (
-        *("autograd", "tensor", "gradient", "graph", "leaf", "saved", "AccumulateGrad"),
-        *("forward", "backward", "step", "zero_grad", "hook", "layer", "optimizer", "feature_map"),
-    ),
-    "expression": (
-        *(*_AUTOGRAD, "requires_grad", "grad_fn", "hook", "retain_grad", "saved", "scalar"),
-        *("AccumulateGrad", "accumulation", "version", "in-place", "view", "vjp", "check"),
-        *("zero_grad", "forward", "step", "norm"),
-    ),
-    "network": (
-        *("layer", "parameter", "norm", "macs", "dead", "batch", "mode", "accumulation", "forward"),
-        *(*_AUTOGRAD, *_HOOKS, "retain_grad", "loss", "step", "learning_rate", "optimizer"),
-        *("zero_grad", "convolution", "TBackward0"),
-    ),
-    "optimizer": (
-        *("loss", "forward", "backward", "step", "zero_grad", "optimizer", "learning_rate"),
-        *("momentum", "dampening", "nesterov", "weight_decay", "maximize", "adam", "iteration"),
-        *("seed", "surface", "norm", "parameter", "gradient", "autograd", "graph", "leaf"),
-        *("scalar", "AccumulateGrad", "TBackward0", "layer"),
-    ),
-    "feature_maps": (
-        *("feature_map", "convolution", "kernel", "padding", "receptive_field", "dead", "layer"),
-        *("grad_cam", "saliency", "logits", "gradient", "parameter", "imagenet", "safetensors"),
-    ),
-}
+from explorer.trace.glossary import Term
+from explorer.ui.words import ON_PAGE, WORDS
 
 #: Names of a group that are shown, and up to how many are described beside them.
 _MOST, _DESCRIBED = 60, 12
 
 
-def lookup_button(page: str) -> None:
-    """A button that opens the words, those of the page first, and the functions in a dialog."""
-    if st.button(
+_clicks = st.components.v2.component(
+    "word_clicks",
+    js=Path(__file__).with_name("word_clicks.js").read_text(encoding="utf-8"),
+)
+
+
+@st.fragment
+def lookup(page: str) -> None:
+    """The button that opens the glossary, the words of the page first. It also opens at any word
+    that stands on the page (`words.word`). A fragment: looking up does not run the page again."""
+    pressed = st.button(
         "Glossary",
         icon=":material/menu_book:",
         type="tertiary",
         key="lookup",
         help="The words on this page, and what a program may use",
-    ):
-        _dialog(page)
+    )
+    clicked = _clicks(key="words", data={}, on_word_change=lambda: None).word
+    term = known(clicked)
+    if pressed or term:
+        st.session_state.asked = ""  # not what was searched for the last time
+        _dialog(page, term)
+
+
+def known(clicked: object) -> Term | None:
+    """The word of this key; the browser says it, so it may be anything."""
+    return WORDS.get(clicked) if isinstance(clicked, str) else None
 
 
 @st.dialog("Words and functions", width="large")
-def _dialog(page: str) -> None:
+def _dialog(page: str, term: Term | None) -> None:
+    """The word asked for, if there is one, then all of them."""
+    if term:
+        st.html(f'<dl class="ax-words ax-asked">{_entry(term)}</dl>')
     asked = st.text_input(
         "Search",
         key="asked",
@@ -84,8 +71,12 @@ def terms_html(asked: str, page: str) -> str:
 
 
 def _list(title: str, terms: list[Term]) -> str:
-    rows = "".join(f"<dt>{escape(t.title)}</dt><dd>{escape(t.text)}</dd>" for t in terms)
+    rows = "".join(map(_entry, terms))
     return f'<div class="ax-label">{title}</div><dl class="ax-words">{rows}</dl>'
+
+
+def _entry(term: Term) -> str:
+    return f"<dt>{escape(term.title)}</dt><dd>{escape(term.text)}</dd>"
 
 
 def functions_html(asked: str) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.ui import values
+from explorer.ui.words import html, word
 
 
 @dataclass(frozen=True)
@@ -60,20 +61,26 @@ def as_html(found: Held) -> str:
     """Bytes of each way, the tensors concerned, and every gradient that differs."""
     names = ", ".join(dict.fromkeys(f"{t.name} ({t.nbytes:,})" for t in found.tensors[:20]))
     rows = [
-        ("A hook that only looks", "0 bytes", "It is called while the gradient passes by."),
+        (
+            html("A ", word("hook", "hook"), " that only looks"),
+            "0 bytes",
+            "It is called while the gradient passes by.",
+        ),
         (
             "A hook that stores what it sees",
             f"{found.retained:,} bytes",
             "As much as retain_grad, for as long as you keep it.",
         ),
         (
-            "retain_grad",
+            word("retain_grad"),
             f"{found.retained:,} bytes",
-            f"One .grad for each non-leaf: {names}." if names else "There is no non-leaf to keep.",
+            html("One .grad for each ", word("non-leaf", "non-leaf"), f": {names}.")
+            if names
+            else "There is no non-leaf to keep.",
         ),
     ]
     table = "".join(
-        f"<tr><th>{escape(a)}</th><td>{escape(b)}</td><td>{escape(c)}</td></tr>" for a, b, c in rows
+        f"<tr><th>{html(a)}</th><td>{html(b)}</td><td>{html(c)}</td></tr>" for a, b, c in rows
     )
     return f'<table class="ax-plain">{table}</table>{_differences(found)}'
 

@@ -16,6 +16,7 @@ from explorer.trace.check import Check, Element, LeafCheck
 from explorer.trace.text import number
 from explorer.ui.errors import program_error
 from explorer.ui.layout import digest
+from explorer.ui.words import word
 
 _KEY = "checked"
 #: Wall clock of a check that was asked for, and of one that was not.
@@ -27,6 +28,15 @@ _VERDICTS = {
     "changed": "changed by a hook",
     "unchecked": "not checked",
 }
+
+
+_HEAD = "".join(
+    f"<th>{heading}</th>"
+    for heading in (
+        *(word("leaf"), "Verdict", "Checked", "Largest deviation"),
+        *(word("gradient"), word("check", "Slope"), "Note"),
+    )
+)
 
 
 def check_panel(trace: Trace, upstream: Any) -> None:
@@ -41,7 +51,8 @@ def check_panel(trace: Trace, upstream: Any) -> None:
         )
         st.html(
             '<div class="ax-note">Each element is moved up and down by a millionth, in float64; '
-            "the slope of the result must equal the gradient of the last backward.</div>",
+            f"the {word('check', 'slope')} of the result must equal the gradient of the last "
+            "backward.</div>",
             width="stretch",
         )
     if pressed:
@@ -87,13 +98,9 @@ def as_html(found: Check) -> str:
         why = found.reason or "The last backward reached no leaf."
         return f'<div class="ax-note">Not checked: {escape(why)}</div>'
     rows = "".join(map(_row, found.leaves))
-    head = "".join(
-        f"<th>{word}</th>"
-        for word in ("Leaf", "Verdict", "Checked", "Largest deviation", "Gradient", "Slope", "Note")
-    )
     return (
         f'<div class="ax-step">{_sum(found)}</div>'
-        f'<table class="ax-plain ax-check"><tr>{head}</tr>{rows}</table>'
+        f'<table class="ax-plain ax-check"><tr>{_HEAD}</tr>{rows}</table>'
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-#: In the order of the switch. The key also stands in the address (`?panel=`).
+#: In the order of the switch. The title also stands in the address (`?panel=`).
 PANELS = {
     "tensors": "Table",
     "step": "Step",

@@ -22,7 +22,7 @@ def hidden(trace: Trace) -> Trace:
     page draws this."""
     line = trace.passes[0].line if trace.passes and not trace.passes[0].ours else None
     tensors = (
-        replace(t, grad=None, grad_from=None, why_none="", value=_early(t, line))
+        replace(t, grad=None, grad_from=None, why_none="", why_term="", value=_early(t, line))
         for t in trace.tensors
     )
     passes = (replace(p, steps=(), dot="") for p in trace.passes[:1])

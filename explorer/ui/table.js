@@ -1,4 +1,5 @@
 // Draws a table from plain texts (textContent only: they are a stranger's) and reports clicks.
+// Words of the glossary are buttons with its key; word_clicks.js listens to them.
 
 const drawn = new WeakMap()
 
@@ -9,18 +10,27 @@ function element(tag, className, text) {
   return node
 }
 
+function word(term, text, help) {
+  const button = element("button", "", text)
+  button.type = "button"
+  button.dataset.term = term
+  button.title = help
+  return button
+}
+
 function heading(columns) {
   const row = element("tr")
   for (const column of columns) {
-    const cell = element("th", column.style, column.title)
+    const cell = element("th", column.style, column.term ? "" : column.title)
     cell.scope = "col"
-    if (column.help) cell.title = column.help
+    if (column.term) cell.append(word(column.term, column.title, column.help))
+    else if (column.help) cell.title = column.help
     row.append(cell)
   }
   return row
 }
 
-function line(row, columns) {
+function line(row, columns, terms) {
   const tr = element("tr", row.kind)
   tr.dataset.id = row.id
   row.cells.forEach((text, i) => {
@@ -32,24 +42,28 @@ function line(row, columns) {
   const last = tr.lastElementChild
   if (row.cells.length < columns.length) {
     last.colSpan = columns.length - row.cells.length + 1
-    if (row.note) last.append(element("span", "note", row.note))
+    const note = element("span", "note", row.note)
+    if (row.term) note.append(" ", word(row.term, terms[row.term], "Opens the glossary"))
+    last.append(note)
+  } else if (row.term) {
+    last.replaceChildren(word(row.term, last.textContent, row.note))
   } else if (row.note) {
     last.title = row.note
-    last.classList.add("hinted")
   }
   return tr
 }
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
-  const body = parentElement.querySelector("tbody")
+  const [head, body] = ["thead", "tbody"].map((tag) => parentElement.querySelector(tag))
   const digest = JSON.stringify([data.columns, data.rows])
   if (drawn.get(parentElement) !== digest) {
-    parentElement.querySelector("thead").replaceChildren(heading(data.columns))
-    body.replaceChildren(...data.rows.map((row) => line(row, data.columns)))
+    head.replaceChildren(heading(data.columns))
+    body.replaceChildren(...data.rows.map((row) => line(row, data.columns, data.terms)))
     drawn.set(parentElement, digest)
   }
-  parentElement.querySelector("table").setAttribute("aria-label", data.label)
+  const table = parentElement.querySelector("table")
+  table.setAttribute("aria-label", data.label)
   parentElement.querySelector(".rest").textContent = data.rest
   const rows = [...body.children]
   for (const tr of rows) {
@@ -57,24 +71,39 @@ export default function (component) {
     tr.classList.toggle("selected", on)
     tr.setAttribute("aria-selected", on)
   }
-  // Of all rows one is in the Tab order; the arrow keys go from row to row.
-  const stop = (row) => rows.forEach((tr) => (tr.tabIndex = tr === row ? 0 : -1))
+  // Of all rows and words one is in the Tab order; the arrow keys go from line to line, and along
+  // a line from the row to its words.
+  const words = (element) => [...element.querySelectorAll("button")]
+  const lines = [words(head), ...rows.map((tr) => [tr, ...words(tr)])].filter((line) => line.length)
+  const stops = lines.flat()
+  const stop = (element) => stops.forEach((each) => (each.tabIndex = each === element ? 0 : -1))
   const held = body.getRootNode().activeElement
-  stop(rows.includes(held) ? held : (rows.find((tr) => tr.matches(".selected")) ?? rows[0]))
+  stop(stops.includes(held) ? held : (rows.find((tr) => tr.matches(".selected")) ?? rows[0] ?? stops[0]))
   const choose = (event) => {
-    const tr = event.target.closest("tr")
+    const tr = event.target.closest("button") ? null : event.target.closest("tr")
     if (tr && !getSelection().toString()) setTriggerValue("clicked", Number(tr.dataset.id))
   }
   body.onclick = choose
-  body.onkeydown = (event) => {
-    const here = rows.indexOf(event.target.closest("tr"))
-    const to = { ArrowDown: here + 1, ArrowUp: here - 1, Home: 0, End: rows.length - 1 }[event.key]
-    if (to === undefined && event.key !== "Enter" && event.key !== " ") return
+  table.onkeydown = (event) => {
+    const here = event.target.closest("button, tr")
+    const at = lines.findIndex((line) => line.includes(here))
+    if (at < 0) return
+    const along = lines[at].indexOf(here)
+    const to = {
+      ArrowDown: lines[at + 1]?.[0],
+      ArrowUp: lines[at - 1]?.[0],
+      ArrowRight: lines[at][along + 1],
+      ArrowLeft: lines[at][along - 1],
+      Home: rows[0],
+      End: rows.at(-1),
+    }
+    const press = event.key === "Enter" || event.key === " "
+    if ((press && here.tagName === "BUTTON") || !(press || event.key in to)) return
     event.preventDefault()
-    if (to === undefined) return choose(event)
-    if (!rows[to]) return
-    stop(rows[to])
-    rows[to].focus()
+    if (press) return choose(event)
+    if (!to[event.key]) return
+    stop(to[event.key])
+    to[event.key].focus()
   }
   return () => drawn.delete(parentElement)
 }

@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.trace import Array, TensorRecord
 from explorer.trace.text import shape_text
 from explorer.ui import values
+from explorer.ui.words import WORDS
 
 #: A table shows at most this many rows and says how many there are.
 MOST_ROWS = 200
@@ -29,37 +30,41 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, what the heading means (shown on hover), and its `style`:
-    "name", "code", "array", "number" or "word"."""
+    """A column: its heading, what the heading means (shown on hover), its `style`: "name",
+    "code", "array", "number" or "word"; and the key of the glossary's `term` it opens."""
 
     title: str
     help: str = ""
     style: str = "code"
+    term: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
     """A row: one text per column. With fewer, the last cell takes the rest of the width and shows
-    the `note`; in a full row the note is shown when the pointer is over the last cell."""
+    the `note`; in a full row the note is shown when the pointer is over the last cell. `term` is
+    the key of a glossary's term: that behind the note, in a full row that of the last cell."""
 
     id: int
     cells: tuple[str, ...]
     note: str = ""
     kind: str = ""
+    term: str = ""
 
 
 TENSOR_COLUMNS = (
-    Column("Tensor", "The name it has in the program", "name"),
+    Column("Tensor", "The name it has in the program", "name", "tensor"),
     Column("Line", "Where it was made", "number"),
     Column("Shape"),
-    Column("requires_grad", "Whether autograd follows it"),
-    Column("is_leaf", "Made by you, not by an operation that autograd follows"),
-    Column("grad_fn", "The node of the graph that made it"),
+    Column("requires_grad", "Whether autograd follows it", term="requires_grad"),
+    Column("is_leaf", "Made by you, not by an operation that autograd follows", term="leaf"),
+    Column("grad_fn", "The node of the graph that made it", term="grad_fn"),
     Column("Value", style="array"),
     Column(
         "Gradient",
         "Of the scalar that backward started from, with respect to this tensor",
         "array",
+        "gradient",
     ),
     Column("Seen in", "Where the gradient was read: .grad, or by a hook while it passed", "word"),
 )
@@ -90,10 +95,12 @@ def _tensor_row(record: TensorRecord, hidden: bool) -> Row:
     if hidden:
         return Row(record.id, (*start, "?", ""), "", kind)
     if record.grad is None:
-        return Row(record.id, (*start, "None"), record.why_none, kind)
-    seen = _SEEN.get(record.grad_from or "", record.grad_from or "")
+        term = record.why_term if record.why_term in WORDS else ""
+        return Row(record.id, (*start, "None"), record.why_none, kind, term)
     note = f".grad is None: {record.why_none}" if record.why_none else ""
-    return Row(record.id, (*start, _array(record.grad), seen), note, kind)
+    way = record.grad_from or ""
+    term = "hook" if way == "hook" else ""
+    return Row(record.id, (*start, _array(record.grad), _SEEN.get(way, way)), note, kind, term)
 
 
 def _array(array: Array | None) -> str:
@@ -124,7 +131,9 @@ def table(
             "columns": [asdict(column) for column in columns],
             "rows": [asdict(row) for row in rows],
             "selected": selected,
-            "label": f"{label}. Arrow keys go from row to row, Enter chooses.",
+            "terms": {row.term: WORDS[row.term].title for row in rows if row.term},
+            "label": f"{label}. Arrow keys go from row to row, and to the words in them and above; "
+            "Enter chooses.",
             "rest": rest,
         },
         on_clicked_change=chosen,

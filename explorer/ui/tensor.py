@@ -11,12 +11,14 @@ from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.trace.text import number, shape_text
 from explorer.ui import events, heat, values
 from explorer.ui.selection import Picker, Selection
+from explorer.ui.words import Html, behind, html, word
 
 #: Larger tensors are also shown as a picture.
 _NUMBERS = 16
 #: Rows of numbers above a picture.
 _BESIDE = 3
 _MOST = 12
+_SEEN = {".grad": (", in .grad",), "hook": (", seen by a ", word("hook", "hook"))}
 
 
 def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
@@ -34,10 +36,9 @@ def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
     story.html(_story(trace, record))
 
 
-def seen(record: TensorRecord) -> str:
+def seen(record: TensorRecord) -> Html:
     """The gradient's heading: where it was read."""
-    places = {".grad": "Gradient, in .grad", "hook": "Gradient, seen by a hook"}
-    return places.get(record.grad_from or "", "Gradient")
+    return html(word("gradient"), *_SEEN.get(record.grad_from or "", ()))
 
 
 def facts(record: TensorRecord) -> str:
@@ -45,12 +46,13 @@ def facts(record: TensorRecord) -> str:
     parts = [
         f"{shape_text(record.shape)} {record.dtype.removeprefix('torch.')}",
         f"{record.nbytes:,} bytes",
-        f"version {record.version}",
+        word("version", f"version {record.version}"),
         f"line {record.line}",
     ]
     if record.module:
         parts.append(f"in {record.module}")
-    return f'<div class="ax-step"><b>{escape(record.name)}</b> {escape(" · ".join(parts))}</div>'
+    said = " · ".join(map(html, parts))
+    return f'<div class="ax-step"><b>{escape(record.name)}</b> {said}</div>'
 
 
 def versions(trace: Trace, record: TensorRecord) -> list[TensorRecord]:
@@ -83,7 +85,7 @@ def _when(record: TensorRecord) -> str:
 
 def as_html(title: str, array: Array | None) -> str:
     """Numbers; with more than a few also a heat map, and the statistics."""
-    parts = [f'<span class="ax-label">{escape(title)}</span>']
+    parts = [f'<span class="ax-label">{html(title)}</span>']
     if array is None:
         return f'<div class="ax-flow">{parts[0]}<div class="ax-value">None</div></div>'
     size = int(np.prod(array.shape))
@@ -136,7 +138,8 @@ def bars(summary: Summary) -> str:
 def _story(trace: Trace, record: TensorRecord) -> str:
     why = ""
     if record.why_none:
-        why = f'<div class="ax-from">.grad is None: {escape(record.why_none)}</div>'
+        said = f"{escape(record.why_none)} {behind(record.why_term)}"
+        why = f'<div class="ax-from">.grad is None: {said}</div>'
     happened = events.of(trace, record.name)[:_MOST]
     listed = events.as_html(happened) if happened else ""
     return (

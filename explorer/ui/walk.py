@@ -14,6 +14,7 @@ from explorer.trace.roles import role
 from explorer.ui import values
 from explorer.ui.graph_view import Marks
 from explorer.ui.selection import Picker, Selection
+from explorer.ui.words import WORDS, Html, behind, html, word
 
 _PLAYING, _MOVED = "playing", "played.at"
 #: Seconds each step stands while the walk plays.
@@ -133,6 +134,9 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
     came, rule, went = st.columns([0.24, 0.5, 0.26], gap="medium")
     came.html(coming(step, shown))
     with rule, st.container(key="rule", gap="xxsmall"):
+        if step.formula:
+            what = word("accumulation" if node.kind == "accumulate" else "vjp")
+            st.html(f'<div class="ax-flow"><span>{what}</span></div>')
         for line in filter(None, (step.formula, step.numbers)):
             st.latex(line)
     went.html(going(step, shown))
@@ -148,12 +152,13 @@ def _unstepped(picked: Selection, shown: BackwardPass) -> str:
     if picked.node is not None or picked.tensor is not None:
         thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
         why = picked.tensor.why_none if picked.tensor else ""
+        term = behind(picked.tensor.why_term) if picked.tensor else ""
         none = "no step that is kept" if _left_out(shown) else "no step"
-        return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)}"
+        return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)} {term}"
     return (
-        f"Backward starts at <b>{escape(shown.root)}</b> and visits {shown.step_count:,} nodes, "
-        "each after all that were computed from it. Move the slider, or choose a node."
-        + _left_out(shown)
+        f"{word('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
+        f"{shown.step_count:,} nodes, each after all that were computed from it. Move the slider, "
+        "or choose a node." + _left_out(shown)
     )
 
 
@@ -171,9 +176,14 @@ def _head(step: BackwardStep, node: Node, shown: BackwardPass) -> str:
         said.append(f"The rule is your own backward, line {step.own}.")
     return (
         f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
-        f"{escape(title(node, shown))}</b> <code>{escape(node.name)}</code> "
+        f"{escape(title(node, shown))}</b> <code>{_function(node)}</code> "
         f"{escape(' '.join(filter(None, said)))}</div>"
     )
+
+
+def _function(node: Node) -> Html:
+    """The node's name, which opens its own term or that of all such nodes."""
+    return word(node.name if node.name in WORDS else "grad_fn", node.name)
 
 
 def title(node: Node, shown: BackwardPass) -> str:
@@ -197,7 +207,8 @@ def coming(step: BackwardStep, shown: BackwardPass) -> str:
         ]
         mark = f" {slot}" if len(step.grads_in) > 1 else ""
         added = f": {len(ways)} paths, added" if len(ways) > 1 else ""
-        parts.append(_labelled(f"Gradient in{mark}, G{added}", grad))
+        heading = html(word("gradient", "Gradient"), f" in{mark}, G{added}")
+        parts.append(_labelled(heading, grad))
         if len(ways) > 1:
             parts += [_labelled(f"from {title(n, shown)}", g, "ax-way") for n, g in ways[:6]]
         elif ways:
@@ -221,7 +232,10 @@ def going(step: BackwardStep, shown: BackwardPass) -> str:
     if step.after is not None:
         parts.append(_labelled(".grad before", step.before))
         parts.append(_labelled(".grad after", step.after))
-    parts += [_labelled(f"saved {name}", value, "ax-way") for name, value in _saved(step)]
+    saved = word("saved", "saved")
+    for name, value in _saved(step):
+        parts.append(_labelled(html(saved, f" {name}"), value, "ax-way"))
+        saved = html("saved")  # one of them opens the glossary
     return f'<div class="ax-flow">{"".join(parts)}</div>'
 
 
@@ -233,6 +247,6 @@ def _saved(step: BackwardStep) -> Iterator[tuple[str, Array | Plain]]:
 
 def _labelled(name: str, value: Array | Plain, style: str = "") -> str:
     return (
-        f'<div class="{style}"><span>{escape(name)}</span>'
+        f'<div class="{style}"><span>{html(name)}</span>'
         f'<div class="ax-value">{escape(values.any_text(value, width=_WIDTH))}</div></div>'
     )

@@ -8,6 +8,7 @@ from html import escape
 import streamlit as st
 
 from explorer.networks import CPU, devices
+from explorer.ui.words import html
 
 
 def choice(label: str, key: str, options: list[str], help: str) -> str:
@@ -54,9 +55,9 @@ def download(
     )
 
 
-def note(sentence: str) -> None:
-    """A quiet sentence, shown as text."""
-    st.html(f'<div class="ax-note">{escape(sentence)}</div>')
+def note(*parts: str) -> None:
+    """A quiet sentence: text, and words of the glossary."""
+    st.html(f'<div class="ax-note">{html(*parts)}</div>')
 
 
 def scrolling(html: str, name: str, style: str = "") -> str:
@@ -67,9 +68,9 @@ def scrolling(html: str, name: str, style: str = "") -> str:
     )
 
 
-def label(words: str) -> None:
-    """The name of what follows."""
-    st.html(f'<div class="ax-label">{escape(words)}</div>', width="content")
+def label(*parts: str) -> None:
+    """The name of what follows: text, and words of the glossary."""
+    st.html(f'<div class="ax-label">{html(*parts)}</div>', width="content")
 
 
 def refuse(sentence: str) -> None:

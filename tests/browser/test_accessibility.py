@@ -17,7 +17,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from explorer.ui import frame, lookup
+from explorer.ui import frame, words
 from explorer.ui.panels import PANELS
 
 pytestmark = pytest.mark.browser
@@ -99,7 +99,7 @@ def panel(title: str) -> Act:
 PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
     "home": (("/", (glossary,)),),
     "expression": (
-        ("/expression?panel=step&at=node-n2", ()),
+        ("/expression?panel=Step&at=node-n2", ()),
         (
             "/expression?at=tensor-1",
             (
@@ -156,6 +156,14 @@ TEXT = """() => {
 }"""
 
 
+#: The keys of the words that open the glossary, those in components too.
+TERMS = """() => {
+  const roots = [document, ...[...document.querySelectorAll("*")].map((e) => e.shadowRoot)]
+  const words = roots.filter(Boolean).flatMap((root) => [...root.querySelectorAll("[data-term]")])
+  return words.map((word) => word.dataset.term)
+}"""
+
+
 @dataclass
 class Seen:
     """What was found on a page and in its views."""
@@ -164,6 +172,7 @@ class Seen:
     faults: list[str] = field(default_factory=list)
     without_help: set[str] = field(default_factory=set)
     text: list[str] = field(default_factory=list)
+    terms: set[str] = field(default_factory=set)
 
     def look(self, tab: Any, ways: tuple[tuple[str, int], ...]) -> None:
         for theme, width in ways:
@@ -173,6 +182,7 @@ class Seen:
             self.faults += (f"{theme} {width}: {fault}" for fault in faults(tab))
         self.without_help |= set(tab.evaluate(WITHOUT_HELP, [MARKED, POINTED]))
         self.text.append(tab.evaluate(TEXT))
+        self.terms |= set(tab.evaluate(TERMS))
 
 
 @pytest.fixture(scope="module", params=PLACES)
@@ -240,22 +250,27 @@ def test_every_word_shown_stands_in_the_glossary_as_on_this_page(seen: Seen) -> 
     text = " ".join(seen.text)
     shown = {
         term.key
-        for term in lookup.WORDS.values()
+        for term in words.WORDS.values()
         if any(
             re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", text, re.IGNORECASE)
             for word in (term.title, *term.also)
         )
     }
     assert shown
-    assert shown - set(lookup.ON_PAGE[seen.page]) == set()
+    assert shown - set(words.ON_PAGE[seen.page]) == set()
+
+
+def test_every_word_that_opens_is_one_of_the_page(seen: Seen) -> None:
+    assert seen.terms
+    assert seen.terms - set(words.ON_PAGE[seen.page]) == set()
 
 
 def test_the_glossary_opens_with_the_words_of_the_page(tab: Any, app: str) -> None:
     opened(tab, app, "/optimizer")
     glossary(tab)
     tab.wait_for_selector("[role=dialog] .ax-label:text-is('On this page')")
-    words = tab.locator("[role=dialog] .ax-words").first.locator("dt")
-    expect(words).to_have_count(len(lookup.ON_PAGE["optimizer"]))
+    titles = tab.locator("[role=dialog] .ax-words").first.locator("dt")
+    expect(titles).to_have_count(len(words.ON_PAGE["optimizer"]))
     tab.get_by_role("textbox", name="Search").fill("receptive")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("[role=dialog] dt:text-is('Receptive field')")
@@ -263,8 +278,8 @@ def test_the_glossary_opens_with_the_words_of_the_page(tab: Any, app: str) -> No
 
 
 def test_the_words_of_the_pages_exist() -> None:
-    assert set(lookup.ON_PAGE) == {page.key for page in (frame.HOME, *frame.PAGES)}
-    assert {key for keys in lookup.ON_PAGE.values() for key in keys} <= set(lookup.WORDS)
+    assert set(words.ON_PAGE) == {page.key for page in (frame.HOME, *frame.PAGES)}
+    assert {key for keys in words.ON_PAGE.values() for key in keys} <= set(words.WORDS)
 
 
 def test_the_checks_can_fail(tab: Any, app: str) -> None:

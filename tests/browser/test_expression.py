@@ -233,6 +233,31 @@ def test_words_and_functions_are_looked_up(tab: Any, app: str) -> None:
     expect(tab.locator(".ax-words").first).to_contain_text("frees what operations saved")
 
 
+def test_a_word_on_the_page_opens_the_glossary_there(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    asked = tab.locator("[role=dialog] .ax-asked")
+    for word, title in (
+        (tab.locator(".ax-legend").get_by_role("button", name="leaf", exact=True), "Leaf"),
+        (tab.get_by_role("button", name="Gradient", exact=True), "Gradient"),
+    ):
+        word.click()
+        expect(asked.locator("dt")).to_have_text(title)
+        expect(asked.locator("dd")).not_to_be_empty()
+        tab.keyboard.press("Escape")
+        expect(asked).to_have_count(0)
+    expect(tab.locator("tr.selected")).to_have_count(0)
+
+    # What the browser says may be anything.
+    last = tab.locator(".ax-legend .ax-word").last
+    for key in ("laef", "__class__", "<script>", "x" * 100_000):
+        last.evaluate("(word, key) => (word.dataset.term = key)", key)
+        last.click()
+    last.evaluate("word => (word.dataset.term = 'view')")
+    last.click()
+    expect(asked.locator("dt")).to_have_text("View")
+    expect(tab.locator("[data-testid=stException]")).to_have_count(0)
+
+
 QUESTIONS = {
     "Why is y.grad None?": "x = torch.tensor(2.0, requires_grad=True)\ny = x**2\ny.backward()\n"
     "print(y.grad)\n",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -83,6 +82,14 @@ def skip(tab: Any) -> None:
     tab.keyboard.press("Enter")
 
 
+def opens(tab: Any, word: str) -> None:
+    """What has the focus opens the glossary at this word; Escape leaves it again."""
+    tab.keyboard.press("Enter")
+    expect(tab.locator("[role=dialog] .ax-asked dt")).to_have_text(word)
+    tab.keyboard.press("Escape")
+    expect(tab.locator("[role=dialog]")).to_have_count(0)
+
+
 def test_the_first_visit(keys: Any, app: str) -> None:
     tab = keys
     tab.goto(app)
@@ -109,8 +116,9 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     go_to(tab, "Why")
     expect_focus(tab, tag="summary", ring=True)
     go_to(tab, "Non-leaf", most=1)
-    tab.keyboard.press("Enter")
-    expect(tab.locator(".ax-term[open]")).to_have_text(re.compile("^Non-leaf"))
+    expect_focus(tab, tag="button", ring=True)
+    opens(tab, "Non-leaf")
+    expect_focus(tab, name="Non-leaf")
 
     # The graph: one stop, and the arrows from node to node.
     go_to(tab, "weight, leaf")
@@ -203,6 +211,60 @@ def test_numbers_are_walked_and_picked(tab: Any, app: str) -> None:
     tab.wait_for_selector("td.picked[data-place='1']")
     place = "document.activeElement.shadowRoot.activeElement.dataset.place"
     tab.wait_for_function(f"{place} === '1'")
+
+
+def test_words_open_where_they_stand(keys: Any, app: str) -> None:
+    """In a text, above a table, in a row; the way back leads to where one was."""
+    tab = keys
+    tab.goto(f"{app}/expression")
+    tab.wait_for_selector("tr[data-id]")
+    tab.locator(".ax-legend .ax-word").first.focus()
+    opens(tab, "Leaf")
+    expect_focus(tab, name="leaf", tag="button", ring=True)
+
+    first = tab.locator("tr[data-id]").first
+    first.focus()
+    tab.keyboard.press("ArrowUp")
+    expect_focus(tab, name="Tensor", ring=True)
+    tab.keyboard.press("ArrowRight")
+    expect_focus(tab, name="requires_grad")
+    expect(tab.locator("th button[tabindex='0']")).to_have_count(1)  # still one stop
+    expect(tab.locator("tr[data-id][tabindex='0']")).to_have_count(0)
+    opens(tab, "requires_grad")
+    expect_focus(tab, name="requires_grad", tag="button", ring=True)
+    tab.keyboard.press("ArrowDown")
+    expect_focus(tab, tag="tr")
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    expect_focus(tab, name="a hook", ring=True)
+    opens(tab, "Hook")
+    expect(tab.locator("tr.selected")).to_have_count(0)  # a word is no choice of its row
+
+
+def test_words_open_on_the_other_pages(tab: Any, app: str) -> None:
+    tab.goto(f"{app}/network")
+    tab.wait_for_selector("tr[data-id]", timeout=90_000)
+    tab.locator("tr[data-id]").first.focus()
+    tab.keyboard.press("ArrowUp")
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    expect_focus(tab, name="MACs")
+    opens(tab, "MACs")
+    expect_focus(tab, name="MACs")
+
+    tab.goto(f"{app}/optimizer")
+    tab.wait_for_selector("td.pick")
+    tab.locator("td.pick").first.focus()
+    tab.keyboard.press("ArrowLeft")
+    expect_focus(tab, name="value")
+    tab.keyboard.press("ArrowDown")
+    expect_focus(tab, name=".grad", ring=True)
+    opens(tab, "Gradient")
+    expect_focus(tab, name=".grad")
+
+    tab.goto(f"{app}/feature_maps")
+    tab.get_by_role("button", name="sees", exact=True).focus()
+    opens(tab, "Receptive field")
 
 
 def test_what_moves_stands_still_for_those_who_ask(tab: Any, app: str) -> None:

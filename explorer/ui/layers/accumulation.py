@@ -18,6 +18,7 @@ from explorer.ui.layers.waiting import result
 from explorer.ui.layers.work import Job
 from explorer.ui.maps.style import columns
 from explorer.ui.widgets import download, label, note, scrolling, whole
+from explorer.ui.words import html, word
 
 _STOPPED = "accumulation-stopped"
 _NEVER = 0
@@ -116,7 +117,8 @@ def _show(found: Gathered) -> None:
         download(lambda: png, "accumulation.png", "The figure as PNG", key="accumulation")
     with right:
         step = steps[at - 1]
-        label(f"After sample {at}: loss {number(step.loss)}, {step.since} in .grad")
+        loss = word("loss", "loss")
+        label(f"After sample {at}: ", loss, f" {number(step.loss)}, {step.since} in .grad")
         st.html(_now(step) + _reads(steps))
     if found.histograms:
         _last(found.histograms, name, steps[-1].since)
@@ -141,7 +143,7 @@ def _slider(most: int) -> int:
 
 def _now(step: Accumulated) -> str:
     return _table(
-        ["Parameter", "this sample's own", "accumulated"],
+        ["Parameter", "this sample's own", word("accumulation", "accumulated")],
         {name: [step.own.get(name), norm] for name, norm in step.norms.items()},
     )
 
@@ -158,7 +160,7 @@ def _reads(steps: Sequence[Accumulated]) -> str:
 
 
 def _table(head: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> str:
-    top = "".join(f"<th>{escape(word)}</th>" for word in head)
+    top = "".join(f"<th>{html(heading)}</th>" for heading in head)
     body = "".join(
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{_six(v)}</td>' for v in values)}</tr>"
         for name, values in rows.items()

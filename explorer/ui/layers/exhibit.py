@@ -13,6 +13,7 @@ from explorer.ui.layers.waiting import result
 from explorer.ui.maps.style import columns
 from explorer.ui.values import text
 from explorer.ui.widgets import label
+from explorer.ui.words import word
 
 _FORWARD = {
     "TestNet": "return linear(x * 0.75) / 4",
@@ -45,8 +46,10 @@ def _table(hooks: BackwardHooks) -> str:
     after = [(_of(c.name), *(_after(run, c.name) for run in scaled)) for c in first]
     words = f"If the hook returns grad_input × {hooks.amount:g}:"
     cells = f'{_rows(rows)}<tr class="ax-if"><th colspan="3">{words}</th></tr>{_rows(after)}'
-    head = f"<tr><td></td><th>{_breaking('register_backward_hook')} (deprecated)</th>"
-    head += f"<th>{_breaking('register_full_backward_hook')}</th></tr>"
+    old = word("deprecated_hook", "deprecated")
+    head = f"<tr><td></td><th>{_breaking('register_backward_hook')} ({old})</th>"
+    new = word("full_backward_hook", "full")
+    head += f"<th>{_breaking('register_full_backward_hook')} ({new})</th></tr>"
     return f'<table class="ax-plain ax-both">{head}{cells}</table>'
 
 

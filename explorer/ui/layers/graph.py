@@ -28,6 +28,7 @@ from explorer.ui.layers import runs
 from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.widgets import choice, note
+from explorer.ui.words import html, word
 
 #: The names of the unfolded blocks in the address, separated by commas.
 ADDRESS = "open"
@@ -36,6 +37,8 @@ _NONE = "none"
 #: A graph opens with at least this many modules, if it has them.
 _BOXES = 5
 _HEIGHT = 330
+#: What a graph can be coloured by, and the glossary's term for it.
+_TERMS = {"gradient norm": "norm", "MACs": "macs", "parameters": "parameter"}
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def _modules(
 
 
 def _colour() -> str:
-    options = ["gradient norm", "MACs", "parameters"]
+    options = list(_TERMS)
     chosen = st.selectbox(
         "Colour by",
         options,
@@ -166,7 +169,8 @@ def _foot(
     measure, full = COLOURS[colour]
     values = [v for v in map(measure, folded.nodes) if v is not None and math.isfinite(v)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        legend("", (full, f"{colour}: 0 to {number(max(values))}" if values else "not known"))
+        most = f" 0 to {number(max(values))}" if values else " not known"
+        legend("", (full, html(word(_TERMS[colour], colour), most)))
         if folded.hidden:
             note(f"{folded.hidden:,} operations folded: choose a block.")
         if marked is not None and marked.unfolds and marked.id not in opened:

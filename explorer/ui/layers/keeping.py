@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from html import escape
 
 import streamlit as st
 
@@ -14,6 +13,7 @@ from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.table import size
 from explorer.ui.layers.waiting import result
 from explorer.ui.widgets import note
+from explorer.ui.words import Html, html, word
 
 _CODE = {
     "hook that prints": "output.register_hook(print)",
@@ -36,10 +36,16 @@ def section(setting: Setting) -> None:
     )
 
 
+def _way(name: str) -> Html:
+    """A way's name, which begins with the term for it."""
+    first, space, rest = name.partition(" ")
+    return html(word(first, first), space + rest)
+
+
 def _table(found: Sequence[Held]) -> str:
     most = max((held.bytes for held in found), default=0) or 1
     rows = "".join(
-        f"<tr><th>{escape(held.way)}</th><td><code>{_CODE.get(held.way, '')}</code></td>"
+        f"<tr><th>{_way(held.way)}</th><td><code>{_CODE.get(held.way, '')}</code></td>"
         f"<td>{held.seen}</td><td>{held.tensors}</td><td>{size(held.bytes)}</td>"
         f'<td><i class="ax-held" style="width:{9 * held.bytes / most:.2f}rem"></i></td></tr>'
         for held in found

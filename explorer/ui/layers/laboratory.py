@@ -16,6 +16,7 @@ from explorer.ui.layers.settings import Setting
 from explorer.ui.layers.waiting import result
 from explorer.ui.maps.style import columns
 from explorer.ui.widgets import label, note, refuse, scrolling
+from explorer.ui.words import word
 
 _MODEL = "(model)"
 #: Each action's words and the amount it begins with.
@@ -44,10 +45,10 @@ def section(setting: Setting, report: Report) -> None:
         refuse(f"{found.error.message} {found.error.hint}".strip())
     left, right = columns(0.6, 0.4)
     with left:
-        label(f"What the hooks saw, in order: {len(found.events)}")
+        label("What the ", word("hook", "hooks"), f" saw, in order: {len(found.events)}")
         st.html(_events(found.events))
     with right:
-        label("Gradients without and with the hooks")
+        label(word("gradient", "Gradients"), " without and with the hooks")
         st.html(_summary(found.changes) + _changes(found.changes))
 
 

@@ -12,6 +12,7 @@ from explorer.ui.layers import figures, pick
 from explorer.ui.layers.runs import BINS, Histograms, Numbers
 from explorer.ui.maps.style import columns
 from explorer.ui.widgets import choice, download, label, note, scrolling
+from explorer.ui.words import word
 
 
 def bars(report: Report, chosen: str | None) -> None:
@@ -23,9 +24,9 @@ def bars(report: Report, chosen: str | None) -> None:
     finite = [v for v in norms if v is not None]
     png = _bars(tuple(names), tuple(norms), chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        label("Norm of each parameter's gradient")
+        label(word("norm"), " of each parameter's ", word("gradient", "gradient"))
         scale = "Logarithmic scale." if figures.log_scale(finite) else ""
-        loss = "" if report.loss is None else f"Loss {number(report.loss)}."
+        loss = "" if report.loss is None else f"{word('loss')} {number(report.loss)}."
         st.html(f'<div class="ax-note">{loss} {scale}</div>', width="stretch")
         download(lambda: png, "gradient-norms.png", "The bars as PNG", key="norms")
     largest = max(finite, default=None)

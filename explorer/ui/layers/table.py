@@ -15,17 +15,21 @@ from explorer.trace.text import number
 from explorer.ui.tables import Column, Row, table
 
 COLUMNS = (
-    Column("Layer", "The module's name; a second call of the same module says so", "name"),
+    Column("Layer", "The module's name; a second call of the same module says so", "name", "layer"),
     Column("Type", style="word"),
     Column("Input", "Shape, samples first"),
     Column("Output", "Shape, samples first"),
-    Column("Params", "Elements; each shared parameter counts once", "number"),
-    Column("MACs", "Multiply-adds of one forward pass, without biases", "number"),
+    Column("Params", "Elements; each shared parameter counts once", "number", "parameter"),
+    Column("MACs", "Multiply-adds of one forward pass, without biases", "number", "macs"),
     Column("Memory", "Bytes of the output", "number"),
-    Column("Norm", "Euclidean norm of the layer's output", "number"),
-    Column("Dead", "Channels or features that are 0 for every sample and position", "number"),
-    Column("∂ output", "Norm of the loss's gradient with respect to the output", "number"),
-    Column("∂ params", "Norm of the gradient of the layer's own parameters", "number"),
+    Column("Norm", "Euclidean norm of the layer's output", "number", "norm"),
+    Column(
+        "Dead", "Channels or features that are 0 for every sample and position", "number", "dead"
+    ),
+    Column(
+        "∂ output", "Norm of the loss's gradient with respect to the output", "number", "gradient"
+    ),
+    Column("∂ params", "Norm of the gradient of the layer's own parameters", "number", "gradient"),
 )
 _CSV = (
     *("layer", "call", "type", "input", "output", "parameters", "shared", "macs", "bytes"),
@@ -93,7 +97,8 @@ def _row(place: int, row: LayerRecord, report: Report) -> Row:
         return Row(place, (*start, "", "None"), row.why_none)
     if row.call is None or (grad is None and row.why_none):
         own_text = "" if own is None or row.call is None else f" Parameters: {number(own)}."
-        return Row(place, (*start, "None"), f"{row.why_none}.{own_text}")
+        term = "unused" if row.call is None else ""
+        return Row(place, (*start, "None"), f"{row.why_none}.{own_text}", term=term)
     norms = (_norm(grad), "" if own is None else f"{own:.4g}")
     return Row(place, (*start, *norms))
 

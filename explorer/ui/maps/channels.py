@@ -16,6 +16,7 @@ from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot, channel_names, pick_channel, pick_position
 from explorer.ui.maps.style import columns
 from explorer.ui.widgets import choice, download, label, note, page
+from explorer.ui.words import html, word
 from explorer.vision import Tiling, tile
 from explorer.vision.pictures import outlined, to_png
 from explorer.vision.receptive_field import Field
@@ -73,7 +74,7 @@ def _all(look: Look, spot: Spot) -> bool:
         key="tiles",
         on_choose=chosen,
     )
-    note(_about(spot, tiling))
+    note(*_about(spot, tiling))
     return each
 
 
@@ -90,8 +91,8 @@ def _marked(tiling: Tiling, channel: int) -> tuple[tuple[float, float, float, fl
     return (tuple(n / of for n, of in zip(box, (width, height) * 2, strict=True)),)
 
 
-def _about(spot: Spot, tiling: Tiling) -> str:
-    """What the colours mean, and which channels are dead."""
+def _about(spot: Spot, tiling: Tiling) -> tuple[str, ...]:
+    """What the colours mean, and which channels are dead, in parts."""
     high = tiling.ranges[0][1]
     each = len(set(tiling.ranges)) > 1
     below = f"{number(-high)} (blue) over 0 (white)" if tiling.signed else "0 (white)"
@@ -104,11 +105,12 @@ def _about(spot: Spot, tiling: Tiling) -> str:
         n = tiling.mean_of
         said += f" Each pixel here is the mean of {n} × {n} values."
     dead = np.flatnonzero(spot.maps.statistics.dead)
-    if len(dead):
-        of = f"{len(dead)} of {len(spot.values)}"
-        which = "channel" if len(dead) == 1 else "channels"
-        said += f" Dead, that is, nowhere above 0: {of}, {which} {_list(dead)}."
-    return said
+    if not len(dead):
+        return (said,)
+    of = f"{len(dead)} of {len(spot.values)}"
+    which = "channel" if len(dead) == 1 else "channels"
+    rest = f", that is, nowhere above 0: {of}, {which} {_list(dead)}."
+    return (f"{said} ", word("dead", "Dead"), rest)
 
 
 def _list(numbers: np.ndarray | tuple[int, ...], most: int = 12) -> str:
@@ -119,7 +121,8 @@ def _list(numbers: np.ndarray | tuple[int, ...], most: int = 12) -> str:
 def _one(look: Look, spot: Spot, each: bool) -> None:
     height, width = spot.map.shape
     names = channel_names(look, spot)
-    label(f"Channel {spot.channel}" + (f", {names[spot.channel]}" if names else ""))
+    name = f", {names[spot.channel]}" if names else ""
+    label(word("feature_map", "Channel"), f" {spot.channel}{name}")
     reach = float(abs(spot.map if each else spot.values).max())
     drawn = coloured(spot.map, reach or 1.0, bool((spot.values < 0).any()))
     field = results.field(look, spot.layer.name, spot.of, spot.maps.call)
@@ -199,13 +202,13 @@ def _facts(spot: Spot, field: Field) -> str:
     s, i = spot.maps.statistics, spot.channel
     rows = {
         f"row {spot.row}, column {spot.column}": number(spot.value),
-        "sees": _extent(field),
+        word("receptive_field", "sees"): _extent(field),
         "range": f"{number(s.min[i])} to {number(s.max[i])}",
         "mean, std": f"{number(s.mean[i])}, {number(s.std[i])}",
         "above 0": f"{s.positive[i]:.1%}" + (" (dead)" if s.dead[i] else ""),
         "exactly 0": f"{s.zeros[i]:.1%}",
     }
-    return "".join(f"<span>{escape(k)}</span><b>{escape(v)}</b>" for k, v in rows.items())
+    return "".join(f"<span>{html(k)}</span><b>{escape(v)}</b>" for k, v in rows.items())
 
 
 def _extent(field: Field) -> str:

@@ -17,6 +17,7 @@ from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot
 from explorer.ui.maps.style import columns
 from explorer.ui.widgets import download, label, note
+from explorer.ui.words import word
 from explorer.vision.attribution import top
 from explorer.vision.pictures import overlaid, to_png
 from explorer.vision.tiles import coloured
@@ -60,7 +61,7 @@ def decision(look: Look, spot: Spot) -> None:
 
 
 def _cam(look: Look, spot: Spot, target: int, name: str) -> None:
-    label(f"Grad-CAM of {spot.layer.name}")
+    label(word("grad_cam"), f" of {spot.layer.name}")
     found = results.cam(look, spot.layer.name, spot.maps.call, target)
     if isinstance(found, str):
         note(found)
@@ -77,7 +78,7 @@ def _cam(look: Look, spot: Spot, target: int, name: str) -> None:
 
 
 def _saliency(look: Look, target: int, name: str) -> None:
-    label("Saliency")
+    label(word("saliency"))
     found = results.evidence(look, target)
     if isinstance(found, str):
         note(found)

@@ -12,6 +12,7 @@ from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot, channel_names
 from explorer.ui.widgets import choice, download, note, page, whole
+from explorer.ui.words import word
 from explorer.vision import tile
 
 _ONE, _EVERY = "of this channel", "of every channel"
@@ -54,7 +55,8 @@ def kernels(look: Look, spot: Spot) -> None:
     frames([Frame("kernels", drawn.png(), alt, drawn.levels.shape[1])], key="kernels-picture")
     low, high = drawn.ranges[0]
     below = f"{number(low)} (blue) over 0 (white)" if drawn.signed else "0 (white)"
-    note(f"The kernels {over}: {height} × {width}, from {below} to {number(high)} (red).")
+    said = f" {over}: {height} × {width}, from {below} to {number(high)} (red)."
+    note("The ", word("kernel", "kernels"), said)
 
 
 def _width(count: int) -> int:
@@ -87,4 +89,5 @@ def statistics(look: Look, spot: Spot) -> None:
         alt=f"Statistics of every channel of {spot.layer.name}",
     )
     dead = int(found.dead.sum())
-    note(f"Dead means no value above 0 for this picture: {dead} of {count} channels.")
+    said = f" means no value above 0 for this picture: {dead} of {count} channels."
+    note(word("dead", "Dead"), said)

@@ -15,6 +15,7 @@ from explorer.ui.maps import results
 from explorer.ui.maps.results import Look
 from explorer.ui.maps.spot import Spot
 from explorer.ui.widgets import label, note, whole
+from explorer.ui.words import html, word
 from explorer.vision import PixelArithmetic
 
 #: How many input channels the sum names one by one.
@@ -41,15 +42,17 @@ def pixel(look: Look, spot: Spot) -> None:
         st.html(f'<div class="ax-map-sum">{_sum(found, sums)}</div>', width="stretch")
     blocks = (
         ("What the kernel lies on", found.patch[chosen], found.inside, "×"),
-        ("Kernel", found.weights[chosen], None, "="),
+        (word("kernel"), found.weights[chosen], None, "="),
         (f"Products; their sum is {number(sums[chosen])}", found.products[chosen], None, ""),
     )
     st.html('<div class="ax-map-grids">' + "".join(_block(*block) for block in blocks) + "</div>")
-    padding = "" if found.inside.all() else "; striped places are padding"
+    padding = () if found.inside.all() else ("; striped places are ", word("padding", "padding"))
     note(
         f"{_span('Row', found.rows)} and {_span('column', found.columns)} of input channel "
-        f"{found.first_channel + chosen}{padding}. All {found.products.size:,} products and the "
-        f"bias add up to {found.total:.7g}; PyTorch gave {found.value:.7g}."
+        f"{found.first_channel + chosen}",
+        *padding,
+        f". All {found.products.size:,} products and the "
+        f"bias add up to {found.total:.7g}; PyTorch gave {found.value:.7g}.",
     )
 
 
@@ -89,7 +92,7 @@ def _sum(found: PixelArithmetic, sums: np.ndarray) -> str:
 def _block(title: str, values: np.ndarray, inside: np.ndarray | None, sign: str) -> str:
     after = f'<div class="ax-map-sign">{sign}</div>' if sign else ""
     rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _rows(values, inside))
-    return f"<div><span>{escape(title)}</span><table>{rows}</table></div>{after}"
+    return f"<div><span>{html(title)}</span><table>{rows}</table></div>{after}"
 
 
 def _rows(values: np.ndarray, inside: np.ndarray | None) -> Iterator[Iterator[str]]:

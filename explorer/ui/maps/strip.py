@@ -12,6 +12,7 @@ from explorer.ui.maps import results
 from explorer.ui.maps.results import Look, Of, Still
 from explorer.ui.maps.spot import Spot
 from explorer.ui.widgets import choice, download, label
+from explorer.ui.words import word
 
 _HELP = "What each layer makes, or what it is given, before anything changes it in place"
 _CAPTIONS = {"output": "what it makes", "input": "what it is given"}
@@ -24,7 +25,7 @@ _LETTERS = 30  # of a caption: two lines
 def head(look: Look) -> Of:
     """The line above the filmstrip: what it shows, and its download."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        label("Every convolution along the network")
+        label("Every ", word("convolution", "convolution"), " along the network")
         of = cast(Of, choice("Show", "of", ["output", "input"], _HELP))
         st.html(
             f'<div class="ax-note">{_CAPTIONS[of].capitalize()}: the first {results.FIRST} '

@@ -12,6 +12,7 @@ from explorer.training import TrainingSession, Update
 from explorer.training.numbers import element
 from explorer.ui.steps.numbers import Element
 from explorer.ui.steps.workspace import Workspace
+from explorer.ui.words import word
 
 _STEPS = ("step", "iterate", "run")
 
@@ -37,7 +38,8 @@ def arithmetic(space: Workspace, at: Element) -> None:
     used = whole or found
     title = "The last step" if found is last else "step, if pressed now"
     st.html(
-        f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, {escape(used.optimizer)}</div>'
+        f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, '
+        f"{word('optimizer', used.optimizer)}</div>"
     )
     with st.container(key="rule", gap="xxsmall"):
         lines = r" \\ ".join(

@@ -10,6 +10,7 @@ import streamlit as st
 from explorer.ui.errors import program_error
 from explorer.ui.steps.workspace import MOST, Run, Workspace
 from explorer.ui.widgets import whole
+from explorer.ui.words import Html, html, word
 
 #: Seconds between the pictures of a run.
 PAUSE = 0.1
@@ -44,7 +45,7 @@ def calls(space: Workspace) -> None:
                 if name == "zero_grad"
                 else None,
             )
-            st.html(f'<div class="ax-will {name}">{escape(space.view.previews[name])}</div>')
+            st.html(f'<div class="ax-will {name}">{_will(name, space)}</div>')
             if name == "zero_grad":
                 st.checkbox(
                     "fill with zeros", key="zeros", help="set_to_none=False: zeros instead of None"
@@ -52,6 +53,11 @@ def calls(space: Workspace) -> None:
     with columns[4].container(gap="xxsmall"):
         _loops(space)
         _ways_back(space)
+
+
+def _will(name: str, space: Workspace) -> Html:
+    """What the call will do; the sentence begins with its name."""
+    return html(word(name), space.view.previews[name].removeprefix(name))
 
 
 def _due(space: Workspace) -> str:

@@ -1,4 +1,5 @@
 // Draws the parameters from plain texts (textContent only) and reports which number was picked.
+// Words of the glossary are buttons with its key; word_clicks.js listens to them.
 
 function element(tag, className, text) {
   const node = document.createElement(tag)
@@ -20,14 +21,23 @@ function cell(entry, name, picked) {
   return td
 }
 
+function word(term, text, help) {
+  const button = element("button", "", text)
+  button.type = "button"
+  button.dataset.term = term
+  button.title = help
+  return button
+}
+
 function rows(row, block, picked) {
   return row.grid.map((line, i) => {
     const tr = element("tr", `${i === 0 ? "first" : ""} ${row.beside ? "beside" : ""}`)
-    tr.dataset.row = `${row.label} ${row.beside ?? ""} ${i}`
+    tr.dataset.row = `${block.name}|${row.label} ${row.beside ?? ""} ${i}`
     const label = row.beside ? `${row.label}, beside` : row.label
     if (i === 0) {
-      const head = element("th", "", label)
-      head.title = row.help
+      const head = element("th", "", row.term ? "" : label)
+      if (row.term) head.append(word(row.term, label, row.help))
+      else head.title = row.help
       head.scope = "row"
       head.rowSpan = row.grid.length
       tr.append(head)
@@ -65,7 +75,7 @@ function draw(block, picked) {
   head.append(element("small", "", block.shape))
   const table = element("table")
   table.setAttribute("role", "grid")
-  table.setAttribute("aria-label", `${block.name}. Arrow keys go from number to number, Enter picks one.`)
+  table.setAttribute("aria-label", `${block.name}. Arrow keys go from number to number and to the words before them, Enter picks one.`)
   if (block.window) {
     const tr = element("tr", "columns")
     tr.append(element("td"), element("td"), ...block.columns.map((c) => element("th", "index", c)))
@@ -81,21 +91,23 @@ function draw(block, picked) {
   return root
 }
 
-// Which number a cell holds, told apart from all others.
-function spot(cell) {
-  return cell?.dataset?.place === undefined ? null : [cell.dataset.name, cell.dataset.place, cell.parentElement.dataset.row].join("|")
+// Which number a cell holds, or which word stands there, told apart from all others.
+function spot(stop) {
+  const what = stop?.dataset?.place ?? stop?.dataset?.term
+  return what === undefined ? null : `${stop.closest("tr").dataset.row}|${what}`
 }
 
-// The number beside a number: along the row, or in the next row that has one in this column.
-function neighbour(cells, here, key) {
+// What is beside a number or word: along the row, or of its kind in the next row that has one.
+function neighbour(stops, here, key) {
   const along = { ArrowRight: 1, ArrowLeft: -1 }[key]
-  if (along) return cells[here + along]
+  if (along) return stops[stops.indexOf(here) + along]
   const step = { ArrowDown: 1, ArrowUp: -1 }[key]
   if (!step) return undefined
-  const rows = [...new Set(cells.map((cell) => cell.parentElement))]
-  const row = rows[rows.indexOf(cells[here].parentElement) + step]
-  const column = Number(cells[here].dataset.column)
-  return cells.findLast((cell) => cell.parentElement === row && Number(cell.dataset.column) <= column)
+  const alike = stops.filter((stop) => stop.tagName === here.tagName)
+  const rows = [...new Set(alike.map((stop) => stop.closest("tr")))]
+  const next = rows[rows.indexOf(here.closest("tr")) + step]
+  const column = (stop) => Number(stop.dataset.column ?? 0)
+  return alike.findLast((stop) => stop.closest("tr") === next && column(stop) <= column(here))
 }
 
 export default function (component) {
@@ -103,11 +115,11 @@ export default function (component) {
   const root = parentElement.querySelector(".blocks")
   const held = spot(root.getRootNode().activeElement)
   root.replaceChildren(...data.blocks.map((block) => draw(block, data.picked)))
-  const cells = [...root.querySelectorAll("td.pick")]
-  // Of all numbers one is in the Tab order; the arrow keys go from number to number.
-  const stop = (cell) => cells.forEach((td) => (td.tabIndex = td === cell ? 0 : -1))
-  const again = held && cells.find((td) => spot(td) === held)
-  stop(again || (root.querySelector("td.picked") ?? cells[0]))
+  const stops = [...root.querySelectorAll("td.pick, th button")]
+  // Of all numbers and words one is in the Tab order; the arrow keys go from one to the next.
+  const stop = (only) => stops.forEach((each) => (each.tabIndex = each === only ? 0 : -1))
+  const again = held && stops.find((each) => spot(each) === held)
+  stop(again || (root.querySelector("td.picked") ?? root.querySelector("td.pick") ?? stops[0]))
   again?.focus()
   const pick = (event) => {
     const { target } = event
@@ -124,14 +136,14 @@ export default function (component) {
   }
   root.onclick = pick
   root.onkeydown = (event) => {
-    const here = cells.indexOf(event.target)
-    if (here < 0) return
+    if (!stops.includes(event.target)) return
     if (event.key === "Enter" || event.key === " ") {
+      if (event.target.tagName === "BUTTON") return // which opens the glossary
       event.preventDefault()
       pick(event)
       return
     }
-    const next = neighbour(cells, here, event.key)
+    const next = neighbour(stops, event.target, event.key)
     if (!next) return
     event.preventDefault()
     stop(next)

@@ -104,11 +104,14 @@ def _pick(name: str, place: int) -> None:
 
 #: Shown with all rows of the window.
 _TALL = ("value", ".grad")
-_HELP = {
-    "value": "The parameter itself",
-    ".grad": "What backward has put there; step uses it",
-    "last update": "The new value minus the old, of the last step",
+#: What each label means, and the term of the glossary it opens.
+LABELS = {
+    "value": ("The parameter itself", "parameter"),
+    ".grad": ("What backward has put there; step uses it", "gradient"),
+    "last update": ("The new value minus the old, of the last step", "step"),
 }
+#: Of the optimizers' own: the term of those that have one.
+BUFFERS = {"momentum_buffer": "momentum", "exp_avg": "adam", "exp_avg_sq": "adam"}
 
 
 def _block(
@@ -174,7 +177,8 @@ def _row(
     place: int,
 ) -> dict[str, Any]:
     """One tensor of the parameter as texts; `index` are the leading indices of each row."""
-    row = {"label": label, "help": _HELP.get(label, "Kept by the optimizer"), "index": []}
+    help, term = LABELS.get(label, ("Kept by the optimizer", BUFFERS.get(label, "optimizer")))
+    row = {"label": label, "help": help, "term": term, "index": []}
     if array is None:
         return row | {"grid": [[{"text": "None", "changed": isinstance(old, np.ndarray)}]]}
     if array.shape != shape:  # a counter of the optimizer
