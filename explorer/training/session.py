@@ -119,28 +119,27 @@ class TrainingSession:
     ) -> Event:
         """zero_grad, forward, backward and step, `n` times; one press for `undo`.
 
-        Without `zero_grad` gradients pile up, as in a loop that forgets it. When `seconds` are
-        over, no more than one further iteration is done. `progress` is told the number done, about
-        fifty times. An iteration that fails leaves the state after the one before.
+        Without `zero_grad` gradients pile up, as in a loop that forgets it. When `seconds` are over
+        at most one more is done. `progress` is told the number done, about fifty times. An
+        iteration that fails leaves the state after the one before.
         """
         optimizers.checked_count(n)
-        start, end = len(self.timeline.actions), time.perf_counter() + seconds
+        start, end, error = len(self.timeline.actions), time.perf_counter() + seconds, None
         done, last = 0, False
         while not last:
             last = done == n - 1 or time.perf_counter() > end
             try:
-                self._make_room(1)
+                self._make_room()
                 self._do(("iteration", zero_grad), remember=last)
             except Failed as failed:
                 self._return_to(start + done)
-                message = explain.after_iterations(self._machine, n, done)
-                return self._done(start, Event("iterate", message, failed.error))
+                error = failed.error
+                break
             done += 1
             if progress is not None and done % -(-n // 50) == 0:
                 progress(done)
-        return self._done(
-            start, Event("iterate", explain.after_iterations(self._machine, done, done))
-        )
+        message = explain.after_iterations(self._machine, n if error else done, done)
+        return self._done(start, Event("iterate", message, error))
 
     def set(self, **hyper: Any) -> Event:
         """Change hyperparameters from the next step on; everything else stays."""
@@ -202,11 +201,6 @@ class TrainingSession:
         return list(self._machine.track.losses)
 
     @property
-    def trouble(self) -> str:
-        """Where the run became infinite or NaN; empty if it did not."""
-        return self._machine.track.trouble
-
-    @property
     def optimizer(self) -> str:
         return self._machine.optimizer_name
 
@@ -227,10 +221,6 @@ class TrainingSession:
     def view(self) -> View:
         """All there is to see at once, as a page needs it."""
         return view_of(self._machine, len(self.timeline.presses), len(self._undone))
-
-    def preview(self, action: str) -> str:
-        """What a press of "zero_grad", "forward", "backward", "step" … would do now."""
-        return explain.before_press(self._machine)[action]
 
     def last_update(self, name: str) -> Update | None:
         """The arithmetic of the last step for one parameter; None if it took no part."""
@@ -278,7 +268,7 @@ class TrainingSession:
     def _press(self, name: str, argument: Any) -> Event:
         start = len(self.timeline.actions)
         try:
-            self._make_room(1)
+            self._make_room()
             self._do((name, argument))
         except (Failed, ProgramRefused) as wrong:  # a reset with another seed may fail to build
             self._return_to(start)
@@ -292,13 +282,10 @@ class TrainingSession:
             self._undone.clear()
         return event
 
-    def _make_room(self, wanted: int) -> None:
-        if len(self.timeline.actions) + wanted > MOST_ACTIONS:
-            raise Failed(
-                ProgramError(
-                    f"A session takes {MOST_ACTIONS:,} actions.", hint="Start a new session."
-                )
-            )
+    def _make_room(self) -> None:
+        if len(self.timeline.actions) >= MOST_ACTIONS:
+            message = f"A session takes {MOST_ACTIONS:,} actions."
+            raise Failed(ProgramError(message, hint="Start a new session."))
 
     def _return_to(self, position: int) -> None:
         """Be again as before `actions[position]`, and forget what came after."""

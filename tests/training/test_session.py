@@ -37,14 +37,14 @@ def test_two_backwards_accumulate_and_say_so():
         assert grad(session) == 20 * passes
     assert ".grad is now the sum of 2 backward passes." in event.message
     assert session.view().passes == 2
-    assert "subtract 0.1 · 40 from x" in session.preview("step")
+    assert "subtract 0.1 · 40 from x" in session.view().previews["step"]
     session.step()
     assert value(session) == 6
 
 
 def test_backward_without_forward():
     session = TrainingSession(PARABOLA, lr=0.1)
-    assert "no graph" in session.preview("backward")
+    assert "no graph" in session.view().previews["backward"]
     event = session.backward()
     assert not event.ok
     assert "no graph" in event.message
@@ -78,7 +78,7 @@ def test_backward_after_step_quotes_torch():
 
 def test_step_without_gradients_changes_nothing_and_says_why():
     session = TrainingSession(PARABOLA, lr=0.1)
-    assert "no parameter has a gradient" in session.preview("step")
+    assert "no parameter has a gradient" in session.view().previews["step"]
     assert "no parameter has a gradient" in session.step().message
     assert value(session) == 10
 
@@ -86,7 +86,7 @@ def test_step_without_gradients_changes_nothing_and_says_why():
 @pytest.mark.parametrize("set_to_none", [True, False])
 def test_zero_grad_both_ways(set_to_none):
     session = TrainingSession(PARABOLA, lr=0.1, momentum=0.9)
-    assert "None already" in session.preview("zero_grad")
+    assert "None already" in session.view().previews["zero_grad"]
     session.iterate(1)
     event = session.zero_grad(set_to_none=set_to_none)
     assert ("None" if set_to_none else "zeros") in event.message
@@ -163,14 +163,14 @@ def test_divergence_is_named_and_history_kept():
     with np.errstate(over="ignore", invalid="ignore"):
         while math.isfinite(x * x):
             x, steps = x - np.float32(1e6) * (2 * x), steps + 1
-    assert session.trouble == f"The loss became inf after step {steps}."
+    assert session.view().trouble == f"The loss became inf after step {steps}."
     assert session.losses[0] == 100
     assert len(session.losses) == 30
     assert all(math.isfinite(loss) for loss in session.losses[:steps])
     while not session.undo().error:
         pass
     assert value(session) == 10
-    assert session.trouble == ""
+    assert session.view().trouble == ""
 
 
 @pytest.mark.parametrize(
