@@ -5,7 +5,7 @@ from html import escape
 import streamlit as st
 
 from explorer.language import ProgramRefused
-from explorer.ui import frame
+from explorer.ui import address, frame
 from explorer.ui.errors import program_error
 from explorer.ui.steps import (
     arithmetic,
@@ -75,4 +75,6 @@ with right, st.container(gap="xsmall"):
     draw = st.fragment(pictures.pictures, run_every=history.PACE if history.playing() else None)
     draw(space, what, pair, second, beside.NAMES[way])
 
+with below:
+    address.unread(seed=space.view.seed)
 controls.go_on(space)

@@ -109,7 +109,7 @@ def test_the_four_calls_do_what_was_announced() -> None:
     assert "graph is gone" in html_of(at)
     assert value(at, label=".grad") == 20
     assert changed(at, "x") == {".grad"}
-    assert "step will subtract 0.2 · 20 from x." in html_of(at)
+    assert " will subtract 0.2 · 20 from x." in html_of(at)
     press(at, "step")
     assert value(at) == 6
     assert changed(at, "x") == {"value", "last update"}
@@ -204,6 +204,63 @@ def test_the_address_sets_problem_optimizer_and_seed() -> None:
     assert not at.exception
     assert at.selectbox(key="problem").value == "regression"
     assert "seed 3" in at.button(key="press-reset").help
+
+
+@pytest.mark.parametrize(
+    ("key", "asked", "shown", "stands_in"),
+    [
+        *(("lr", text, text, "0.2") for text in ("nan", "inf", "-Infinity", "1e999", "abc")),
+        ("lr", "<img src=x>", "&lt;img src=x&gt;", "0.2"),
+        ("lr", "9" * 30 + "x" * 30, "9" * 30 + "x" * 10 + "…", "0.2"),
+        ("momentum", "0,9", "0,9", "0"),
+        ("beside-lr", "nan", "nan", "0.01"),
+        ("n", "100001", "100001", "200"),
+        ("optimizer", "Lion", "Lion", "SGD"),
+        ("problem", "Parable", "Parable", "parabola"),
+        ("seed", "-1", "-1", "0"),
+        ("seed", "1.5", "1.5", "0"),
+    ],
+)
+def test_what_the_address_asks_in_vain_is_said(
+    key: str, asked: str, shown: str, stands_in: str
+) -> None:
+    at = opened("app.py")
+    at.query_params[key] = asked
+    at.query_params["beside"] = beside.OTHER
+    at.switch_page("pages/optimizer.py").run()
+    said = f"asks for {key} = {shown}, which cannot be used; {stands_in} stands in."
+    for _ in range(2):
+        assert not at.exception
+        assert html_of(at).count(said) == 1
+        press(at, "forward")
+    if key == "seed":
+        press(at, "new-seed")
+    elif key == "problem":
+        at.selectbox(key=key).set_value("rosenbrock").run()
+    elif key == "optimizer":
+        at.selectbox(key=key).set_value("Adam").run()
+    else:
+        at.number_input(key=key).set_value(0.3).run()
+    assert "cannot be used" not in html_of(at)
+
+
+@pytest.mark.parametrize(
+    "address", [{"lr": "0.3", "momentum": "0.9"}, {"lr": "0.2"}, {"problem": "Parabola"}, {}]
+)
+def test_nothing_is_said_of_an_address_that_was_followed(address: dict[str, str]) -> None:
+    at = opened("app.py")
+    at.query_params.update(address)
+    at.switch_page("pages/optimizer.py").run()
+    assert "cannot be used" not in html_of(at)
+    assert at.number_input(key="lr").value == float(address.get("lr", 0.2))
+
+
+def test_a_learning_rate_in_the_address_that_torch_refuses() -> None:
+    at = opened("app.py")
+    at.query_params["lr"] = "-1"
+    at.switch_page("pages/optimizer.py").run()
+    assert "learning rate: -1.0. The problem&#x27;s own settings stand in." in html_of(at)
+    assert at.number_input(key="lr").value == 0.2
 
 
 def test_the_twin_forgets_zero_grad() -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 from explorer.language import ProgramRefused
 from explorer.training import Follower, Point, View, forgetful, otherwise
 from explorer.training.optimizers import HYPER, MEANING
+from explorer.ui.address import heed, is_finite
 from explorer.ui.steps.workspace import Workspace
 
 NOTHING, TWIN, OTHER = "Nothing beside it", "A twin without zero_grad", "Another setting"
@@ -19,6 +20,7 @@ _FOLLOWER, _VIEW = "beside.follower", "beside.view"
 
 def way() -> str:
     """Choose what runs beside: a key of `NAMES`."""
+    heed("beside", NAMES.__contains__)
     found = st.selectbox(
         "Beside it",
         list(NAMES),
@@ -35,6 +37,7 @@ def setting(way: str) -> tuple[str, str, dict[str, Any]]:
     if way != OTHER:
         return way, "", {}
     with st.container(horizontal=True, gap="small", key="besides"):
+        heed("beside-optimizer", HYPER.__contains__)
         optimizer = st.selectbox(
             "its optimizer",
             list(HYPER),
@@ -51,6 +54,7 @@ def setting(way: str) -> tuple[str, str, dict[str, Any]]:
 
 
 def _number(label: str, key: str, start: float, meaning: str) -> float:
+    heed(key, is_finite)
     found = st.number_input(
         label,
         value=start,

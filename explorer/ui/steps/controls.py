@@ -7,6 +7,7 @@ from html import escape
 
 import streamlit as st
 
+from explorer.ui.address import heed, is_finite
 from explorer.ui.errors import program_error
 from explorer.ui.steps.workspace import MOST, Run, Workspace
 from explorer.ui.widgets import whole
@@ -87,6 +88,7 @@ def _loops(space: Workspace) -> None:
             on_click=lambda: space.press("run", n=round(st.session_state.get("n") or 1)),
             help="Iterations, one after the other, shown on the way",
         )
+        heed("n", lambda text: is_finite(text) and 1 <= float(text) <= MOST)
         whole(
             "Iterations", "n", 1, MOST, start=200, hidden=True, width=96, help="How many Run does"
         )

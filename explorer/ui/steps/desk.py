@@ -10,6 +10,7 @@ from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox.deaths import is_passing
 from explorer.training import ProgramProblem
 from explorer.training.optimizers import checked_seed
+from explorer.ui.address import heed
 from explorer.ui.steps import problems, settings
 from explorer.ui.steps.problems import OFFERS, Chosen
 from explorer.ui.steps.workspace import Workspace, open_workspace
@@ -74,7 +75,7 @@ def _opened(
         st.session_state[_REFUSED] = None
         settings.show(made.hyper)
         st.session_state[_KEY] = made
-        made.say(str(wrong))
+        made.say(f"{wrong} The problem's own settings stand in.")
         st.rerun()
     st.session_state[_KEY] = made
     return made
@@ -90,11 +91,16 @@ def _fallback() -> Workspace:
 
 def _seed() -> int:
     """The seed in the address, or 0."""
+    heed("seed", _is_seed)
     text = st.query_params.get("seed", "0")
+    return int(text) if _is_seed(text) else 0
+
+
+def _is_seed(text: str) -> bool:
     try:
-        return checked_seed(int(text))
+        return checked_seed(int(text)) >= 0
     except ValueError:
-        return 0
+        return False
 
 
 def _address(seed: int) -> None:

@@ -14,6 +14,7 @@ from explorer.networks import all_tenths, planar, tiny
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import defaults
+from explorer.ui.address import heed
 from explorer.ui.handover import KEY as PROGRAM
 from explorer.ui.steps import own
 
@@ -59,6 +60,7 @@ _VARIANTS = {
 
 
 def _tenths() -> Problem:
+    heed("variant", list(_VARIANTS.values()).__contains__)
     variant = st.segmented_control(
         "Variant",
         list(_VARIANTS),
@@ -76,6 +78,7 @@ def _tenths() -> Problem:
 def _select(
     label: str, key: str, options: tuple[Any, ...], start: Any, width: int, help: str
 ) -> Any:
+    heed(key, list(map(str, options)).__contains__)
     found = st.selectbox(
         label, options, options.index(start), key=key, bind="query-params", width=width, help=help
     )
@@ -175,6 +178,7 @@ def take_over() -> bool:
 
 def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:
     """The list goes to `place`, options to `below`; `on_change` is called for another problem."""
+    heed("problem", [offer.title for offer in OFFERS.values()].__contains__)
     with place:
         key = st.selectbox(
             "Problem",

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.training.optimizers import HYPER, MEANING, defaults
+from explorer.ui.address import heed, is_finite
 from explorer.ui.steps.problems import FIRST, OFFERS, Offer
 
 #: What the widgets are to show from the next run on, where it is not what they show now.
@@ -30,6 +31,7 @@ def draw(offer: Offer) -> tuple[str, dict[str, Any]]:
     """The widgets; returns the optimizer and all its hyperparameters as they stand there."""
     for name, value in st.session_state.pop(_NEXT, {}).items():
         st.session_state[name] = value
+    heed("optimizer", HYPER.__contains__)
     optimizer = st.selectbox(
         "Optimizer",
         list(HYPER),
@@ -50,6 +52,7 @@ def _widget(name: str, value: Any) -> Any:
     meaning = (MEANING.get(name) or MEANING["betas"]).capitalize()
     if isinstance(value, bool):
         return st.checkbox(name, value, key=name, bind="query-params", help=meaning)
+    heed(name, is_finite)
     found = st.number_input(
         name,
         value=float(value),

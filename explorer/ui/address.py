@@ -1,0 +1,50 @@
+"""What the address asks for and cannot be had, said until the reader changes it.
+
+Streamlit's widgets read the address themselves and pass over what they cannot show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from explorer.ui.widgets import note
+
+#: By the key of a widget: what the address asked for, and what stood there instead.
+_UNREAD = "address.unread"
+_NOT_YET = object()
+#: Characters shown of what was asked for.
+_MOST = 40
+
+
+def heed(key: str, readable: Callable[[str], bool]) -> None:
+    """Before a widget that is bound to the address: remember what it will pass over."""
+    asked = st.query_params.get(key)
+    if asked and not readable(asked):
+        st.session_state.setdefault(_UNREAD, {})[key] = (asked, _NOT_YET)
+
+
+def is_finite(text: str) -> bool:
+    """Whether a text is a number, and not an infinite one."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def unread(**others: Any) -> None:
+    """After all widgets: say what was passed over and what stands in. `others` are values that
+    the address sets without a widget."""
+    held = st.session_state.get(_UNREAD, {})
+    for key, (asked, before) in list(held.items()):
+        now = others.get(key, st.session_state.get(key))
+        if now is None or before not in (_NOT_YET, now):
+            del held[key]
+            continue
+        held[key] = (asked, now)
+        shown = asked if len(asked) <= _MOST else f"{asked[:_MOST]}…"
+        instead = f"{now:g}" if isinstance(now, float) else now
+        note(f"The address asks for {key} = {shown}, which cannot be used; {instead} stands in.")
