@@ -240,7 +240,7 @@ def test_what_the_address_asks_in_vain_is_said(
     elif key == "optimizer":
         at.selectbox(key=key).set_value("Adam").run()
     else:
-        at.number_input(key=key).set_value(0.3).run()
+        at.number_input(key=key).set_value(2.0).run()
     assert "cannot be used" not in html_of(at)
 
 
