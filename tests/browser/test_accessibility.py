@@ -145,7 +145,7 @@ WITHOUT_HELP = """([marked, pointed]) => {
 
 #: What stands on the page, in the components too, but for code, glossary and navigation.
 TEXT = """() => {
-  const LEFT_OUT = "style, script, .stCode, .ax-words, .st-key-pages"
+  const LEFT_OUT = "style, script, noscript, .stCode, .ax-words, .st-key-pages"
   const text = (root) => [...root.childNodes].map((node) => {
     if (node.nodeType === 3) return node.textContent
     if (node.nodeType !== 1 || node.matches(LEFT_OUT)) return ""
@@ -219,7 +219,7 @@ def settle(tab: Any) -> None:
 
 def opened(tab: Any, url: str, path: str) -> None:
     tab.goto(url + path)
-    started = ".ax-result, .ax-error, tr[data-id], td.pick, .frames img"
+    started = ".ax-result, .ax-error, .ax-step, tr[data-id], td.pick, .frames img"
     tab.wait_for_selector(started, timeout=90_000)  # the first page waits for the sandbox
     settle(tab)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import json
 import threading
 import weakref
 from typing import Any
@@ -18,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.ui.layers import waiting
 from explorer.ui.layers.work import Job, Works
 from explorer.ui.maps import picture
-from tests.pages.test_pages import html_of, opened
+from tests.pages.test_pages import component, html_of, opened
 
 
 def _png(seed: int) -> bytes:
@@ -53,7 +52,7 @@ def test_a_session_holds_its_workspace_and_nothing_else_does() -> None:
 def test_a_session_holds_its_picture_and_nothing_else_does() -> None:
     at = _uploaded(_png(1))
     held = weakref.ref(at.session_state[picture._KEPT][1])
-    shown = json.loads(at.get("bidi_component")[0].proto.json)["pictures"][0]
+    shown = component(at, "pictures")["pictures"][0]
     assert shown["label"] == "Image, 30 × 20"
     del at
     _collect()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import explorer
@@ -48,7 +50,7 @@ def test_a_leaf_is_named_by_its_grad(trace: Trace) -> None:
     out = walk.going(shown.steps[at(trace, "PowBackward0")], shown)
     assert "To x.grad" in out
     assert ">6<" in out
-    assert "saved exponent" in out
+    assert "saved exponent" in re.sub("<[^>]*>", "", out)
     assert "_sym_" not in out
 
 
