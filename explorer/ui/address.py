@@ -39,6 +39,7 @@ def unread(**others: Any) -> None:
     """After all widgets: say what was passed over and what stands in. `others` are values that
     the address sets without a widget."""
     held = st.session_state.get(_UNREAD, {})
+    said = []
     for key, (asked, before) in list(held.items()):
         now = others.get(key, st.session_state.get(key))
         if now is None or before not in (_NOT_YET, now):
@@ -47,4 +48,8 @@ def unread(**others: Any) -> None:
         held[key] = (asked, now)
         shown = asked if len(asked) <= _MOST else f"{asked[:_MOST]}…"
         instead = f"{now:g}" if isinstance(now, float) else now
-        note(f"The address asks for {key} = {shown}, which cannot be used; {instead} stands in.")
+        said.append(
+            f"The address asks for {key} = {shown}, which cannot be used; {instead} stands in."
+        )
+    if said:
+        note(" ".join(said))

@@ -28,8 +28,8 @@ def press(tab: Any, name: str, words: str) -> None:
 def expect_number(tab: Any, label: str, value: str, name: str = "x") -> None:
     """A number of a parameter as it stands on the screen."""
     block = tab.locator(".block").filter(has=tab.locator(f".head:has-text('{name}')")).first
-    row = block.locator("tr").filter(has=tab.locator(f"th:text-is('{label}')")).first
-    expect(row.locator("td").first).to_have_text(value)
+    row = block.get_by_role("row").filter(has=tab.get_by_role("rowheader", name=label, exact=True))
+    expect(row.first.locator("td").first).to_have_text(value)
 
 
 def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
