@@ -12,17 +12,21 @@ import streamlit as st
 from explorer.trace import Trace, to_plain
 from explorer.trace.script import script
 from explorer.ui import layout
+from explorer.ui.widgets import menu
 
 
 def downloads(trace: Trace, dot: str | None, upstream: Any, *, blind: bool = False) -> None:
     """A menu of files; those of the graph only where there is one. `upstream` is what the run was
     given to start from. `blind` while gradients are hidden: the script would print them."""
-    with st.popover(
+    place = menu(
         "Download",
-        icon=":material/download:",
-        type="tertiary",
+        icon="download",
+        key="download",
         help="The graph, all numbers of the run, or a script that prints them",
-    ):
+    )
+    if place is None:
+        return
+    with place:
         if dot is not None:
             graph_files(dot, "graph")
         file(

@@ -14,7 +14,7 @@ import streamlit as st
 import torch
 
 from explorer import sandbox
-from explorer.ui import collector, palette
+from explorer.ui import collector, editor, palette
 from explorer.ui.lookup import lookup
 
 _STYLE = Path(__file__).with_name("style.css")
@@ -95,6 +95,13 @@ def _settle() -> None:
     collector.spare_when_idle()
 
 
+@functools.cache
+def _styles() -> str:
+    """The styles of all pages, in one element."""
+    gutter = f":root {{ --ax-gutter: {editor.gutter()}; }}"
+    return f"<style>{palette.css()}{gutter}{_STYLE.read_text(encoding='utf-8')}</style>"
+
+
 def page(key: str) -> Page:
     """Draw the frame of the page `key` and return its entry. The first call of every page."""
     here = next(p for p in (HOME, *PAGES) if p.key == key)
@@ -108,8 +115,7 @@ def page(key: str) -> Page:
     except sandbox.OptionError as error:
         st.error(f"The app cannot start. {error}")
         st.stop()
-    st.html(palette.css())
-    st.html(_STYLE)
+    st.html(_styles())
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
         st.html(_SKIP, width="content")
         st.page_link(HOME.file, label=f"**{NAME}**")

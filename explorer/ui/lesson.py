@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import streamlit as st
 
 from explorer.trace import Trace
 from explorer.ui import predict
 from explorer.ui.layout import digest
+from explorer.ui.widgets import menu
 
 _REVEALED = "revealed"
+#: The key of the menu, and what the address holds of a lesson.
+_MENU = "lesson"
+_TITLE, _QUESTION, _HIDE, _TARGET = "title", "question", "predict", "target"
+_MOST = {_TITLE: 80, _QUESTION: 300, _TARGET: 60}
 
 
 @dataclass(frozen=True)
@@ -25,45 +32,67 @@ class Lesson:
 
 
 def teacher(trace: Trace) -> Lesson:
-    """Ask for title, question and what to guess; the address bar is the lesson's link."""
-    with st.popover(
+    """The lesson in the address, and a menu that writes it there."""
+    held = {key: st.query_params.get(key, "")[:most] for key, most in _MOST.items()}
+    hide = st.query_params.get(_HIDE) == "true"
+    names = [record.name for record in predict.targets(trace)]
+    place = menu(
         "Lesson",
-        icon=":material/school:",
-        type="tertiary",
+        icon="school",
+        key=_MENU,
         help="Adds a title, a question and a gradient to guess to this page's link",
-    ):
-        st.html(
-            '<div class="ax-note">What you write here stands in the address of this page. Copy the '
-            "address: it opens this program with your question.</div>"
-        )
-        title = st.text_input(
-            "Title", key="title", bind="query-params", max_chars=80, help="Stands above the program"
-        )
-        question = st.text_input(
-            "Question",
-            key="question",
-            bind="query-params",
-            max_chars=300,
-            help="Stands beside the title",
-        )
-        hide = st.toggle(
-            "Hide gradients until they are guessed",
-            key="predict",
-            bind="query-params",
-            help="Readers of the link see no gradient before they have written theirs",
-        )
-        names = [record.name for record in predict.targets(trace)]
-        target = st.text_input(
-            "Tensor whose gradient is to be guessed",
-            key="target",
-            bind="query-params",
-            placeholder=names[0] if names else "",
-            max_chars=60,
-            disabled=not hide,
-            help="Its name in the program; empty: the first leaf",
-        )
-    wanted = target if target in names else next(iter(names), None)
-    return Lesson(title or "", question or "", wanted if hide else None)
+    )
+    if place is not None:
+        with place:
+            _ask(held, hide, names)
+    wanted = held[_TARGET] if held[_TARGET] in names else next(iter(names), None)
+    return Lesson(held[_TITLE], held[_QUESTION], wanted if hide else None)
+
+
+def _ask(held: dict[str, str], hide: bool, names: Sequence[str]) -> None:
+    st.html(
+        '<div class="ax-note">What you write here stands in the address of this page. Copy the '
+        "address: it opens this program with your question.</div>"
+    )
+    _text("Title", _TITLE, held, help="Stands above the program")
+    _text("Question", _QUESTION, held, help="Stands beside the title")
+    st.toggle(
+        "Hide gradients until they are guessed",
+        hide,
+        key=f"{_MENU}-{_HIDE}",
+        on_change=_write,
+        args=(_HIDE,),
+        help="Readers of the link see no gradient before they have written theirs",
+    )
+    _text(
+        "Tensor whose gradient is to be guessed",
+        _TARGET,
+        held,
+        placeholder=names[0] if names else "",
+        disabled=not hide,
+        help="Its name in the program; empty: the first leaf",
+    )
+
+
+def _text(label: str, key: str, held: dict[str, str], **options: Any) -> None:
+    st.text_input(
+        label,
+        held[key],
+        key=f"{_MENU}-{key}",
+        max_chars=_MOST[key],
+        on_change=_write,
+        args=(key,),
+        **options,
+    )
+
+
+def _write(key: str) -> None:
+    """Put a field into the address, which a widget that is not always drawn loses by itself."""
+    value = st.session_state[f"{_MENU}-{key}"]
+    if value:
+        st.query_params[key] = "true" if value is True else value
+    else:
+        st.query_params.pop(key, None)
 
 
 def banner(lesson: Lesson) -> None:

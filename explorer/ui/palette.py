@@ -21,13 +21,13 @@ NAMES = (
 
 @cache
 def css() -> str:
-    """A style element. Dialogs and popovers stand beside the app, where Streamlit states no
+    """The rules. Dialogs and popovers stand beside the app, where Streamlit states no
     colour scheme: there the system's counts, as it does for the theme."""
     rules = "".join(
         f"{variable(name)}: light-dark({_colour('light', name)}, {_colour('dark', name)});"
         for name in NAMES
     )
-    return f"<style>:root {{ color-scheme: light dark; {rules} }}</style>"
+    return f":root {{ color-scheme: light dark; {rules} }}"
 
 
 def variable(name: str) -> str:

@@ -83,9 +83,8 @@ def printed(trace: Trace) -> None:
     if trace.output:
         cut = trace.output[:_PRINTED]
         more = "" if len(trace.output) <= _PRINTED else "\n…"
-        with st.container(gap="xxsmall"):
-            st.html('<div class="ax-label">Printed</div>')
-            st.html(f'<pre class="ax-printed">{escape(cut.rstrip(chr(10)) + more)}</pre>')
+        text = escape(cut.rstrip("\n") + more)
+        st.html(f'<div class="ax-label">Printed</div><pre class="ax-printed">{text}</pre>')
 
 
 def torch_said(trace: Trace) -> None:

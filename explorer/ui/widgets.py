@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -53,6 +54,20 @@ def download(
         on_click="ignore",
         help=help,
     )
+
+
+def menu(label: str, *, icon: str, key: str, help: str) -> Any:
+    """A quiet button and the place it opens; None while that is closed, so that nothing is made
+    for it. What stands in it is no widget of the address: one that is not drawn leaves it."""
+    place = st.popover(
+        label,
+        icon=f":material/{icon}:",
+        type="tertiary",
+        key=key,
+        help=help,
+        on_change="rerun",
+    )
+    return place if place.open else None
 
 
 def note(*parts: str) -> None:

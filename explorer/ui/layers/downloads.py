@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from functools import partial
 
-import streamlit as st
-
 from explorer.networks import Report
 from explorer.ui.downloads import file, graph_files
 from explorer.ui.layers import table
 from explorer.ui.layers.graph import Drawn
 from explorer.ui.layers.settings import Setting, script
+from explorer.ui.widgets import menu
 
 
 def downloads(setting: Setting, report: Report, drawn: Drawn | None) -> None:
     """A menu of files; those of the graph only where there is one."""
-    with st.popover(
+    place = menu(
         "Download",
-        icon=":material/download:",
-        type="tertiary",
+        icon="download",
+        key="download",
         help="The table, the graph, or a script that prints the same norms",
-    ):
+    )
+    if place is None:
+        return
+    with place:
         file(
             "Table as CSV",
             partial(table.as_csv, report),

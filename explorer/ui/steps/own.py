@@ -6,7 +6,7 @@ import streamlit as st
 
 from explorer.language import ProgramError
 from explorer.training import ProgramProblem
-from explorer.ui.editor import COLOURS, gutter
+from explorer.ui.editor import COLOURS
 
 SETUP, LOSS = "setup", "loss"
 _START = ProgramProblem(
@@ -42,7 +42,6 @@ def boxes() -> ProgramProblem:
             _START.loss,
             "Runs at every forward and may use all names of the setup",
         )
-    st.html(_STYLE)
     return ProgramProblem(setup=setup, loss=loss)
 
 
@@ -67,14 +66,3 @@ def mark(error: ProgramError | None) -> None:
         )
     )
     st.html(f"<style>{rules}</style>" if rules else "<style>.ax-none {}</style>")
-
-
-_BOXES = ".st-key-own-setup textarea, .st-key-own-loss textarea"
-_STYLE = (
-    f"<style>.st-key-own-setup, .st-key-own-loss {{ --ax-gutter: {gutter()}; }} "
-    f"{_BOXES} {{ font-family: 'Source Code Pro', monospace; font-size: 12.5px; "
-    f"line-height: {_LINE}px; white-space: pre; overflow-x: auto; "
-    f"padding: {_TOP}px {_TOP}px {_TOP}px 40px; background-attachment: local; "
-    f"background-repeat: no-repeat; background-image: var(--ax-gutter); "
-    f"background-position: 0 {_TOP}px; }}</style>"
-)
