@@ -111,7 +111,7 @@ async def example(reader: Reader) -> None:
 
     if reader.tab.value("text_area", "program") == chosen.source:
         raise NotHere
-    await reader.tab.set("selectbox", "example", title)
+    await reader.tab.set("selectbox", "Example", title)
     await reader.see(check)
 
 

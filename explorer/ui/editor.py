@@ -17,6 +17,8 @@ from explorer.trace.colours import WORDS
 from explorer.trace.examples import Example
 
 KEY = "program"
+#: How often the list of examples was renewed, and the example it shows.
+_SHOWN = "example-shown"
 _LINE, _TOP, _NUMBERED, _GUTTER_WIDTH = 20, 8, 400, 36
 #: The text area is as high as its program, within these bounds, in lines.
 _LEAST, _MOST = 7, 13
@@ -28,7 +30,7 @@ COLOURS = {
 
 
 def gutter() -> str:
-    """The line numbers as a CSS image."""
+    """The line numbers as a CSS image, `--ax-gutter` in the styles."""
     texts = "".join(f"<text x='28' y='{_LINE * n - 6}'>{n}</text>" for n in range(1, _NUMBERED + 1))
     svg = (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='36' height='{_LINE * _NUMBERED}'>"
@@ -36,12 +38,6 @@ def gutter() -> str:
         f"{texts}</g></svg>"
     )
     return f'url("data:image/svg+xml,{quote(svg)}")'
-
-
-_GUTTER = (
-    f"<style>.st-key-editor {{ --ax-gutter: {gutter()}; }} .st-key-editor textarea "
-    f"{{ background-image: var(--ax-gutter); background-position: 0 {_TOP}px; }}</style>"
-)
 
 
 _line_clicks = st.components.v2.component(
@@ -57,14 +53,6 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
     The program lives in the address (`?program=`), so a link reproduces it; the first example
     stands there otherwise.
     """
-    by_source = {example.source: example for example in examples}
-    by_key = {example.key: example for example in examples}
-
-    def load() -> None:
-        chosen = by_key.get(st.session_state.example)
-        if chosen:
-            st.session_state[KEY] = chosen.source
-
     held = st.session_state.get(KEY) or st.query_params.get(KEY) or examples[0].source
     lines = held.rstrip().count("\n") + 1
     height = _LINE * min(max(lines, _LEAST), _MOST) + 2 * _TOP + 2
@@ -82,20 +70,39 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
             "line made.",
         )
         source = source or ""
-        st.html(_GUTTER)
-    current = by_source.get(source)
-    st.session_state.example = current.key if current else None
-    top.selectbox(
+    with top:
+        _list(examples, source)
+    return source, top
+
+
+def _list(examples: Sequence[Example], source: str) -> None:
+    """The list of examples. It is another list whenever the program was changed in the editor: a
+    browser that does not know of the change yet still reports the old choice, and would have it
+    put in the place of what was just written."""
+    by_key = {example.key: example for example in examples}
+    current = next((example.key for example in examples if example.source == source), None)
+    turn, shown = st.session_state.get(_SHOWN, (0, current))
+    turn += current != shown
+    st.session_state[_SHOWN] = (turn, current)
+    key = f"example-{turn}"
+    st.session_state[key] = current
+
+    def load() -> None:
+        chosen = by_key.get(st.session_state[key])
+        if chosen and st.session_state[_SHOWN][0] == turn:
+            st.session_state[KEY] = chosen.source
+            st.session_state[_SHOWN] = (turn, chosen.key)
+
+    st.selectbox(
         "Example",
         list(by_key),
         format_func=lambda key: f"{by_key[key].group}: {by_key[key].title}",
-        key="example",
+        key=key,
         placeholder="Your own program. Choose an example to replace it",
         label_visibility="collapsed",
         help="Puts an example in the place of the program",
         on_change=load,
     )
-    return source, top
 
 
 def line_clicks(on_line: Callable[[int], None]) -> None:

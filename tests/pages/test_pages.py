@@ -64,7 +64,7 @@ def test_the_registry_is_what_the_folder_holds() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 def test_every_example_runs(example: Any) -> None:
     at = opened("pages/expression.py")
-    at.selectbox(key="example").set_value(example.key).run()
+    at.selectbox(key="example-0").set_value(example.key).run()
     assert not at.exception
     assert at.text_area(key="program").value == example.source
     assert ("ax-error" in html_of(at)) == example.fails
@@ -168,7 +168,7 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
 
 def test_what_happened_is_explained() -> None:
     at = opened("pages/expression.py")
-    at.selectbox(key="example").set_value("nonleaf").run()
+    at.selectbox(key="example-0").set_value("nonleaf").run()
     assert not at.exception
     assert "<summary>Why is y.grad None?</summary>" in html_of(at)
     run_program(at, at.text_area(key="program").value + "# mine\n")
@@ -219,7 +219,7 @@ def test_the_walk_marks_the_table_and_the_graph() -> None:
 @pytest.mark.parametrize("key", ["loop", "no_history", "wrong_backward"])
 def test_every_panel_of_every_kind_of_run(panel: str, key: str) -> None:
     at = opened("pages/expression.py")
-    at.selectbox(key="example").set_value(key).run()
+    at.selectbox(key="example-0").set_value(key).run()
     at.segmented_control(key="panel").set_value(panel).run()
     assert not at.exception
 
@@ -251,12 +251,14 @@ def test_predict_first_hides_then_reveals() -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     at.switch_page("pages/expression.py")
     at.query_params.update({"predict": "true", "title": "One <b>", "question": "What is x.grad?"})
+    at.session_state["download"] = True  # the menu is open
     at.run()
     assert not at.exception
     assert "9., 12." not in everything(at)
     assert "[[9, 12]]" not in everything(at)
     assert "One &lt;b&gt;" in html_of(at)
     assert rows(at)["x"][7] == "?"
+    assert "Trace as JSON" in offered(at)
     assert "PyTorch script" not in offered(at)
     assert "Step this program" not in offered(at)
     guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
@@ -281,9 +283,46 @@ def test_a_backward_of_the_readers_own_is_checked_unasked() -> None:
     assert "Is the gradient of" not in html_of(at)
 
 
+def test_what_a_teacher_writes_stands_in_the_address() -> None:
+    at = opened("pages/expression.py")
+    assert "Title" not in {box.label for box in at.text_input}  # nothing is made for a closed menu
+    at.session_state["lesson"] = True
+    at.run()
+    at.text_input(key="lesson-title").set_value("One <b>").run()
+    at.text_input(key="lesson-question").set_value("What is y.grad?").run()
+    at.toggle(key="lesson-predict").set_value(True).run()
+    at.text_input(key="lesson-target").set_value("y").run()
+    asked = {"title": "One <b>", "question": "What is y.grad?", "predict": "true", "target": "y"}
+    assert dict(at.query_params).items() >= asked.items()
+    assert "The gradient of y" in {box.label for box in at.text_input}
+    at.session_state["lesson"] = False
+    at.run()
+    at.run()
+    assert dict(at.query_params).items() >= asked.items()
+    assert "One &lt;b&gt;" in html_of(at)
+    at.session_state["lesson"] = True
+    at.run()
+    assert at.text_input(key="lesson-title").value == "One <b>"
+    at.text_input(key="lesson-title").set_value("").run()
+    assert "title" not in at.query_params
+
+
+@pytest.mark.parametrize("wrong", ["x" * 5000, "\0", "<script>", "", "true"])
+def test_any_lesson_in_the_address_can_be_opened(wrong: str) -> None:
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    at.switch_page("pages/expression.py")
+    at.query_params.update(dict.fromkeys(("title", "question", "predict", "target"), wrong))
+    at.session_state["lesson"] = True
+    at.run()
+    assert not at.exception
+    assert rows(at)
+
+
 def test_a_guess_in_words_is_asked_again() -> None:
     at = opened("pages/expression.py")
-    at.toggle(key="predict").set_value(True).run()
+    at.session_state["lesson"] = True
+    at.run()
+    at.toggle(key="lesson-predict").set_value(True).run()
     guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
     guess.set_value("nine")
     next(button for button in at.button if button.label == "Compare").click().run()
