@@ -235,6 +235,7 @@ def test_words_and_functions_are_looked_up(tab: Any, app: str) -> None:
 
 def test_a_word_on_the_page_opens_the_glossary_there(tab: Any, app: str) -> None:
     open_page(tab, app)
+    tab.wait_for_load_state("networkidle")  # what listens to words has come too
     asked = tab.locator("[role=dialog] .ax-asked")
     for word, title in (
         (tab.locator(".ax-legend").get_by_role("button", name="leaf", exact=True), "Leaf"),

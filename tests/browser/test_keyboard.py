@@ -82,6 +82,14 @@ def skip(tab: Any) -> None:
     tab.keyboard.press("Enter")
 
 
+def arrive(tab: Any, address: str, seen: str) -> None:
+    """Open a page and wait until `seen` is there and nothing is loading: what listens to words
+    comes with a script of its own."""
+    tab.goto(address)
+    tab.wait_for_selector(seen, timeout=90_000)
+    tab.wait_for_load_state("networkidle")
+
+
 def opens(tab: Any, word: str) -> None:
     """What has the focus opens the glossary at this word; Escape leaves it again."""
     tab.keyboard.press("Enter")
@@ -216,8 +224,7 @@ def test_numbers_are_walked_and_picked(tab: Any, app: str) -> None:
 def test_words_open_where_they_stand(keys: Any, app: str) -> None:
     """In a text, above a table, in a row; the way back leads to where one was."""
     tab = keys
-    tab.goto(f"{app}/expression")
-    tab.wait_for_selector("tr[data-id]")
+    arrive(tab, f"{app}/expression", "tr[data-id]")
     tab.locator(".ax-legend .ax-word").first.focus()
     opens(tab, "Leaf")
     expect_focus(tab, name="leaf", tag="button", ring=True)
@@ -242,8 +249,7 @@ def test_words_open_where_they_stand(keys: Any, app: str) -> None:
 
 
 def test_words_open_on_the_other_pages(tab: Any, app: str) -> None:
-    tab.goto(f"{app}/network")
-    tab.wait_for_selector("tr[data-id]", timeout=90_000)
+    arrive(tab, f"{app}/network", "tr[data-id]")
     tab.locator("tr[data-id]").first.focus()
     tab.keyboard.press("ArrowUp")
     tab.keyboard.press("ArrowRight")
@@ -252,8 +258,7 @@ def test_words_open_on_the_other_pages(tab: Any, app: str) -> None:
     opens(tab, "MACs")
     expect_focus(tab, name="MACs")
 
-    tab.goto(f"{app}/optimizer")
-    tab.wait_for_selector("td.pick")
+    arrive(tab, f"{app}/optimizer", "td.pick")
     tab.locator("td.pick").first.focus()
     tab.keyboard.press("ArrowLeft")
     expect_focus(tab, name="value")
@@ -262,8 +267,8 @@ def test_words_open_on_the_other_pages(tab: Any, app: str) -> None:
     opens(tab, "Gradient")
     expect_focus(tab, name=".grad")
 
-    tab.goto(f"{app}/feature_maps")
-    tab.get_by_role("button", name="sees", exact=True).focus()
+    arrive(tab, f"{app}/feature_maps", ".ax-map-facts .ax-word")
+    tab.locator(".ax-map-facts .ax-word").focus()
     opens(tab, "Receptive field")
 
 
