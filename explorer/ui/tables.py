@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -128,8 +128,8 @@ def table(
     _component(
         key=key,
         data={
-            "columns": [asdict(column) for column in columns],
-            "rows": [asdict(row) for row in rows],
+            "columns": [vars(column) for column in columns],
+            "rows": [vars(row) for row in rows],
             "selected": selected,
             "terms": {row.term: WORDS[row.term].title for row in rows if row.term},
             "label": f"{label}. Arrow keys go from row to row, and to the words in them and above; "

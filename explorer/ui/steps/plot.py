@@ -6,7 +6,7 @@ Only numbers travel, so a press or a frame of playback changes little. Names are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class Plot:
 
 def plot(shown: Plot, *, key: str, height: int) -> None:
     """Draw it, as wide as its place."""
-    data = asdict(shown)
+    data = vars(shown) | {"x": vars(shown.x), "y": vars(shown.y)}
     data["lines"] = [_plain(line) for line in shown.lines]
     if shown.now is not None and not np.isfinite(shown.now).all():
         data["now"] = None
@@ -74,7 +74,7 @@ def _plain(line: Line) -> dict[str, Any]:
     if len(x) > MOST:
         kept = np.append(np.arange(0, len(x) - 1, -(-len(x) // MOST)), len(x) - 1)
         x, y = x[kept], y[kept]
-    return asdict(line) | {"x": _numbers(x), "y": _numbers(y)}
+    return vars(line) | {"x": _numbers(x), "y": _numbers(y)}
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
