@@ -19,6 +19,8 @@ _REVEALED = "revealed"
 _MENU = "lesson"
 _TITLE, _QUESTION, _HIDE, _TARGET = "title", "question", "predict", "target"
 _MOST = {_TITLE: 80, _QUESTION: 300, _TARGET: 60}
+#: The address's part while the reader is on another page, whose links lead back without it.
+_KEPT = "lesson-kept"
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Lesson:
 
 def teacher(trace: Trace) -> Lesson:
     """The lesson in the address, and a menu that writes it there."""
+    _return()
     held = {key: st.query_params.get(key, "")[:most] for key, most in _MOST.items()}
     hide = st.query_params.get(_HIDE) == "true"
     names = [record.name for record in predict.targets(trace)]
@@ -93,6 +96,22 @@ def _write(key: str) -> None:
         st.query_params[key] = "true" if value is True else value
     else:
         st.query_params.pop(key, None)
+    st.session_state[_KEPT] = _asked()
+
+
+def _asked() -> dict[str, str]:
+    """What the address holds of a lesson."""
+    return {key: st.query_params[key] for key in (*_MOST, _HIDE) if key in st.query_params}
+
+
+def _return() -> None:
+    """Keep the lesson, and put it back into the address of a reader who was on another page:
+    gradients that were hidden stay so."""
+    asked = _asked()
+    if asked:
+        st.session_state[_KEPT] = asked
+    elif st.session_state.get(_KEPT):
+        st.query_params.update(st.session_state[_KEPT])  # at once: one place in the history
 
 
 def banner(lesson: Lesson) -> None:

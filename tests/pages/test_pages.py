@@ -307,6 +307,25 @@ def test_what_a_teacher_writes_stands_in_the_address() -> None:
     assert "title" not in at.query_params
 
 
+def test_a_lesson_stays_while_its_reader_visits_another_page() -> None:
+    at = opened("pages/expression.py")
+    at.query_params.update({"title": "One", "predict": "true"})
+    at.run()
+    assert rows(at)["x"][7] == "?"
+    at.query_params.clear()  # as a link of the navigation does
+    at.switch_page("pages/network.py").run()
+    at.switch_page("pages/expression.py").run()
+    assert "<b>One</b>" in html_of(at)
+    assert rows(at)["x"][7] == "?"
+    assert dict(at.query_params).items() >= {"title": "One", "predict": "true"}.items()
+    at.session_state["lesson"] = True
+    at.run()
+    at.text_input(key="lesson-title").set_value("").run()
+    at.toggle(key="lesson-predict").set_value(False).run()
+    at.run()
+    assert not {"title", "predict"} & set(at.query_params)  # and goes when it is taken back
+
+
 @pytest.mark.parametrize("wrong", ["x" * 5000, "\0", "<script>", "", "true"])
 def test_any_lesson_in_the_address_can_be_opened(wrong: str) -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
