@@ -13,6 +13,9 @@ from explorer.ui.words import ON_PAGE, WORDS
 
 #: Names of a group that are shown, and up to how many are described beside them.
 _MOST, _DESCRIBED = 60, 12
+#: The page whose glossary is open, and at which word: a page that runs again by the clock, as
+#: while something is played, leaves it open.
+_OPEN = "lookup-open"
 
 
 _clicks = st.components.v2.component(
@@ -36,7 +39,12 @@ def lookup(page: str) -> None:
     term = known(clicked)
     if pressed or term:
         st.session_state.asked = ""  # not what was searched for the last time
+        st.session_state[_OPEN] = (page, term)
+    of, term = st.session_state.get(_OPEN, ("", None))
+    if of == page:
         _dialog(page, term)
+    else:
+        _close()
 
 
 def known(clicked: object) -> Term | None:
@@ -44,7 +52,11 @@ def known(clicked: object) -> Term | None:
     return WORDS.get(clicked) if isinstance(clicked, str) else None
 
 
-@st.dialog("Words and functions", width="large")
+def _close() -> None:
+    st.session_state.pop(_OPEN, None)
+
+
+@st.dialog("Words and functions", width="large", on_dismiss=_close)
 def _dialog(page: str, term: Term | None) -> None:
     """The word asked for, if there is one, then all of them."""
     if term:

@@ -169,6 +169,22 @@ def test_playing_goes_to_the_end_by_itself(tab: Any, app: str) -> None:
     tab.wait_for_selector(".st-key-walk-play button:has-text('play_arrow')")
 
 
+def test_the_glossary_stays_open_while_the_walk_plays(tab: Any, app: str) -> None:
+    open_page(tab, app)
+    tab.wait_for_load_state("networkidle")
+    tab.locator(".st-key-walk-play button").first.click()
+    tab.wait_for_selector(".ax-step:has-text('Step 1 of 5')")
+    tab.locator(".ax-legend .ax-word").first.click()
+    asked = tab.locator("[role=dialog] .ax-asked dt")
+    expect(asked).to_have_text("Leaf")
+    tab.wait_for_selector(".ax-step:has-text('Step 4 of 5')", state="attached")
+    expect(asked).to_have_text("Leaf")
+    tab.keyboard.press("Escape")
+    expect(asked).to_have_count(0)
+    tab.wait_for_selector(".ax-step:has-text('Step 5 of 5')")
+    expect(asked).to_have_count(0)
+
+
 def test_a_line_number_picks_what_the_line_made(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.locator("textarea").click(position={"x": 15, "y": 8 + 3 * 20 + 10})
