@@ -216,7 +216,7 @@ def test_the_address_sets_problem_optimizer_and_seed() -> None:
         ("beside-lr", "nan", "nan", "0.01"),
         ("n", "100001", "100001", "200"),
         ("optimizer", "Lion", "Lion", "SGD"),
-        ("problem", "Parable", "Parable", "parabola"),
+        ("problem", "Parable", "Parable", "Parabola"),
         ("seed", "-1", "-1", "0"),
         ("seed", "1.5", "1.5", "0"),
     ],

@@ -14,7 +14,7 @@ from explorer.networks import all_tenths, planar, tiny
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import defaults
-from explorer.ui.address import heed
+from explorer.ui.address import heed, heed_named
 from explorer.ui.handover import KEY as PROGRAM
 from explorer.ui.steps import own
 
@@ -60,7 +60,7 @@ _VARIANTS = {
 
 
 def _tenths() -> Problem:
-    heed("variant", list(_VARIANTS.values()).__contains__)
+    heed_named("variant", _VARIANTS)
     variant = st.segmented_control(
         "Variant",
         list(_VARIANTS),
@@ -178,7 +178,7 @@ def take_over() -> bool:
 
 def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:
     """The list goes to `place`, options to `below`; `on_change` is called for another problem."""
-    heed("problem", [offer.title for offer in OFFERS.values()].__contains__)
+    heed_named("problem", {key: offer.title for key, offer in OFFERS.items()})
     with place:
         key = st.selectbox(
             "Problem",
