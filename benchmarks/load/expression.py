@@ -17,7 +17,7 @@ _SHOWN = {
     "Step": lambda tab: any(
         words in tab.texts() for words in ("ax-step", "Backward starts at", "There was no backward")
     ),
-    "Detail": lambda tab: "Choose a row" in tab.texts() or " bytes · version " in tab.texts(),
+    "Detail": lambda tab: "Choose a row" in tab.texts() or "What happened to it" in tab.texts(),
     "Events": lambda tab: "ax-events" in tab.texts() or "No backward, hook" in tab.texts(),
     "Check": lambda tab: tab.has("button", "check"),
     "Memory": lambda tab: "ax-plain" in tab.texts(),
