@@ -15,7 +15,7 @@ from streamlit.runtime.caching import clear_session_resource_cache
 from streamlit.testing.v1 import AppTest
 
 from explorer.ui.layers import waiting
-from explorer.ui.layers.work import Job, Works
+from explorer.ui.layers.work import Job, Unwanted, Works
 from explorer.ui.maps import picture
 from tests.pages.test_pages import component, html_of, opened
 
@@ -95,6 +95,30 @@ def test_the_jobs_of_a_reader_who_left_are_given_up() -> None:
     assert shared.done.wait(20)
     assert slow.done.is_set()
     assert begun == [shared]
+
+
+def test_who_asks_for_what_is_just_given_up_gets_it() -> None:
+    works, asked, free = Works(), threading.Event(), threading.Event()
+
+    def make(job: Job) -> str:
+        wanted = job.wanted
+        asked.set()
+        assert free.wait(20)
+        if not wanted:
+            raise Unwanted
+        return "made"
+
+    slow_free = threading.Event()
+    _slow(works, slow_free)
+    first = works.ask("one:tab", "key", make)
+    works._waiting["key"].owners.clear()  # the last one leaves as the work begins
+    slow_free.set()
+    assert asked.wait(20)
+    second = works.ask("two:tab", "key", make)
+    free.set()
+    assert second.done.wait(20)
+    assert second.result == "made"
+    assert isinstance(first.error, Unwanted)
 
 
 def test_streamlit_says_when_a_reader_has_left(monkeypatch: pytest.MonkeyPatch) -> None:

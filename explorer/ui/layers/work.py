@@ -65,7 +65,7 @@ class Works:
                 return finished
             job = self._waiting.get(key)
             self._leave(owner, but=job)
-            if job is None:
+            if job is None or not job.wanted:  # one that is given up may end without a result
                 job = self._waiting[key] = Job(key)
                 job._future = self._thread.submit(self._do, job, make)
             job.owners.add(owner)
