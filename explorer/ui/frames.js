@@ -1,14 +1,7 @@
 // Shows pictures in a row that wraps. They are replaced only when their digest changes; marks and
-// the selection are laid over them, so scrolling survives a choice.
+// the selection are laid over them, so scrolling survives a choice. elements.js stands before it.
 
 const drawn = new WeakMap()
-
-function element(tag, className, text) {
-  const node = document.createElement(tag)
-  if (className) node.className = className
-  if (text) node.textContent = text
-  return node
-}
 
 // The name of a layer, "block1.conv1", may wrap after a dot.
 function caption(label) {

@@ -10,13 +10,14 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.ui.layout import digest
+from explorer.ui.words import ELEMENTS
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "picture_frames",
     html='<div class="frames"></div>',
     css=(_HERE / "frames.css").read_text(encoding="utf-8"),
-    js=(_HERE / "frames.js").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_HERE / "frames.js").read_text(encoding="utf-8"),
 )
 
 #: A part of a picture as shares of its width and height: left, top, width, height.

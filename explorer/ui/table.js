@@ -1,22 +1,7 @@
 // Draws a table from plain texts (textContent only: they are a stranger's) and reports clicks.
-// Words of the glossary are buttons with its key; word_clicks.js listens to them.
+// elements.js stands before it.
 
 const drawn = new WeakMap()
-
-function element(tag, className, text) {
-  const node = document.createElement(tag)
-  if (className) node.className = className
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-function word(term, text, help) {
-  const button = element("button", "", text)
-  button.type = "button"
-  button.dataset.term = term
-  button.title = help
-  return button
-}
 
 function heading(columns) {
   const row = element("tr")

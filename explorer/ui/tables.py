@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.trace import Array, TensorRecord
 from explorer.trace.text import shape_text
 from explorer.ui import values
-from explorer.ui.words import WORDS
+from explorer.ui.words import ELEMENTS, WORDS
 
 #: A table shows at most this many rows and says how many there are.
 MOST_ROWS = 200
@@ -24,7 +24,7 @@ _component = st.components.v2.component(
 <p class="rest"></p>
 """,
     css=(_HERE / "table.css").read_text(encoding="utf-8"),
-    js=(_HERE / "table.js").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_HERE / "table.js").read_text(encoding="utf-8"),
 )
 
 

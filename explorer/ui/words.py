@@ -6,11 +6,15 @@ Mark-up is made of parts: what is `Html` stands as it is, any other text is esca
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
 from explorer.networks.words import WORDS as OF_NETWORKS
 from explorer.trace.glossary import TERMS
 from explorer.training.words import WORDS as OF_TRAINING
 from explorer.vision.words import WORDS as OF_MAPS
+
+#: The start of a component's script that draws with texts and words.
+ELEMENTS = Path(__file__).with_name("elements.js").read_text(encoding="utf-8")
 
 #: The whole glossary, by key.
 WORDS = {term.key: term for term in (*TERMS, *OF_TRAINING, *OF_NETWORKS, *OF_MAPS)}

@@ -1,12 +1,5 @@
 // Draws the parameters from plain texts (textContent only) and reports which number was picked.
-// Words of the glossary are buttons with its key; word_clicks.js listens to them.
-
-function element(tag, className, text) {
-  const node = document.createElement(tag)
-  if (className) node.className = className
-  if (text !== undefined) node.textContent = text
-  return node
-}
+// elements.js stands before it.
 
 function cell(entry, name, picked) {
   const here = picked.name === name && picked.place === entry.place
@@ -19,14 +12,6 @@ function cell(entry, name, picked) {
     td.setAttribute("aria-selected", here)
   }
   return td
-}
-
-function word(term, text, help) {
-  const button = element("button", "", text)
-  button.type = "button"
-  button.dataset.term = term
-  button.title = help
-  return button
 }
 
 function rows(row, block, picked) {

@@ -19,13 +19,14 @@ from PIL import Image
 from explorer.trace.text import number, shape_text
 from explorer.training import ParameterView, View
 from explorer.ui import heat
+from explorer.ui.words import ELEMENTS
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "numbers",
     html='<div class="blocks"></div>',
     css=(_HERE / "numbers.css").read_text(encoding="utf-8"),
-    js=(_HERE / "numbers.js").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_HERE / "numbers.js").read_text(encoding="utf-8"),
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
 #: A problem with at most this many numbers shows them all; a tensor with more, a window.
