@@ -20,26 +20,27 @@ from explorer.sandbox import limits, warm, wire, work
 from explorer.sandbox.children import Forks, Workers
 from explorer.sandbox.server import Server
 from explorer.sandbox.start import Settings, told
+from explorer.sandbox.zygote import Zygote
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the app, not before
+    zygote = Zygote() if sys.argv[1:] == ["fork"] else None  # before anything secret is read
     settings = told(sys.stdin.buffer)
     if settings.worker:
         _work(settings)
     else:
-        _serve(settings)
+        _serve(settings, zygote)
 
 
-def _serve(settings: Settings) -> None:
+def _serve(settings: Settings, zygote: Zygote | None) -> None:
     selector = selectors.DefaultSelector()
     listener = _listen(settings)
     house: Forks | Workers
     lifeline: socket.socket | TextIO
-    if settings.fork:
-        jobs = importlib.import_module(settings.jobs).JOBS
-        warm.up()
-        house, lifeline = Forks(selector, settings, jobs), sys.stdin
+    if zygote is not None:
+        zygote.warm(settings.jobs, settings.memory)
+        house, lifeline = Forks(selector, zygote, settings.processors), sys.stdin
         _tell_address(settings, listener)
     else:
         _tell_address(settings, listener)  # before its workers look for it

@@ -7,42 +7,39 @@ import mmap
 import os
 import secrets
 import selectors
-import socket
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from explorer.sandbox import limits, warm, wire, work
+from explorer.sandbox import wire
 from explorer.sandbox.channel import Channel
-from explorer.sandbox.context import Job
+from explorer.sandbox.deaths import Ending
 from explorer.sandbox.start import Settings, start
-from explorer.sandbox.work import Errand
+from explorer.sandbox.work import Errand, read_line
+from explorer.sandbox.zygote import Zygote
 
 
 class Process(Protocol):
-    """What is used of `subprocess.Popen`."""
+    """A child as its parent sees it."""
 
     @property
     def pid(self) -> int: ...
     def kill(self) -> None: ...
-    def wait(self) -> int: ...
+    def end(self) -> Ending:
+        """Make sure it is gone, and say how it ended."""
 
 
 @dataclass(eq=False)
 class Child:
-    """A process, the channel to it, and the line it says it is on."""
+    """A process and the channel to it."""
 
     process: Process
     channel: Channel
-    line: mmap.mmap
 
-    def end(self) -> int:
-        """Make sure it is gone, and say how it ended, as `Popen.wait` counts."""
-        self.process.kill()  # changes nothing for one that has ended already
-        status = self.process.wait()
+    def end(self) -> Ending:
+        ending = self.process.end()
         self.channel.close()
-        return status
+        return ending
 
 
 def _send(child: Child, errand: Errand) -> None:
@@ -52,7 +49,7 @@ def _send(child: Child, errand: Errand) -> None:
 
 
 class Forks:
-    """A fresh fork of this warm process for every job: nothing is left from run to run.
+    """A fresh fork of the zygote for every job: nothing is left from run to run.
 
     One is made ahead and waits for its errand: forking takes as long as a small program, and the
     pages a first run touches, copied then, as long again.
@@ -60,11 +57,9 @@ class Forks:
 
     grace = 0.5  # seconds by which the child's own clock rings before the server's
 
-    def __init__(
-        self, selector: selectors.BaseSelector, settings: Settings, jobs: Mapping[str, Job]
-    ) -> None:
-        self._selector, self._settings, self._jobs = selector, settings, jobs
-        self.processors = settings.processors
+    def __init__(self, selector: selectors.BaseSelector, zygote: Zygote, processors: int) -> None:
+        self._selector, self._zygote = selector, zygote
+        self.processors = processors
         self.most = max(16, 2 * self.processors)
         self._spare: Child | None = None
         self._due = True
@@ -82,7 +77,7 @@ class Forks:
             self._due = False
             with contextlib.suppress(OSError):
                 self._spare = self._fork(ahead=True)
-                self._spare.channel.on_end = self.end
+                self._spare.channel.on_end = self.lost
 
     def take(self, errand: Errand) -> Child:
         self._due = True
@@ -96,54 +91,54 @@ class Forks:
         _send(child, errand)
         return child
 
-    def done(self, child: Child, answered: bool) -> int:
+    def done(self, child: Child, answered: bool) -> Ending:
         return child.end()
 
-    def end(self) -> None:
+    def lost(self) -> None:
+        """The child that waited has ended."""
         if self._spare is not None:
             self._spare.end()
             self._spare = None
+
+    def end(self) -> None:
+        self._zygote.close()
 
     def lower(self, child: Child) -> None:
         """Let every other process go first from now on."""
         os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
 
     def _fork(self, ahead: bool) -> Child:
-        ours, its = socket.socketpair()
-        line = mmap.mmap(-1, mmap.PAGESIZE)
-        pid = os.fork()
-        if pid == 0:
-            self._be_child(its, line, ahead)
-        its.close()
-        return Child(_Fork(pid), Channel(self._selector, ours), line)
-
-    def _be_child(self, channel: socket.socket, line: mmap.mmap, ahead: bool) -> None:
-        status = 1
-        try:
-            limits.cut_off(channel.fileno())
-            if ahead:
-                warm.rehearse()
-            asked = work.asked(channel)
-            if asked is not None:
-                limits.set_clock(asked.timeout)
-                limits.confine(self._settings.memory)
-                work.perform(channel, self._jobs, asked, line)
-            status = 0
-        finally:
-            os._exit(status)
+        pid, connection = self._zygote.fork(ahead)
+        return Child(_Fork(pid, self._zygote), Channel(self._selector, connection))
 
 
 @dataclass(frozen=True)
 class _Fork:
-    """A forked child, in the manner of `subprocess.Popen`."""
-
     pid: int
+    zygote: Zygote
 
     def kill(self) -> None:
         os.kill(self.pid, 9)
 
-    def wait(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+    def end(self) -> Ending:
+        return self.zygote.end(self.pid)
+
+
+@dataclass(frozen=True)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    line: mmap.mmap
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def end(self) -> Ending:
+        self.kill()  # changes nothing for one that has ended already
+        return Ending(self.process.wait(), read_line(self.line))
 
 
 class Workers:
@@ -179,7 +174,7 @@ class Workers:
     def joined(self, name: str, channel: Channel) -> None:
         """The worker `name` has called back and waits for its first errand."""
         process, line = self._starting.pop(name)
-        self._rest(Child(process, channel, line))
+        self._rest(Child(_Worker(process, line), channel))
 
     def take(self, errand: Errand) -> Child:
         child = self._idle.pop()
@@ -187,19 +182,19 @@ class Workers:
         _send(child, errand)
         return child
 
-    def done(self, child: Child, answered: bool) -> int:
+    def done(self, child: Child, answered: bool) -> Ending:
         self._busy.remove(child)
         if not answered:
             return child.end()
         self._rest(child)
-        return 0
+        return Ending(0, None)
 
     def lower(self, child: Child) -> None:
         """A worker cannot be asked to hurry again, so its priority stays."""
 
     def end(self) -> None:
-        for process in [c.process for c in self._idle + self._busy]:
-            process.kill()
+        for child in self._idle + self._busy:
+            child.process.kill()
         for process, _ in self._starting.values():
             process.kill()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import dataclass
 
 from explorer.language import ProgramError
 
@@ -22,6 +23,10 @@ _CPU = (
     "The program used up its computing time and was stopped.",
     "Look for a loop that does not end, or do less in one run.",
 )
+_KILLED = (
+    "The system ended this program from outside.",
+    "A machine short of memory ends programs this way: make tensors smaller, or run it again.",
+)
 _SILENT = ("The program ended without an answer.", "Run it again; if it recurs, shorten it.")
 
 #: What ended the process (as subprocess counts: minus the signal) -> message, hint.
@@ -34,18 +39,26 @@ _SENTENCES: dict[int, tuple[str, str]] = {0: _SILENT} | {
         "SIGABRT": _CRASH,
         "SIGFPE": _DIVISION,
         "SIGXCPU": _CPU,
-        "SIGKILL": _MEMORY,  # ours are told as `out_of_time`; the others are the kernel's
+        "SIGKILL": _KILLED,  # by the kernel or by somebody; ours are told as `out_of_time`
     }.items()
     if (number := getattr(signal, name, None))
 }
 
 
-def of_status(status: int, timeout: float, line: int | None) -> ProgramError:
-    """The sentence for a child that ended with `status` before its time was up."""
-    if status == -getattr(signal, "SIGALRM", 14):
-        return out_of_time(timeout, line)
-    message, hint = _SENTENCES.get(status, _SILENT)
-    return ProgramError(message, line=line, hint=hint, detail=_words(status))
+@dataclass(frozen=True)
+class Ending:
+    """How a child ended: its status as `Popen.wait` counts, and the line it last noted."""
+
+    status: int
+    line: int | None
+
+
+def of_ending(ending: Ending, timeout: float) -> ProgramError:
+    """The sentence for a child that ended before its time was up."""
+    if ending.status == -getattr(signal, "SIGALRM", 14):
+        return out_of_time(timeout, ending.line)
+    message, hint = _SENTENCES.get(ending.status, _SILENT)
+    return ProgramError(message, line=ending.line, hint=hint, detail=_words(ending.status))
 
 
 def out_of_time(timeout: float, line: int | None) -> ProgramError:

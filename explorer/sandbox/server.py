@@ -20,15 +20,36 @@ from explorer.sandbox import deaths, wire
 from explorer.sandbox.channel import Channel
 from explorer.sandbox.children import Child, Forks, Workers
 from explorer.sandbox.queue import FairQueue
-from explorer.sandbox.work import Errand, read_line
+from explorer.sandbox.work import Errand
 from explorer.trace import to_plain
 
 #: Seconds after which a child makes room for others.
 QUICK = 0.5
 #: Jobs that may wait, in all and of one reader, before any is turned away.
 MOST_WAITING, MOST_OF_ONE = 100, 8
+#: Longest time a job may ask for, in seconds.
+MOST_SECONDS = 3600
 #: Bytes a reader may leave untaken before the child has to wait.
 MOST_BACKLOG = 2**20
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """What somebody says who has a request: the job, its time in seconds, and for whom it is."""
+
+    job: str
+    timeout: float
+    reader: str
+
+
+def _greeting(hello: dict[str, Any]) -> Greeting:
+    """Raises TypeError, KeyError or ValueError where it is none."""
+    found = Greeting(hello["job"], float(hello["timeout"]), hello["reader"])
+    if not isinstance(found.job, str) or not isinstance(found.reader, str):
+        raise TypeError("job and reader are names")
+    if not 0 < found.timeout <= MOST_SECONDS:
+        raise ValueError(f"a job has {MOST_SECONDS} s at the most")
+    return found
 
 
 @dataclass(eq=False)
@@ -102,18 +123,18 @@ class Server:
         try:
             hello = wire.load(body)
             known = hmac.compare_digest(hello["token"].encode(), self._token.encode())
+            if kind != wire.HELLO or not known:
+                channel.close()
+            elif "worker" in hello and isinstance(self._house, Workers):
+                self._house.joined(hello["worker"], channel)
+            else:
+                channel.on_frame = partial(self._asked, channel, _greeting(hello))
         except (ValueError, TypeError, KeyError, AttributeError):
-            known = False
-        if kind != wire.HELLO or not known:
             channel.close()
-        elif "worker" in hello and isinstance(self._house, Workers):
-            self._house.joined(hello["worker"], channel)
-        else:
-            channel.on_frame = partial(self._asked, channel, hello)
 
-    def _asked(self, channel: Channel, hello: dict[str, Any], kind: int, body: bytes) -> None:
-        errand = Errand(hello["job"], body, float(hello["timeout"]))
-        job = Job(channel, hello["reader"], errand)
+    def _asked(self, channel: Channel, greeting: Greeting, kind: int, body: bytes) -> None:
+        errand = Errand(greeting.job, body, greeting.timeout)
+        job = Job(channel, greeting.reader, errand)
         channel.on_frame = lambda kind, body: None
         channel.on_end = partial(self._left, job)
         self._queue.add(job)
@@ -177,12 +198,11 @@ class Server:
         self._end(run, answered=True)
 
     def _died(self, run: Run) -> None:
-        line, broken = read_line(run.child.line), run.child.channel.broken
-        status = self._end(run, answered=False)
-        died = deaths.of_status(status, run.job.errand.timeout, line)
+        broken = run.child.channel.broken
+        died = deaths.of_ending(self._end(run, answered=False), run.job.errand.timeout)
         run.job.refuse(deaths.unreadable_answer() if broken else died)
 
-    def _end(self, run: Run, answered: bool) -> int:
+    def _end(self, run: Run, answered: bool) -> deaths.Ending:
         self._running.remove(run)
         return self._house.done(run.child, answered)
 
@@ -204,8 +224,7 @@ class Server:
                 run.slow = True
                 self._house.lower(run.child)
             if now >= self._limit(run):
-                line = read_line(run.child.line)
-                self._end(run, answered=False)
+                line = self._end(run, answered=False).line
                 run.job.refuse(deaths.out_of_time(run.job.errand.timeout, line))
 
     def _tell_positions(self) -> None:

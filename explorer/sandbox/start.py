@@ -52,13 +52,17 @@ class Settings:
 
 
 def start(settings: Settings) -> subprocess.Popen[bytes]:
-    """Start a process that ends when the pipe to its standard input closes."""
+    """Start a process that ends when the pipe to its standard input closes.
+
+    Whether it forks it learns before it reads the settings, which hold the token.
+    """
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     root = str(Path(__file__).resolve().parents[2])
     paths = filter(None, [root, os.environ.get("PYTHONPATH")])
     environment |= {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    kind = ["fork"] if settings.fork and not settings.worker else []
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "explorer.sandbox"],
+        [sys.executable, "-P", "-m", "explorer.sandbox", *kind],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         cwd=settings.nowhere,

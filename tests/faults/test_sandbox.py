@@ -27,7 +27,7 @@ from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox, client, wire
 from explorer.sandbox.start import Settings
 from tests.sandbox.test_calls import eventually, gone
-from tests.sandbox.test_life import _children, _descriptors
+from tests.sandbox.test_life import _children, _descriptors, _zygote
 
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
@@ -97,7 +97,7 @@ def during(box: Sandbox, fault: Callable[[int], Any], timeout: float = 30) -> st
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (signal.SIGKILL, "more memory"),  # what the kernel does where the machine has none left
+        (signal.SIGKILL, "from outside"),  # what the kernel does where the machine has no memory
         (signal.SIGTERM, "without an answer"),
         (signal.SIGBUS, "crashed"),
         (signal.SIGSTOP, "more than 1 s"),  # its own clock rings for nobody
@@ -143,7 +143,7 @@ def test_the_child_that_waits_hangs(box: Sandbox) -> None:
 
 
 def test_a_machine_without_memory(box: Sandbox) -> None:
-    pid = box.pid or 0
+    pid = _zygote(box.pid or 0)
     before = resource.prlimit(pid, resource.RLIMIT_AS)
     size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
     resource.prlimit(pid, resource.RLIMIT_AS, (size + 2**24, before[1]))
@@ -257,11 +257,11 @@ def test_no_process_to_be_had(folder: Path) -> None:
         assert made.call("double", [1], timeout=30) == [2]
         assert at_rest(made)
         pid = made.pid or 0
-        os.kill(pid, signal.SIGUSR1)
+        os.kill(_zygote(pid), signal.SIGUSR1)
         kill_the_spare(made)
         for _ in range(3):
             assert "could not be started" in sentence(lambda: made.call("double", [1]))
-        os.kill(pid, signal.SIGUSR1)
+        os.kill(_zygote(pid), signal.SIGUSR1)
         assert made.call("double", [1]) == [2]
         assert made.pid == pid
         assert at_rest(made)

@@ -20,8 +20,16 @@ def _descriptors(pid: int | str) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def _zygote(pid: int) -> int:
+    """The one process the server makes; it makes the others."""
+    (zygote,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(zygote)
+
+
 def _children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """The server's children, told apart by the process that makes them."""
+    zygote = _zygote(pid)
+    return Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()
 
 
 def _megabytes(pid: int | str) -> float:
@@ -105,6 +113,41 @@ def test_a_stranger_is_shown_the_door(portable: Sandbox, greeting: bytes) -> Non
         assert wire.receive(connection) is None
     assert portable.call("double", [3]) == [6]
     assert portable.pid == pid
+
+
+#: What may stand in a greeting in the place of what belongs there.
+SHAPES = {
+    "no job": {"job": None},
+    "a job that is a list": {"job": []},
+    "a job nobody knows": {"job": "nothing"},
+    "no time": {"timeout": None},
+    "a word for the time": {"timeout": "soon"},
+    "a time without end": {"timeout": float("inf")},
+    "a time that is no number": {"timeout": float("nan")},
+    "a time too long for the clock": {"timeout": 1e300},
+    "a time before now": {"timeout": -1},
+    "a list for the time": {"timeout": [1]},
+    "no reader": {"reader": None},
+    "a reader that is a list": {"reader": []},
+    "a reader that is a dictionary": {"reader": {}},
+    "a worker nobody started": {"worker": "w"},
+    "a worker that is a list": {"worker": []},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_greeting_of_another_shape(sandbox: Sandbox, shape: str) -> None:
+    """It has the right token, so it comes from the app, or from who has read its memory."""
+    pid = _pid(sandbox)
+    assert sandbox._server is not None
+    hello = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
+    with sandbox._server.connect() as connection:
+        request = wire.pack(wire.REQUEST, b"[1]")
+        connection.sendall(wire.pack(wire.HELLO, wire.dump(hello | SHAPES[shape])) + request)
+        while wire.receive(connection) is not None:
+            pass
+    assert sandbox.call("double", [3]) == [6]
+    assert sandbox.pid == pid
 
 
 APP = """
