@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from explorer.language import ProgramError, ProgramRefused, builtins, reference, syntax, watcher
-from explorer.language.guard import operators
+from explorer.language.guard import sizes
 from explorer.language.program import Program
 from explorer.language.vocabulary import BASES, REASONS, TENSOR_WRITES, entries, narrowed
 from explorer.language.vocabulary.reasons import MODULES
@@ -49,8 +49,8 @@ LIMITS: tuple[tuple[str, int | float], ...] = (
     ("Statements one run executes, items of comprehensions included", watcher.MAX_STATEMENTS),
     ("What `print` writes, in characters", watcher.MAX_OUTPUT),
     ("Elements of a tensor", narrowed.MAX_ELEMENTS),
-    ("Length of a text or list", operators.MAX_LENGTH),
-    ("Bits of a whole number", operators.MAX_BITS),
+    ("Length of a text or list", sizes.MAX_LENGTH),
+    ("Bits of a whole number", sizes.MAX_BITS),
     ("`backward` calls inside each other (in hooks, in a custom `backward`)", recorder.MOST_NESTED),
     ("In the app, on Linux: memory a program may add, in MB", Options.memory),
     ("In the app: seconds a program may run", Options.seconds),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.guard import Guard, formatting, operators
+from explorer.language.guard import Guard, formatting, operators, sizes
 from explorer.language.vocabulary import suggest
 from explorer.language.vocabulary.kind import Kind, real
 
@@ -115,7 +115,7 @@ def _functions(guard: Guard) -> dict[str, Any]:
         return operators.operate("**", base, exponent)
 
     def sorted_(items: Any, **options: Any) -> list[Any]:
-        return sorted(_sized(items), **options)
+        return sorted(sizes.bounded(items), **options)
 
     functions = [print_, repr_, format_, id_, hash_, pow_, sorted_]
     return {_named(function): function for function in functions}
@@ -163,7 +163,7 @@ def _kinds(guard: Guard) -> dict[str, Kind]:
     """Built-in classes whose calls are guarded."""
 
     def sized(kind: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *items: kind(*(_sized(item) for item in items))
+        return lambda *items: kind(*map(sizes.bounded, items))
 
     makers: dict[type, Callable[..., Any]] = {
         str: lambda value="": formatting.text(value, str),
@@ -202,12 +202,3 @@ def _named(function: Any) -> str:
 def _check_name(name: Any) -> None:
     if type(name) is not str or name.startswith("__"):
         raise OutsideLanguage("This attribute name is not part of the language.")
-
-
-def _sized(items: Any) -> Any:
-    try:
-        size = len(items)
-    except (TypeError, OverflowError):
-        return items
-    operators.limit(size, operators.MAX_LENGTH, "A list of {:,} items")
-    return items

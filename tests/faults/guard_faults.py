@@ -119,7 +119,7 @@ FAULTS: dict[str, Fault] = {
         "return getattr(receiver, name)", "print(h.gi_frame)",
     ),
     "assigning": Fault(
-        "guard.attributes", "self._check_writable(receiver, name)\n        setattr", "setattr",
+        "guard.attributes", "self._check_writable(receiver, name)\n        if name", "if name",
         "x.anything = 1",
     ),
     "deleting": Fault(
@@ -175,8 +175,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "special methods behind super": Fault(
         "guard.attributes",
-        'return name in ("__init__", "__repr__", "__str__", "__call__", "__len__")',
-        "return True", "super().__eq__(1)",
+        "way = _INHERITED.get(name) or", "way = _INHERITED.get(name, getattr) or",
+        "super().__eq__(1)",
     ),
     "__init__ of any class": Fault(
         "guard.attributes", 'return known and name == "__init__"', 'return name == "__init__"',
@@ -288,7 +288,7 @@ FAULTS: dict[str, Fault] = {
     ),
     # --- limits ---
     "large numbers": Fault(
-        "guard.operators", "MAX_BITS = 4096", "MAX_BITS = 10**9", "10 ** 4000 * 10 ** 4000"
+        "guard.sizes", "MAX_BITS = 4096", "MAX_BITS = 10**9", "10 ** 4000 * 10 ** 4000"
     ),
     "long output": Fault(
         "watcher", "if self._written > MAX_OUTPUT:", "if False:", "print('a' * 1000000)"

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.faults.changed import install
 from tests.hostile.corpus import GOOD as GOOD_PROGRAM
-from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE
+from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE, MUST_RUN
 
 #: Seconds for one program.
 CLOCK = 5.0
@@ -120,6 +120,7 @@ def broken(address: Address, ended: str) -> bool:
     return (
         ended.startswith("unguarded")
         or (ended == "ran" and group in MUST_FAIL)
+        or (ended != "ran" and group in MUST_RUN)
         or (ended.startswith("died") and group in MUST_LIVE)
     )
 

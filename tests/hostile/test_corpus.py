@@ -13,7 +13,7 @@ import pytest
 from explorer import sandbox
 from explorer.sandbox import Sandbox
 from explorer.trace import TensorRecord, Trace
-from tests.hostile.corpus import GOOD, GROUPS, MUST_FAIL, MUST_LIVE
+from tests.hostile.corpus import GOOD, GROUPS, MUST_FAIL, MUST_LIVE, MUST_RUN
 
 LIMIT = 1.0
 SECRET = "EXPLORER_TEST_SECRET"
@@ -93,14 +93,16 @@ def test_group(group, server, canary):
     trace = sandbox.run(GOOD, timeout=30, sandbox=server)
     expected = trace.variables["r"].value.tolist()
     before = memory(os.getpid()), memory(server.pid)
-    ran, late, died = [], [], []
+    ran, failed, late, died = [], [], [], []
     for program in programs:
         source = program.format(file=canary.file, name=SECRET, port=canary.port)
         trace, seconds = timed(source, server)
         if trace.error is None:
             ran.append(source[-200:])
-        elif "ended by signal" in trace.error.detail:
-            died.append(source[-200:])
+        else:
+            failed.append(source[-200:])
+            if "ended by signal" in trace.error.detail:
+                died.append(source[-200:])
         told = [trace.output, trace.error, *filter(is_plain, trace.variables.values())]
         assert "do not tell" not in repr(told), source[-200:]
         good_program_is_right(server, expected)
@@ -111,6 +113,8 @@ def test_group(group, server, canary):
     assert late == []
     if group in MUST_FAIL:
         assert ran == []
+    if group in MUST_RUN:
+        assert failed == []
     if group in MUST_LIVE:
         assert died == []
     after = memory(os.getpid()), memory(server.pid)

@@ -10,6 +10,7 @@ import torch
 from explorer import torchvision_guard  # noqa: F401
 from explorer.language import reference, vocabulary
 from explorer.language.builtins import GUARDED, PLAIN
+from explorer.language.vocabulary import checked
 from explorer.language.vocabulary.kind import Kind
 from tests.language.both import guarded
 
@@ -17,7 +18,9 @@ from tests.language.both import guarded
 OURS = {f"torch.{kind}Tensor" for kind in ("Float", "Double", "Long", "Int")}
 OURS |= {f"torch.optim.{name}" for name in vars(torch.optim)}
 OURS |= {"torch.set_printoptions", "torch.empty", "torch.empty_like", "torch.cuda.is_available"}
-OURS |= {"torch.nn.LSTM", "numpy.empty", "numpy.empty_like", "numpy.random.default_rng"}
+OURS |= {f"torch.optim.lr_scheduler.{n}" for n in ("LambdaLR", "MultiplicativeLR", "CyclicLR")}
+OURS |= {f"torch.nn.{kind.__name__}" for kind in checked.LAYERS}
+OURS |= {"numpy.empty", "numpy.empty_like", "numpy.random.default_rng"}
 OURS |= {"torch.manual_seed"}  # torch exchanges this one itself
 
 FUNCTIONS = {

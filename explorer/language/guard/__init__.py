@@ -13,6 +13,7 @@ from explorer.language.guard import formatting, operators
 from explorer.language.guard.attributes import Attributes
 from explorer.language.guard.classes import Classes
 from explorer.language.guard.items import Field, Slot, cells
+from explorer.language.guard.stops import Managed, go_on_stopping
 from explorer.language.namespaces import Namespace
 from explorer.language.watcher import Watcher
 
@@ -36,6 +37,9 @@ class Guard:
             ".augment": operators.augment,
             ".augment_item": operators.augment_item,
             ".format": formatting.formatted,
+            ".joined": formatting.joined,
+            ".managed": Managed,
+            ".go_on_stopping": go_on_stopping,
             ".base": self.classes.base,
             ".counted": self.counted,
             ".module": self.module,

@@ -18,11 +18,12 @@ from torch import nn
 
 from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
-from explorer.language.guard import formatting
+from explorer.language.guard import formatting, sizes
 from explorer.language.guard.classes import Classes
 from explorer.language.guard.watched import METHODS, Watched
 from explorer.language.namespaces import Namespace
 from explorer.language.syntax import SPECIAL_READS
+from explorer.language.vocabulary import memory
 from explorer.language.vocabulary.data import numbers_only, of_numbers
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.watcher import Watcher
@@ -46,30 +47,34 @@ class Attributes:
         kind = type(receiver)
         if kind is Namespace:
             return self.watched.function(receiver.path, name) or receiver.member(name)
-        ways = self._ways.get(kind)
-        if ways is None:
-            ways = self._learn(kind)
-        way = ways.get(name)
+        way = (self._ways.get(kind) or self._ways_of(kind)).get(name)
         if way is not None:
             return way(receiver, name)
+        if kind is super:
+            return self._inherited(receiver, name)
         if name == "__class__" and not isinstance(receiver, type):
             return self.classes.of(receiver)
         if self._is_own(receiver, kind, name):
-            return getattr(receiver, name)
+            return self._safe(receiver, name, getattr(receiver, name))
         raise self._missing(receiver, kind, name)
 
     def set(self, receiver: Any, name: str, value: Any) -> None:
         """Perform `receiver.name = value`."""
         self._check_writable(receiver, name)
-        setattr(receiver, name, value)
+        if name == "data" and isinstance(receiver, torch.Tensor):
+            memory.set_data(receiver, value)
+        else:
+            setattr(receiver, name, value)
 
     def delete(self, receiver: Any, name: str) -> None:
         """Perform `del receiver.name`."""
         self._check_writable(receiver, name)
         delattr(receiver, name)
 
-    def _learn(self, kind: type) -> dict[str, Way]:
+    def _ways_of(self, kind: type) -> dict[str, Way]:
         """The readable names of a class, each with how it is read."""
+        if kind in self._ways:
+            return self._ways[kind]
         ways: dict[str, Way] = dict.fromkeys(vocabulary.members(kind), getattr)
         for (holder, name), way in _NARROWED.items():
             if name in ways and issubclass(kind, holder):
@@ -94,8 +99,6 @@ class Attributes:
             return self.classes.defines(receiver, name) or (
                 name == "apply" and issubclass(receiver, torch.autograd.Function)
             )
-        if isinstance(receiver, super):
-            return self._is_inherited(receiver, name)
         if isinstance(receiver, torch.autograd.function.FunctionCtx):
             return not name.startswith("_") and name in receiver.__dict__
         if issubclass(kind, torch.autograd.graph.Node):
@@ -116,11 +119,31 @@ class Attributes:
             return self.classes.defines(kind, name)
         return any(name in fields.get(store, ()) for store in _STORES)
 
-    def _is_inherited(self, receiver: Any, name: str) -> bool:
-        kind, after = receiver.__self_class__, receiver.__thisclass__
-        if kind is None:
-            return False
-        return self.classes.defines(kind, name, after) or name in self._learn(kind)
+    def _inherited(self, receiver: Any, name: str) -> Any:
+        """What `super().name` reads: as on the object itself, but from a class of the program's
+        own on. `super(nn.LSTM, lstm)` would pass over the checks of the class it names."""
+        owner, kind = receiver.__self__, receiver.__self_class__
+        after = receiver.__thisclass__
+        if owner is None or after not in self.classes.own:
+            raise OutsideLanguage(
+                "super() begins at a class of your own here.", "Write super() inside its methods."
+            )
+        if self.classes.defines(kind, name, after):
+            return getattr(receiver, name)
+        way = _INHERITED.get(name) or self._ways_of(kind).get(name)
+        if isinstance(owner, type) or way is None:
+            raise self._missing(owner, kind, name)
+        return way(receiver, name)
+
+    def _safe(self, receiver: Any, name: str, value: Any) -> Any:
+        """The value of `receiver.name`, or what stands for it in a program."""
+        if name.startswith("_saved_"):
+            values = value if isinstance(value, tuple) else (value,)
+            private = tuple(map(memory.private, values))
+            return private if isinstance(value, tuple) else private[0]
+        if name == "__init__" and isinstance(receiver, type) and receiver not in self.classes.own:
+            return memory.filled(value)
+        return value
 
     def _is_special(self, receiver: Any, kind: type, name: str) -> bool:
         """Whether a name with two underscores may be read of this receiver."""
@@ -131,8 +154,6 @@ class Attributes:
             return isinstance(receiver, types.FunctionType) or kind in self.classes.own
         if name == "__class__":
             return False  # a class's class; `get` answers for everything else
-        if isinstance(receiver, super):
-            return name in ("__init__", "__repr__", "__str__", "__call__", "__len__")
         if isinstance(receiver, type):
             known = receiver in self.classes.own or receiver in vocabulary.BASES
             return known and name == "__init__"
@@ -169,12 +190,42 @@ class Attributes:
         what = vocabulary.kind_name(receiver if isinstance(receiver, type | Kind) else kind)
         exists = inspect.getattr_static(receiver, name, None) is not None
         if name.startswith("__") or not exists:
-            known = self._ways[kind].keys() | set(getattr(receiver, "__dict__", ()))
+            known = self._ways_of(kind).keys() | set(getattr(receiver, "__dict__", ()))
             near = vocabulary.suggest(name, known)
             hint = f"Did you mean .{near}?" if near else ""
             return OutsideLanguage(f"{what} has no attribute {name[:60]}.", hint)
         reason = vocabulary.REASONS.get(name, "See the language reference for what there is.")
         return OutsideLanguage(f"{what}.{name[:60]} is not part of this language.", reason)
+
+
+def _init(receiver: Any, name: str) -> Any:
+    return memory.filled(receiver.__init__)
+
+
+def _own_text(receiver: Any, name: str) -> Any:
+    return lambda: formatting.text(receiver.__self__, lambda owner: getattr(receiver, name)())
+
+
+#: What `super()` has besides what may be read of the object.
+_INHERITED: dict[str, Way] = {
+    "__init__": _init,
+    "__call__": getattr,
+    "__len__": getattr,
+    "__repr__": _own_text,
+    "__str__": _own_text,
+}
+
+
+def _converted(receiver: nn.Module, name: str) -> Any:
+    return memory.versioned(getattr(receiver, name))
+
+
+def _extra_repr(receiver: nn.Module, name: str) -> Any:
+    return lambda: formatting.without_addresses(receiver.extra_repr())
+
+
+def _arguments(receiver: BaseException, name: str) -> Any:
+    return tuple(formatting.without_addresses(a) if type(a) is str else a for a in receiver.args)
 
 
 def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
@@ -183,6 +234,10 @@ def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
 
 def _astype(receiver: np.ndarray, name: str) -> Any:
     return of_numbers(receiver.astype)
+
+
+def _clip(receiver: np.ndarray, name: str) -> Any:
+    return of_numbers(receiver.clip, fills=False)
 
 
 def _drawn(receiver: np.random.Generator, name: str) -> Any:
@@ -195,9 +250,14 @@ def _format(template: str, name: str) -> Any:
 
 #: Methods that are given in a narrower form.
 _NARROWED: dict[tuple[type, str], Way] = {
+    **{(nn.Module, name): _converted for name in ("to", "float", "double", "half", "type")},
+    (nn.Module, "extra_repr"): _extra_repr,
+    (BaseException, "args"): _arguments,
     (torch.Tensor, "new_tensor"): _new_tensor,
     (np.ndarray, "astype"): _astype,
+    (np.ndarray, "clip"): _clip,
     (np.random.Generator, "choice"): _drawn,
     (np.random.Generator, "permutation"): _drawn,
     (str, "format"): _format,
+    **sizes.METHODS,
 }

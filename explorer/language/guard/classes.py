@@ -6,9 +6,11 @@ import builtins
 from typing import Any
 
 import torch
+from torch import nn
 
 from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary import memory
 from explorer.language.vocabulary.kind import Kind
 
 #: Python's own classes that a program may hold and call as they are.
@@ -25,10 +27,12 @@ class Classes:
 
     def build(self, function: Any, name: str, *bases: Any) -> type:
         """What a class statement calls."""
-        made: type = builtins.__build_class__(function, name, *bases)
+        made: Any = builtins.__build_class__(function, name, *bases)
         # numpy reads lists as torch does (see vocabulary.data), but asks each object in them
         # for __array__ first.
-        made.__array__ = _no_array  # type: ignore[attr-defined]
+        made.__array__ = _no_array
+        if issubclass(made, nn.Module) and self.definer(made, "__init__") not in self.own | {made}:
+            made.__init__ = _inherited_init(made)
         self.own.add(made)
         return made
 
@@ -58,16 +62,30 @@ class Classes:
     def defines(self, kind: type, name: str, after: type | None = None) -> bool:
         """Whether looking up `name` on `kind` (or what follows `after` in its order of bases)
         ends at a class of the program's own."""
+        first = self.definer(kind, name, after)
+        return first in self.own and not (name.startswith("_") and self.is_internal(kind, name))
+
+    def definer(self, kind: type, name: str, after: type | None = None) -> type | None:
+        """The class at which looking up `name` on `kind` (or what follows `after`) ends."""
         order = kind.__mro__
         start = order.index(after) + 1 if after in order else 0
-        first = next((c for c in order[start:] if name in vars(c)), None)
-        return first in self.own and not (name.startswith("_") and self.is_internal(kind, name))
+        return next((c for c in order[start:] if name in vars(c)), None)
 
     def is_internal(self, kind: type, name: str) -> bool:
         """Whether torch itself uses this name on `kind`: `_apply`, `_backward_cls`."""
         return any(name in vars(c) for c in kind.__mro__ if c not in self.own) or issubclass(
             kind, torch.autograd.Function
         )
+
+
+def _inherited_init(made: Any) -> Any:
+    """The `__init__` of a class of modules that defines none itself."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        memory.filled(super(made, self).__init__)(*args, **kwargs)
+
+    __init__.__qualname__ = f"{made.__qualname__}.__init__"
+    return __init__
 
 
 def _no_array(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.guard.sizes import limit_text
 
 #: Most that may be written out in one piece: items of lists and a tenth of tensors' elements.
 MAX_ITEMS = 200_000
@@ -31,8 +32,11 @@ _CONTAINERS: Any = (
 )  # fmt: skip
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
-#: One field of a % template: flags, width, precision.
-_PERCENT = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(\*|\d+)?(?:\.(\*|\d+))?")
+#: One field of a % template, after its key: flags, width, precision, letter.
+_PERCENT = re.compile(r"[-+ #0]*(\*|\d+)?(?:\.(\*|\d+)?)?[hlL]?(.?)", re.DOTALL)
+#: What a field of a % template is given as it is: their text holds no address, and `%d` and `%f`
+#: want numbers.
+_AS_IT_IS = (str, int, float, complex, torch.Tensor, np.generic, np.ndarray)
 
 
 def text(value: Any, convert: Callable[[Any], str]) -> str:
@@ -65,21 +69,97 @@ def fill(template: str, args: Any, kwargs: Any) -> str:
     return _Formatter().vformat(template, args, kwargs)
 
 
-def check_template(template: str, values: Any) -> None:
-    """Raises OutsideLanguage if `template % values` would be endless."""
-    for field in _PERCENT.finditer(template):
-        if any(part and part != "*" and int(part) > MAX_WIDTH for part in field.groups()):
+def joined(*parts: str) -> str:
+    """The parts of an f-string as one."""
+    limit_text(sum(map(len, parts)))
+    return "".join(parts)
+
+
+def percent(template: str, values: Any) -> str:
+    """`template % values`. Raises OutsideLanguage or ProgramStopped if it would be endless."""
+    fields = list(_fields(template))
+    sizes = [part for field in fields for part in field[1:3] if part]
+    stars = sizes.count("*")
+    widths = [int(part) for part in sizes if part != "*"]
+    if max(widths, default=0) > MAX_WIDTH:
+        raise _too_wide()
+    given = _Given(values, len(template) + sum(widths) + MAX_WIDTH * stars, stars > 0)
+    if any(has_key for has_key, *_ in fields):
+        return template % given
+    if all(letter == "%" for *_, letter in fields):
+        return template % values
+    parts = values if isinstance(values, tuple) else (values,)
+    return template % tuple(map(given.shown, parts))
+
+
+def _fields(template: str) -> Iterator[tuple[bool, str | None, str | None, str]]:
+    """Of each field of a % template: whether it has a key, its width, precision and letter."""
+    place = 0
+    while place := template.find("%", place) + 1:
+        has_key = template.startswith("(", place)
+        if has_key:
+            place = _end_of_key(template, place)
+        field = _PERCENT.match(template, place)
+        assert field is not None  # it may be empty
+        place = field.end()
+        yield has_key, field[1], field[2], field[3]
+
+
+def _end_of_key(template: str, start: int) -> int:
+    depth = 0
+    for place in range(start, len(template)):
+        depth += {"(": 1, ")": -1}.get(template[place], 0)
+        if depth == 0:
+            return place + 1
+    return len(template)
+
+
+class _Given:
+    """The values of one `template % values`, measured as they are asked for; `size` is the length
+    of the text without them."""
+
+    def __init__(self, values: Any, size: int, starred: bool) -> None:
+        self.values, self.size, self.starred = values, size, starred
+        self.grow(0)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.shown(self.values[key])
+
+    def grow(self, size: int) -> None:
+        self.size += size
+        limit_text(self.size)
+
+    def shown(self, value: Any) -> Any:
+        if isinstance(value, int) and self.starred and abs(value) > MAX_WIDTH:
             raise _too_wide()
-    starred = "*" in template
-    parts = values.values() if isinstance(values, dict) else values
-    for value in parts if isinstance(values, dict | tuple) else (values,):
-        if starred and isinstance(value, int) and abs(value) > MAX_WIDTH:
-            raise _too_wide()
-        if not isinstance(value, str | float | int):
-            measure(value)
+        if not isinstance(value, _AS_IT_IS):
+            kind = type(type(value).__name__, (_Text,), {})  # Python's own errors name it
+            return kind(value, self)
+        self.grow(len(value) if isinstance(value, str) else measure(value))
+        return value
+
+
+class _Text:
+    """A value whose text is cut to a precision only when there is no address left in it."""
+
+    def __init__(self, value: Any, given: _Given) -> None:
+        self.value, self.given = value, given
+
+    def __str__(self) -> str:
+        return self.made(str)
+
+    def __repr__(self) -> str:
+        return self.made(repr)
+
+    def made(self, convert: Callable[[Any], str]) -> str:
+        made = text(self.value, convert)
+        self.given.grow(len(made))
+        return made
 
 
 class _Formatter(string.Formatter):
+    size = 0
+
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         if "." in field_name or "[" in field_name:
             raise OutsideLanguage(
@@ -92,11 +172,15 @@ class _Formatter(string.Formatter):
         return formatted(value, ord(conversion), "") if conversion else value
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        return formatted(value, -1, format_spec)
+        made = formatted(value, -1, format_spec)
+        self.size += len(made)
+        limit_text(self.size)
+        return made
 
 
-def measure(value: Any) -> None:
-    """Raises OutsideLanguage if the text of `value` would be endless."""
+def measure(value: Any) -> int:
+    """About how many characters the text of `value` has. Raises OutsideLanguage if it would be
+    endless."""
     room: float = MAX_ITEMS
     waiting = [value]
     while waiting:
@@ -117,6 +201,7 @@ def measure(value: Any) -> None:
             raise OutsideLanguage(
                 "This value is too large to print.", "Print its shape or length, or a part of it."
             )
+    return int(MAX_ITEMS - room)
 
 
 def _shown(shape: Any, threshold: float, edge: int) -> float:

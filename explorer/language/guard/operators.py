@@ -9,13 +9,9 @@ from typing import Any
 
 import torch
 
-from explorer.language.errors import ProgramStopped
 from explorer.language.guard import formatting
 from explorer.language.guard.items import Slot
-
-#: Largest whole number, in bits; longest string or list.
-MAX_BITS = 4096
-MAX_LENGTH = 1_000_000
+from explorer.language.guard.sizes import MAX_BITS, MAX_LENGTH, limit
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
@@ -45,8 +41,9 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`. Raises ProgramStopped if the result would be too large."""
     if type(left) is not float and not isinstance(left, torch.Tensor):
         check_growth(symbol, left, right)
-    made = _OPERATIONS[symbol](left, right)
-    return formatting.without_addresses(made) if symbol == "%" and isinstance(made, str) else made
+    if symbol == "%" and isinstance(left, str):
+        return formatting.percent(left, right)
+    return _OPERATIONS[symbol](left, right)
 
 
 def augment(symbol: str, left: Any, right: Any) -> Any:
@@ -73,18 +70,9 @@ def check_growth(symbol: str, left: Any, right: Any) -> None:
             limit(len(left) * right, MAX_LENGTH, "A string or list of {:,} items")
         elif symbol == "+" and isinstance(right, _SIZED):
             limit(len(left) + len(right), MAX_LENGTH, "A string or list of {:,} items")
-        elif symbol == "%" and isinstance(left, str):
-            formatting.check_template(left, right)
 
 
 _SIZED = (str, list, tuple, deque)
-
-
-def limit(size: int, most: int, what: str) -> None:
-    if size > most:
-        raise ProgramStopped(
-            f"{what.format(size)} would be made; the limit is {most:,}.", "Use a smaller one."
-        )
 
 
 def _bits(symbol: str, left: int, right: int) -> int:

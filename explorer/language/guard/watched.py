@@ -47,9 +47,11 @@ class Watched:
         return self._functions.get((path, name))
 
     def method(self, receiver: Any, name: str) -> Callable[..., Any]:
-        """The watched form of a method, named by the class METHODS has it under."""
-        holder = next(h for h, n in METHODS if n == name and isinstance(receiver, h))
-        return self._through(f"{holder.__name__}.{name}", receiver, getattr(receiver, name))
+        """The watched form of a method, or of `super().method`, named by the class METHODS has it
+        under."""
+        owner = getattr(receiver, "__self__", receiver)  # of super()
+        holder = next(h for h, n in METHODS if n == name and isinstance(owner, h))
+        return self._through(f"{holder.__name__}.{name}", owner, getattr(receiver, name))
 
     def _through(
         self, call: str, receiver: Any, function: Callable[..., Any]

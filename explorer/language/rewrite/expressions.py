@@ -83,14 +83,15 @@ class Expressions(Builder):
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        """Format through the guard: a width of a billion, or a huge repr, is caught there."""
+        """Format and join through the guard: a width of a billion, or a huge text, is caught."""
+        parts: list[ast.expr] = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 spec = self.visited(part.format_spec) if part.format_spec else ast.Constant("")
                 conversion = ast.Constant(part.conversion)
-                part.value = self.call("format", part, self.visited(part.value), conversion, spec)
-                part.conversion, part.format_spec = -1, None
-        return node
+                part = self.call("format", part, self.visited(part.value), conversion, spec)
+            parts.append(part)
+        return self.call("joined", node, *parts)
 
     def comprehension(self, node: Any) -> ast.expr:
         for generator in node.generators:

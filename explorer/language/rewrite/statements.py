@@ -141,7 +141,8 @@ class Statements(Expressions):
     def visit_With(self, node: ast.With) -> ast.stmt:
         names: list[str] = []
         for item in node.items:
-            item.context_expr = self.visited(item.context_expr)
+            manager = self.visited(item.context_expr)
+            item.context_expr = self.call("managed", item.context_expr, manager)
             if item.optional_vars is not None:
                 names += names_set(item.optional_vars)
                 item.optional_vars = self.target(item.optional_vars)
@@ -149,9 +150,12 @@ class Statements(Expressions):
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
-        """A bare `except:` catches what a program may catch: no stop by a limit."""
+        """A bare `except:` catches what a program may catch: no stop by a limit. Neither does a
+        `finally` end one."""
         node.body, node.orelse = self.block(node.body), self.block(node.orelse)
-        node.finalbody = self.block(node.finalbody)
+        if node.finalbody:
+            first = self.statement("go_on_stopping", node.finalbody[0])
+            node.finalbody = self.block(node.finalbody, [first])
         for handler in node.handlers:
             every = ast.copy_location(ast.Name(".Exception", ast.Load()), handler)
             handler.type = self.visited(handler.type) if handler.type else every

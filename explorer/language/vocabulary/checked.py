@@ -8,13 +8,19 @@ read once, and no code of the program's own can run in between.
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.overrides import handle_torch_function
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.data import stranger
+from explorer.language.vocabulary.memory import private
 
 #: What torch's LSTM reads of itself, as what.
 _FIELDS: dict[str, type] = {
@@ -84,14 +90,47 @@ def of_numbers_only(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optim
         _check(self)
         return kind.step(self, None if closure is None else closed)
 
+    def state_dict(self: Any) -> Any:
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if any(isinstance(p, torch.Tensor) and id(p) not in known for p in self.state):
+            raise OutsideLanguage(  # torch's own error holds the tensor's address
+                "The state of this optimizer names a tensor that is none of its parameters.",
+                "Use the parameters as keys.",
+            )
+        return kind.state_dict(self)
+
     def load_state_dict(self: Any, state_dict: Any) -> None:
         _refuse(stranger(state_dict, dict))
         kind.load_state_dict(self, state_dict)
 
+    return _derived(kind, step=step, state_dict=state_dict, load_state_dict=load_state_dict)
+
+
+def _derived(kind: type, **methods: Any) -> Any:
+    """A class derived from this one that goes by its name."""
     names = ("__module__", "__doc__", "__qualname__")
-    taken = {name: getattr(kind, name) for name in names}
-    ours = {"step": step, "load_state_dict": load_state_dict}
-    return type(kind.__name__, (kind,), {**taken, **ours})
+    return type(kind.__name__, (kind,), {n: getattr(kind, n) for n in names} | methods)
+
+
+# -- schedulers: `state_dict` hands out the `__dict__` of what they call, if it is no function ---
+
+
+def of_functions(kind: type, *names: str) -> type:
+    """The scheduler, whose arguments of these names are functions whatever was given."""
+    parameters = inspect.signature(kind)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = parameters.bind(*args, **kwargs).arguments
+        given |= {name: _function(given[name]) for name in names if name in given}
+        kind.__init__(self, **given)  # type: ignore[misc]
+
+    return cast(type, _derived(kind, __init__=__init__))
+
+
+def _function(call: Any) -> Any:
+    if isinstance(call, list | tuple):
+        return [_function(one) for one in call]
+    return (lambda *args: call(*args)) if callable(call) else call
 
 
 def _check(optimizer: torch.optim.Optimizer) -> None:
@@ -114,11 +153,86 @@ def _refuse(strange: Any) -> None:
         )
 
 
-def replacements(table: dict[str, Any]) -> dict[str, type]:
-    """The classes of the table that have a check, by name."""
+# -- indices that backward takes as they are (see `memory`) --------------------------------------
+
+
+def of_private_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which reads its integer tensors from memory of their own."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if torch._C._is_torch_function_mode_enabled():  # who watches sees what was given
+            return handle_torch_function(call, args, *args, **kwargs)
+        named = {name: private(value) for name, value in kwargs.items()}
+        return function(*map(private, args), **named)
+
+    return call
+
+
+def with_private_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose integer results lie in memory of their own."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        return tuple(map(private, made)) if isinstance(made, tuple) else made
+
+    return call
+
+
+embedding = of_private_indices(functional.embedding)
+
+
+def _embed(self: nn.Embedding, input: Any) -> Any:
+    names = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
+    return embedding(input, self.weight, *(getattr(self, name) for name in names))
+
+
+_POOLING = {
+    "MaxPool1d": "max_pool1d",
+    "MaxPool2d": "max_pool2d",
+    "MaxPool3d": "max_pool3d",
+    "AdaptiveMaxPool1d": "adaptive_max_pool1d",
+    "AdaptiveMaxPool2d": "adaptive_max_pool2d",
+}
+
+#: Layers of torch -> those a program has in their place.
+LAYERS: dict[type, type] = {
+    nn.LSTM: LSTM,
+    nn.Embedding: _derived(nn.Embedding, forward=_embed),
+    **{
+        kind: _derived(kind, forward=with_private_indices(kind.forward))
+        for kind in (getattr(nn, name) for name in _POOLING)
+    },
+}
+
+
+def adopt(model: nn.Module) -> nn.Module:
+    """The model that torch's own code has built, with the layers a program has."""
+    for module in model.modules():
+        module.__class__ = LAYERS.get(type(module), type(module))
+    return model
+
+
+_SCHEDULERS = {
+    "LambdaLR": ("lr_lambda",),
+    "MultiplicativeLR": ("lr_lambda",),
+    "CyclicLR": ("scale_fn",),
+}
+
+
+def replacements(table: dict[str, Any]) -> dict[str, Any]:
+    """What of the table has a check, by name."""
     optimizers = {
         name: of_numbers_only(kind)
         for name, kind in table.items()
         if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
     }
-    return {"torch.nn.LSTM": LSTM, **optimizers}
+    paths = {f"torch.optim.lr_scheduler.{name}": names for name, names in _SCHEDULERS.items()}
+    schedulers = {path: of_functions(table[path], *names) for path, names in paths.items()}
+    layers = {f"torch.nn.{kind.__name__}": ours for kind, ours in LAYERS.items()}
+    functions: dict[str, Any] = {"torch.nn.functional.embedding": embedding}
+    for name in _POOLING.values():
+        path = f"torch.nn.functional.{name}"
+        functions[path] = with_private_indices(table[path])
+    return {**layers, **functions, **optimizers, **schedulers}

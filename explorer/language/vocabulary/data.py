@@ -57,11 +57,21 @@ def holds_objects(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
-def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of numpy that refuses to make arrays of Python objects."""
+#: Bytes of one item of an array: text as wide as this still is a word.
+MAX_ITEM = 4096
+
+
+def of_numbers(function: Callable[..., Any], fills: bool = True) -> Callable[..., Any]:
+    """A function of numpy that refuses to make arrays of Python objects, of their texts (which
+    hold addresses), of endless ones, and of memory that it does not fill."""
 
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, str | np.dtype):
+                _check_type(value, [*args, *kwargs.values()])
+        if not fills and kwargs.get("where", True) is not True:
+            _check_where(args, kwargs)
         made = function(*args, **kwargs)
         for part in made if isinstance(made, tuple | list) else (made,):
             if holds_objects(part):
@@ -71,3 +81,25 @@ def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
         return made
 
     return make
+
+
+def _check_type(name: Any, given: list[Any]) -> None:
+    try:
+        kind = np.dtype(name)
+    except (TypeError, ValueError):
+        return  # a word, not a type of numbers
+    if kind.itemsize > MAX_ITEM:
+        raise OutsideLanguage(
+            f"An item of {kind.itemsize:,} bytes is too large.", f"Use at most {MAX_ITEM:,}."
+        )
+    if kind.kind in "USV":
+        numbers_only(given)
+
+
+def _check_where(args: Any, kwargs: Any) -> None:
+    out = kwargs.get("out")
+    if out is None or (isinstance(out, tuple) and None in out):
+        raise OutsideLanguage(
+            "where= leaves the other results as memory held them.",
+            "Give out= too, or use np.where.",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections import OrderedDict
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
-from explorer.language.vocabulary import checked
+from explorer.language.vocabulary import checked, memory
 from explorer.language.vocabulary.data import numbers_only, of_numbers, stranger
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.vocabulary.python import NUMPY_RANDOM
@@ -65,6 +66,20 @@ def _range(*args: Any, **kwargs: Any) -> float:
     return abs((float(high) - float(low)) / (float(step) or 1))
 
 
+def _shape(*args: Any, **kwargs: Any) -> float:
+    """The product of `shape=`."""
+    return _product(kwargs["shape"]) if kwargs.get("shape") is not None else 0
+
+
+def _third(*args: Any, **kwargs: Any) -> float:
+    """The product of `size`, the third argument of numpy's random functions."""
+    return _product(kwargs.get("size", args[2] if len(args) > 2 else 0))
+
+
+def _entries(array: Any) -> float:
+    return float(np.size(array))
+
+
 SIZES: dict[str, Callable[..., float]] = {
     "torch.zeros": _product,
     "torch.ones": _product,
@@ -81,7 +96,17 @@ SIZES: dict[str, Callable[..., float]] = {
     "numpy.zeros": _product,
     "numpy.ones": _product,
     "numpy.full": lambda shape, *_, **__: _product(shape),
+    **{f"numpy.{name}_like": _shape for name in ("zeros", "ones", "full")},
+    "numpy.eye": lambda n, m=None, *_, **__: float(n) * float(n if m is None else m),
+    "numpy.identity": lambda n, *_, **__: float(n) ** 2,
+    "numpy.linspace": lambda a, b, num=50, *_, **__: float(num),
+    "numpy.tile": lambda array, reps: _entries(array) * _product(reps),
+    "numpy.repeat": lambda array, n, *_, **__: _entries(array) * float(np.max(n)),
+    "numpy.outer": lambda a, b, *_, **__: _entries(a) * _entries(b),
+    "numpy.diag": lambda array, k=0: (_entries(array) + abs(k)) ** 2 if np.ndim(array) == 1 else 0,
     "numpy.arange": _range,
+    "numpy.random.random": _product,
+    **{f"numpy.random.{name}": _third for name in ("randint", "uniform", "normal")},
     "numpy.random.rand": _product,
     "numpy.random.randn": _product,
 }
@@ -177,6 +202,13 @@ def _set_printoptions(**options: Any) -> None:
     torch.set_printoptions(**options)
 
 
+@functools.wraps(copy.deepcopy)
+def _deepcopy(x: Any, memo: Any = None) -> Any:
+    if memo is not None:
+        raise OutsideLanguage("deepcopy takes no memo in this language.", "Leave it out.")
+    return copy.deepcopy(x)
+
+
 class _Annotation:
     """A name of `typing`: it may stand in annotations, which are not looked at."""
 
@@ -210,6 +242,11 @@ ADDED: dict[str, tuple[str, Any]] = {
 }
 
 
+def _takes_where(function: Any) -> bool:
+    """Whether `where=` says which of its results are computed; in sums it says what is added."""
+    return isinstance(function, np.ufunc) or function is np.clip
+
+
 def replacements(table: dict[str, Any]) -> dict[str, Any]:
     """What to put into the table in place of, or besides, the libraries' own functions."""
     made = {name: _sized(table[name], size) for name, size in SIZES.items()}
@@ -217,8 +254,11 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
         made[name] = _from_numbers(table[name])
     for name, thing in table.items():
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
-            made[name] = of_numbers(made.get(name, thing))
+            made[name] = of_numbers(made.get(name, thing), fills=not _takes_where(thing))
     made |= checked.replacements(table)
+    made["copy.deepcopy"] = _deepcopy
+    vector = "torch.nn.utils.vector_to_parameters"
+    made[vector] = memory.versioned(table[vector])
     made |= {name: thing for name, (_, thing) in ADDED.items()}
     made["torch.empty"], made["torch.empty_like"] = made["torch.zeros"], table["torch.zeros_like"]
     made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], made["numpy.zeros_like"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary import checked
 
 MODELS = """
     alexnet vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn
@@ -29,7 +30,7 @@ def constructor(name: str) -> Callable[..., Any]:
         from explorer.torchvision_guard import torchvision  # costs a second, so only now
 
         options.pop("progress", None)
-        return getattr(torchvision.models, name)(**options)
+        return checked.adopt(getattr(torchvision.models, name)(**options))
 
     build.__name__ = name
     build.__doc__ = f"The {name} architecture with random weights."

@@ -2,9 +2,11 @@
 
 `{file}` is a file that must not be touched, `{name}` an environment variable with a secret and
 `{port}` a listener on this machine; they are filled in by the test. Programs of the groups in
-`MUST_FAIL` have to end in an error; the others may run, if they change nothing.
+`MUST_FAIL` have to end in an error, those of `MUST_RUN` assert themselves that they have changed
+and seen nothing; the others may run, if they change nothing.
 """
 
+from tests.hostile.corpus.holes import HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.libraries import STATE, TORCH
 from tests.hostile.corpus.native import CRASHES
 from tests.hostile.corpus.python import PYTHON
@@ -21,10 +23,15 @@ GROUPS: dict[str, list[str]] = {
     "display": DISPLAY,
     "crashes": CRASHES,
     "reentrant": REENTRANT,
+    "harmless": HARMLESS,
+    "refused": REFUSED,
+    "stopped": STOPPED,
 }
 MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
+MUST_FAIL |= {"refused", "stopped"}
+MUST_RUN = {"harmless"}
 #: Groups whose programs have to be refused by the language: their child lives.
-MUST_LIVE = {"reentrant"}
+MUST_LIVE = {"reentrant", "refused", "stopped"}
 
 #: Has to run, and to give the same, whatever ran before it.
 GOOD = """\

@@ -1,0 +1,93 @@
+"""What keeps a program from memory that torch has not filled, or reads without looking.
+
+Autograd notices a change of a saved tensor by its version. `.data`, a numpy array that shares the
+memory and `module.double()` change it without a new version, and some of torch's C++ code
+(measured with torch 2.13) then takes what it saved as an address. So tensors such code saved are
+the program's in name and version only, and a tensor that got another layout gets a new version.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.graph import increment_version
+from torch.overrides import TorchFunctionMode
+
+_quiet = torch._C.DisableTorchFunction
+
+# -- what was saved ------------------------------------------------------------------------------
+
+
+def private(value: Any) -> Any:
+    """An integer tensor in memory of its own that shares the given one's version counter.
+
+    Backward goes on refusing what was changed in place since, and a change that autograd cannot
+    see no longer reaches it. Anything else is returned as it is.
+    """
+    if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.is_complex():
+        return value
+    with _quiet():
+        if torch._C._functorch.is_functorch_wrapped_tensor(value) or value.is_inference():
+            return value.clone()  # neither has a version of its own
+        copy = value.detach()
+        copy.data = value.clone()
+        return copy
+
+
+def set_data(tensor: torch.Tensor, value: Any) -> None:
+    """`tensor.data = value`, with a new version where the layout becomes another."""
+    with _quiet():
+        before = _layout(tensor)
+    tensor.data = value
+    with _quiet():
+        if _layout(tensor) != before and not tensor.is_inference():
+            increment_version(tensor)
+
+
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
+    strides = tensor.stride() if tensor.layout is torch.strided else ()
+    return tensor.shape, strides, tensor.dtype, tensor.layout
+
+
+class _Versioned(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        is_set = getattr(func, "__name__", "") == "__set__"
+        if is_set and func.__self__ is torch.Tensor.data:
+            return set_data(*args)
+        return func(*args, **kwargs or {})
+
+
+def versioned(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch's that assigns `.data` (`module.double`), the way `set_data` does."""
+    return _within(_Versioned, function)
+
+
+def _within(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with mode():
+            return function(*args, **kwargs)
+
+    return run
+
+
+# -- what was not filled -------------------------------------------------------------------------
+
+_FILLED = {torch.empty: torch.zeros, torch.empty_like: torch.zeros_like}
+
+
+class _Filled(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _FILLED.get(func, func)(*args, **kwargs or {})
+
+
+def filled(initialise: Callable[..., Any]) -> Callable[..., Any]:
+    """An `__init__` of torch's that makes its parameters of zeros where it makes them of nothing.
+
+    A class derived from torch's may redefine what would fill them: `reset_parameters`.
+    """
+
+    return _within(_Filled, initialise)
