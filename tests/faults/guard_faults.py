@@ -293,4 +293,85 @@ FAULTS: dict[str, Fault] = {
     "long output": Fault(
         "watcher", "if self._written > MAX_OUTPUT:", "if False:", "print('a' * 1000000)"
     ),
+    # --- holes that were found (corpus/holes.py) ---
+    "super() of torch's classes": Fault(
+        "guard.attributes", "if owner is None or after not in self.classes.own:",
+        "if owner is None:", "super(torch.optim.Adam, o).step()",
+    ),
+    "unbound methods by super()": Fault(
+        "guard.attributes", "if isinstance(owner, type) or way is None:", "if way is None:",
+        "super(A, A).forward",
+    ),
+    "texts by super()": Fault(
+        "guard.attributes", '"__repr__": _own_text,', '"__repr__": getattr,', "B().text()",
+    ),
+    "texts of layers": Fault(
+        "guard.attributes", '(nn.Module, "extra_repr"): _extra_repr,', "",
+        "hidden(nn.Flatten(a).extra_repr()",
+    ),
+    "arguments of exceptions": Fault(
+        "guard.attributes", '(BaseException, "args"): _arguments,', "", "in_dims=a",
+    ),
+    "parameters by super()": Fault(
+        "guard.attributes", '"__init__": _init,', '"__init__": getattr,', "super().__init__(*a)",
+    ),
+    "parameters by the class": Fault(
+        "guard.attributes", "return memory.filled(value)", "return value", "nn.Bilinear.__init__",
+    ),
+    "parameters of a class without __init__": Fault(
+        "guard.classes", "made.__init__ = _inherited_init(made)", "pass",
+        "class A(nn.Linear):\n    def reset_parameters",
+    ),
+    "indices in memory of their own": Fault(
+        "vocabulary.memory", "copy.data = value.clone()", "pass",
+        "F.max_pool2d(x, 2, return_indices=True)",
+    ),
+    "indices of an embedding": Fault(
+        "vocabulary.checked", "return function(*map(private, args), **named)",
+        "return function(*args, **kwargs)", "F.embedding(i, w, sparse=True)",
+    ),
+    "indices that were saved": Fault(
+        "guard.attributes", "private = tuple(map(memory.private, values))", "private = values",
+        "y = F.max_pool2d(x, 2)",
+    ),
+    "what schedulers call": Fault(
+        "vocabulary.checked", "return (lambda *args: call(*args)) if callable(call) else call",
+        "return call", "LambdaLR(opt, [float])",
+    ),
+    "keys of an optimizer's state": Fault(
+        "vocabulary.checked", "if any(isinstance(p, torch.Tensor) and id(p) not in known",
+        "if any(False", "number < 10 ** 6",
+    ),
+    "the memo of a copy": Fault(
+        "vocabulary.narrowed", "    if memo is not None:", "    if False:", "deepcopy([1], memo)",
+    ),
+    "results that are not computed": Fault(
+        "vocabulary.data", 'if not fills and kwargs.get("where", True) is not True:', "if False:",
+        "np.sqrt(np.ones(9000), where",
+    ),
+    "arrays of texts": Fault(
+        "vocabulary.data", 'if kind.kind in "USV":', "if False:", "np.array(lambda: 1",
+    ),
+    "stops and with": Fault(
+        "guard.stops", "if not isinstance(error, ProgramStopped):", "if True:",
+        "with C():\n    'a' * 10 ** 9",
+    ),
+    "stops and finally": Fault(
+        "rewrite.statements", '"go_on_stopping", node.finalbody[0]', '"slice", node.finalbody[0], '
+        "ast.Constant(1)", "        2 ** 10 ** 9\n    finally:\n        return 1",
+    ),
+    "texts cut by a template": Fault(
+        "guard.formatting", "return kind(value, self)", "return value", "'%.{}s'.format(n) % a",
+    ),
+    "many fields": Fault(
+        "guard.formatting", "        limit_text(self.size)\n\n    def shown",
+        "        pass\n\n    def shown", "('%9999d' * 5000) %",
+    ),
+    "long f-strings": Fault(
+        "guard.formatting", "limit_text(sum(map(len, parts)))", "pass",
+        "f'{x}{x}{x}{x}{x}{x}{x}{x}{x}{x}{x}'",
+    ),
+    "long lists": Fault(
+        "guard.sizes", "        limit_list(len(items) + len(more))\n", "", "x.extend(x)"
+    ),
 }  # fmt: skip

@@ -178,7 +178,8 @@ _SAVED = [
 
 # -- memory nobody has filled ----------------------------------------------------------------------
 
-_UNFILLED = "kept = [torch.full((10007,), 12345.678) for i in range(20)]\ndel kept\n"
+#: Every second piece of memory is free again: what comes next begins with what it held.
+_UNFILLED = "kept = [torch.full((10007,), 12345.678) for i in range(60)][::2]\n"
 _EMPTY = "    def reset_parameters(self):\n        pass\n    _reset_parameters = reset_parameters\n"
 #: A layer whose class derives from torch's, and does not fill its parameters.
 _LAYERS = [
@@ -277,8 +278,10 @@ _TEXTS = [
     "try:\n    nn.Module().register_forward_hook(a)\n    torch.relu(a)\nexcept TypeError as e:\n"
     "    hidden(*e.args)",
     "try:\n    {}[a]\nexcept KeyError as e:\n    hidden(str(e), repr(e), str(e.args))",
-    "try:\n    opt.state[a] = {}\n    opt.state_dict()\nexcept Exception as e:\n"
-    "    hidden(*map(str, e.args))",
+    "try:\n    torch.vmap(lambda x: x, in_dims=a)(torch.ones(2))\nexcept ValueError as e:\n"
+    "    hidden(*e.args)",
+    "try:\n    opt.state[torch.ones(1)] = {}\n    opt.state_dict()\nexcept Exception as e:\n"
+    "    assert all(number < 10 ** 6 for number in e.args if not isinstance(number, str))",
     "import copy\nhidden(str(copy.copy(a)), str(copy.deepcopy([a, print])))",
     "assert hash(a) < 1000 and id(a) < 1000 and hash((a,)) < 1000",
     "from functools import partial\nhidden(str(partial(a.__class__)), repr(partial(lambda: 1)))",
