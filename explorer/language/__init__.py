@@ -10,10 +10,12 @@ from explorer.language.errors import (
     ProgramRefused,
     ProgramStopped,
 )
+from explorer.language.guard.formatting import without_addresses
 from explorer.language.program import PROCESS, Environment, Program, isolated
 from explorer.language.reference import Entry, ReferenceGroup, reference
 from explorer.language.rewrite import Place
 from explorer.language.syntax import line_of, without_prompts
+from explorer.language.vocabulary.memory import is_unfilled
 from explorer.language.watcher import Watcher
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "ProgramStopped",
     "ReferenceGroup",
     "Watcher",
+    "is_unfilled",
     "isolated",
     "line_of",
     "reference",
+    "without_addresses",
     "without_prompts",
 ]

@@ -187,7 +187,7 @@ def _is_hashed(value: Any) -> bool:
         item = waiting.pop()
         if isinstance(item, tuple | frozenset):
             waiting.extend(item)
-        elif not isinstance(item, _HASHED):
+        elif not isinstance(item, _HASHED) or item != item:  # NaN has the hash of its address
             return False
     return True
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import ProgramError
+from explorer.language import ProgramError, without_addresses
 from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
@@ -53,7 +53,8 @@ def assemble(
         where = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
         records = [replace(record, node=where.get(record.id)) for record in records]
     said = [w for w in warned if issubclass(w.category, UserWarning)]
-    notes = dict.fromkeys(str(w.message).split("\n")[0][:300] for w in said)
+    words = (without_addresses(str(w.message)) for w in said)
+    notes = dict.fromkeys(text.split("\n")[0][:300] for text in words)
     return Trace(
         source=source,
         output=recorder.output,

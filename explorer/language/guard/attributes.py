@@ -24,6 +24,7 @@ from explorer.language.guard.watched import METHODS, Watched
 from explorer.language.namespaces import Namespace
 from explorer.language.syntax import SPECIAL_READS
 from explorer.language.vocabulary import memory
+from explorer.language.vocabulary.checked import dense
 from explorer.language.vocabulary.data import numbers_only, of_numbers
 from explorer.language.vocabulary.kind import Kind
 from explorer.language.watcher import Watcher
@@ -102,7 +103,7 @@ class Attributes:
         if isinstance(receiver, torch.autograd.function.FunctionCtx):
             return not name.startswith("_") and name in receiver.__dict__
         if issubclass(kind, torch.autograd.graph.Node):
-            return name.startswith("_saved_")
+            return name.startswith("_saved_") and not memory.is_unfilled(receiver, name)
         if isinstance(receiver, tuple) and hasattr(kind, "n_sequence_fields"):
             # torch.return_types: what max(dim=…) gives
             return not name.startswith(("_", "n_")) and isinstance(
@@ -179,9 +180,7 @@ class Attributes:
             # torchviz and the recorder know the node of a leaf by its `variable`.
             return name[:1] != "_" and name != "variable" and not hasattr(kind, name)
         owner = receiver if isinstance(receiver, type) else kind
-        if owner not in self.classes.own:
-            return False
-        return not (name.startswith("_") and self.classes.is_internal(owner, name))
+        return owner in self.classes.own and self.classes.is_free(owner, name)
 
     # -- refusing ---------------------------------------------------------------------------
 
@@ -224,15 +223,46 @@ def _extra_repr(receiver: nn.Module, name: str) -> Any:
     return lambda: formatting.without_addresses(receiver.extra_repr())
 
 
+def _get_buffer(receiver: nn.Module, name: str) -> Any:
+    def get_buffer(target: str) -> torch.Tensor:
+        found = receiver.get_buffer(target)
+        if not isinstance(found, torch.Tensor):  # get_submodule may be the program's own
+            raise AttributeError(f"{target[:60]} is not a buffer")
+        return found
+
+    return get_buffer
+
+
 def _arguments(receiver: BaseException, name: str) -> Any:
-    return tuple(formatting.without_addresses(a) if type(a) is str else a for a in receiver.args)
+    return tuple(map(_argument, receiver.args))
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, str):
+        return formatting.without_addresses(value)
+    if isinstance(value, tuple):
+        return tuple(map(_argument, value))
+    kind = value if isinstance(value, type) else type(value)
+    is_own = kind.__module__ == "__main__"
+    return value if is_own or isinstance(value, _ARGUMENTS) else formatting.text(value, repr)
+
+
+#: What an exception may hand to a program, besides its own objects and texts; of what torch, numpy
+#: and Python put there (numpy a function of its own) it gets the text.
+_ARGUMENTS = (
+    int, float, complex, type(None), list, dict, set, types.FunctionType, torch.Tensor, nn.Module,
+)  # fmt: skip
 
 
 def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
     return lambda data, **options: receiver.new_tensor(numbers_only(data), **options)
 
 
-def _astype(receiver: np.ndarray, name: str) -> Any:
+def _dense(receiver: torch.Tensor, name: str) -> Any:
+    return getattr(dense(receiver), name)
+
+
+def _astype(receiver: np.ndarray | np.generic, name: str) -> Any:
     return of_numbers(receiver.astype)
 
 
@@ -252,9 +282,12 @@ def _format(template: str, name: str) -> Any:
 _NARROWED: dict[tuple[type, str], Way] = {
     **{(nn.Module, name): _converted for name in ("to", "float", "double", "half", "type")},
     (nn.Module, "extra_repr"): _extra_repr,
+    (nn.Module, "get_buffer"): _get_buffer,
     (BaseException, "args"): _arguments,
+    (torch.Tensor, "median"): _dense,
     (torch.Tensor, "new_tensor"): _new_tensor,
     (np.ndarray, "astype"): _astype,
+    (np.generic, "astype"): _astype,
     (np.ndarray, "clip"): _clip,
     (np.random.Generator, "choice"): _drawn,
     (np.random.Generator, "permutation"): _drawn,

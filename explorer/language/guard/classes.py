@@ -15,6 +15,9 @@ from explorer.language.vocabulary.kind import Kind
 
 #: Python's own classes that a program may hold and call as they are.
 _PLAIN = frozenset([bool, int, float, complex, dict, frozenset, range, slice, object, type(None)])
+#: Names of torch's that a class may define: nobody looks at what the first two return, and torch
+#: puts the third into every Function itself.
+_OVERRIDABLE = frozenset(["_get_name", "_reset_parameters", "_backward_cls"])
 
 
 class Classes:
@@ -31,10 +34,35 @@ class Classes:
         # numpy reads lists as torch does (see vocabulary.data), but asks each object in them
         # for __array__ first.
         made.__array__ = _no_array
+        self._check_names(made)
         if issubclass(made, nn.Module) and self.definer(made, "__init__") not in self.own | {made}:
             made.__init__ = _inherited_init(made)
         self.own.add(made)
         return made
+
+    def _check_names(self, made: type) -> None:
+        """torch calls what it finds under its own names, or takes it for what it has put there: a
+        program that defines `_buffers` itself could have `get_buffer` read any attribute."""
+        for kind in made.__mro__:
+            for name in vars(kind) if kind is made or kind in self.own else ():
+                if name not in _OVERRIDABLE and self.is_torchs(made, name):
+                    raise OutsideLanguage(
+                        f"{name[:60]} belongs to torch: {made.__name__[:60]} cannot define it.",
+                        "Choose another name, without a leading underscore.",
+                    )
+
+    def is_free(self, owner: type, name: str) -> bool:
+        """Whether this name of a class may be assigned: of no class derived from it is it torch's
+        own."""
+        derived = (kind for kind in self.own if issubclass(kind, owner))
+        return name[:1] != "_" or not any(self.is_internal(kind, name) for kind in derived)
+
+    def is_torchs(self, kind: type, name: str) -> bool:
+        """Whether torch itself uses this name with one underscore on `kind`: `_apply`."""
+        if name[:1] != "_" or name[:2] == "__":
+            return False
+        others = (c for c in kind.__mro__ if c not in self.own and c is not kind)
+        return any(name in vars(c) for c in others) or name in vocabulary.internals(kind)
 
     def base(self, kind: Any) -> Any:
         """A class another may be derived from."""
@@ -72,9 +100,11 @@ class Classes:
         return next((c for c in order[start:] if name in vars(c)), None)
 
     def is_internal(self, kind: type, name: str) -> bool:
-        """Whether torch itself uses this name on `kind`: `_apply`, `_backward_cls`."""
-        return any(name in vars(c) for c in kind.__mro__ if c not in self.own) or issubclass(
-            kind, torch.autograd.Function
+        """Whether this name with an underscore is torch's or Python's own on `kind`."""
+        return (
+            self.is_torchs(kind, name)
+            or any(name in vars(c) for c in kind.__mro__ if c not in self.own)
+            or issubclass(kind, torch.autograd.Function)
         )
 
 

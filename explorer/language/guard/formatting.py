@@ -30,7 +30,7 @@ MAX_WIDTH = 9_999
 _CONTAINERS: Any = (
     list, tuple, set, frozenset, deque, type({}.keys()), type({}.values()), type({}.items()),
 )  # fmt: skip
-_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 #: One field of a % template, after its key: flags, width, precision, letter.
 _PERCENT = re.compile(r"[-+ #0]*(\*|\d+)?(?:\.(\*|\d+)?)?[hlL]?(.?)", re.DOTALL)

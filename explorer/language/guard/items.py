@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch.utils.data import TensorDataset
+from torch.utils.data import ConcatDataset, TensorDataset
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.data import holds_objects, numbers_only
@@ -52,6 +52,13 @@ class _Cells:
         self.tensor[numbers_only(key)] = value
 
 
+class _Texts(_Cells):
+    """A numpy array of texts: nothing is put into it whose text holds an address."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.tensor[key] = numbers_only(value)
+
+
 class _Objects:
     """A numpy array of Python objects (whole numbers too long for it): nothing is put into it."""
 
@@ -69,9 +76,11 @@ class _Objects:
 
 def cells(receiver: Any) -> Any:
     """What `receiver[…]` is applied to."""
-    if isinstance(receiver, torch.Tensor | TensorDataset):
+    if isinstance(receiver, torch.Tensor | TensorDataset | ConcatDataset):
         return _Cells(receiver)
-    return _Objects(receiver) if holds_objects(receiver) else receiver
+    if isinstance(receiver, np.ndarray) and receiver.dtype.kind in "USO":
+        return _Objects(receiver) if holds_objects(receiver) else _Texts(receiver)
+    return receiver
 
 
 class Slot:

@@ -181,11 +181,54 @@ def with_private_indices(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 embedding = of_private_indices(functional.embedding)
+nll_loss = of_private_indices(functional.nll_loss)
+cross_entropy = of_private_indices(functional.cross_entropy)
 
 
 def _embed(self: nn.Embedding, input: Any) -> Any:
     names = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
     return embedding(input, self.weight, *(getattr(self, name) for name in names))
+
+
+def _lose(loss: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    def forward(self: nn.Module, input: Any, target: Any) -> Any:
+        return loss(input, target, **{name: getattr(self, name) for name in names})
+
+    return forward
+
+
+_NLL = ("weight", "ignore_index", "reduction")
+
+# -- what reads or returns memory that is not its own, as torch 2.13 has it ----------------------
+
+
+def of_dense(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, on numbers that lie one beside the other where it would read beyond those of
+    an expanded tensor."""
+
+    @functools.wraps(function)
+    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(dense(input), *args, **kwargs)
+
+    return call
+
+
+def dense(value: Any) -> Any:
+    """The tensor, copied if it repeats numbers without holding them."""
+    is_expanded = isinstance(value, torch.Tensor) and value.layout is torch.strided
+    return value.contiguous() if is_expanded and 0 in value.stride() else value
+
+
+def of_samples(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A loss that is what memory held where there are no samples."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(isinstance(a, torch.Tensor) and not a.numel() for a in (*args, *kwargs.values())):
+            raise OutsideLanguage("This loss has no value without samples.")
+        return function(*args, **kwargs)
+
+    return call
 
 
 _POOLING = {
@@ -200,6 +243,13 @@ _POOLING = {
 LAYERS: dict[type, type] = {
     nn.LSTM: LSTM,
     nn.Embedding: _derived(nn.Embedding, forward=_embed),
+    nn.NLLLoss: _derived(nn.NLLLoss, forward=_lose(nll_loss, *_NLL)),
+    nn.CrossEntropyLoss: _derived(
+        nn.CrossEntropyLoss, forward=_lose(cross_entropy, *_NLL, "label_smoothing")
+    ),
+    nn.MultiMarginLoss: _derived(
+        nn.MultiMarginLoss, forward=of_samples(nn.MultiMarginLoss.forward)
+    ),
     **{
         kind: _derived(kind, forward=with_private_indices(kind.forward))
         for kind in (getattr(nn, name) for name in _POOLING)
@@ -231,7 +281,9 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
     paths = {f"torch.optim.lr_scheduler.{name}": names for name, names in _SCHEDULERS.items()}
     schedulers = {path: of_functions(table[path], *names) for path, names in paths.items()}
     layers = {f"torch.nn.{kind.__name__}": ours for kind, ours in LAYERS.items()}
-    functions: dict[str, Any] = {"torch.nn.functional.embedding": embedding}
+    ours = (embedding, nll_loss, cross_entropy, of_samples(functional.multi_margin_loss))
+    functions = {f"torch.nn.functional.{function.__name__}": function for function in ours}
+    functions |= {path: of_dense(table[path]) for path in ("torch.median", "torch.nanmedian")}
     for name in _POOLING.values():
         path = f"torch.nn.functional.{name}"
         functions[path] = with_private_indices(table[path])

@@ -69,31 +69,38 @@ def of_numbers(function: Callable[..., Any], fills: bool = True) -> Callable[...
     def make(*args: Any, **kwargs: Any) -> Any:
         for value in (*args, *kwargs.values()):
             if isinstance(value, str | np.dtype):
-                _check_type(value, [*args, *kwargs.values()])
+                _check_size(value)
         if not fills and kwargs.get("where", True) is not True:
             _check_where(args, kwargs)
         made = function(*args, **kwargs)
         for part in made if isinstance(made, tuple | list) else (made,):
-            if holds_objects(part):
-                raise OutsideLanguage(
-                    "An array holds numbers here.", "Keep other things in a list."
-                )
+            _check_items(part, args, kwargs)
         return made
 
     return make
 
 
-def _check_type(name: Any, given: list[Any]) -> None:
+def _check_size(name: Any) -> None:
+    """Refuse a type of items that are endless."""
     try:
-        kind = np.dtype(name)
+        size = np.dtype(name).itemsize
     except (TypeError, ValueError):
-        return  # a word, not a type of numbers
-    if kind.itemsize > MAX_ITEM:
+        return  # a word, not a type
+    if size > MAX_ITEM:
         raise OutsideLanguage(
-            f"An item of {kind.itemsize:,} bytes is too large.", f"Use at most {MAX_ITEM:,}."
+            f"An item of {size:,} bytes is too large.", f"Use at most {MAX_ITEM:,}."
         )
-    if kind.kind in "USV":
-        numbers_only(given)
+
+
+def _check_items(array: Any, args: Any, kwargs: Any) -> None:
+    """Refuse what is no array of numbers or texts, and texts of anything else: they would hold
+    addresses. Records and long doubles have bytes between their numbers that nobody fills, and
+    items of an array of bytes are bytes, which the language has not."""
+    kind = array.dtype.kind if isinstance(array, np.ndarray | np.generic) else ""
+    if kind and (kind in "OVS" or array.dtype.char in "gG"):
+        raise OutsideLanguage("An array holds numbers here.", "Keep other things in a list.")
+    if kind == "U":
+        numbers_only([*args, *kwargs.values()])
 
 
 def _check_where(args: Any, kwargs: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -39,10 +40,14 @@ class Kind:
         return self
 
     def __or__(self, other: Any) -> Any:
-        return self.kind | real(other)
+        return self.kind | real(other) if isinstance(other, _UNITED) else NotImplemented
 
     def __ror__(self, other: Any) -> Any:
-        return real(other) | self.kind
+        return real(other) | self.kind if isinstance(other, _UNITED) else NotImplemented
+
+
+#: What may stand beside a Kind in `A | B`: an object of a program's would be handed the class.
+_UNITED = (Kind, type, type(None), types.UnionType)
 
 
 def real(kinds: Any) -> Any:

@@ -76,6 +76,15 @@ def _within(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> Call
 
 # -- what was not filled -------------------------------------------------------------------------
 
+
+def is_unfilled(node: Any, attribute: str) -> bool:
+    """Whether what this node of a graph saved is memory as it was: the noise rrelu draws in
+    training alone, and oneDNN's room for an LSTM."""
+    if attribute == "_saved_noise":
+        return not getattr(node, "_saved_training", True)
+    return attribute == "_saved_result3" and node.name() == "MkldnnRnnLayerBackward0"
+
+
 _FILLED = {torch.empty: torch.zeros, torch.empty_like: torch.zeros_like}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -38,7 +39,7 @@ def elements(count: float) -> None:
 
 def _product(*args: Any, **kwargs: Any) -> float:
     """The product of every whole number in the arguments that give a shape."""
-    size = kwargs.get("size", args)
+    size = kwargs.get("size", kwargs.get("shape", args))
     return math.prod(float(n) for n in _flat(size))
 
 
@@ -49,6 +50,8 @@ def _sequences(*args: Any, **kwargs: Any) -> float:
 
 
 def _flat(value: Any) -> Iterator[int]:
+    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         for item in value:
             yield from _flat(item)
@@ -61,7 +64,8 @@ def _steps(*args: Any, **kwargs: Any) -> float:
 
 
 def _range(*args: Any, **kwargs: Any) -> float:
-    numbers = [*args, *(kwargs[k] for k in ("start", "end", "step") if k in kwargs)]
+    names = ("start", "end", "stop", "step")
+    numbers = [*args, *(kwargs[name] for name in names if name in kwargs)]
     low, high, step = (0, *numbers, 1)[:3] if len(numbers) == 1 else (*numbers, 1)[:3]
     return abs((float(high) - float(low)) / (float(step) or 1))
 
@@ -202,6 +206,12 @@ def _set_printoptions(**options: Any) -> None:
     torch.set_printoptions(**options)
 
 
+@functools.wraps(copy.copy)
+def _copy(x: Any) -> Any:
+    # Python would look a bound method up again, by the name the function was given.
+    return x if isinstance(x, types.MethodType) else copy.copy(x)
+
+
 @functools.wraps(copy.deepcopy)
 def _deepcopy(x: Any, memo: Any = None) -> Any:
     if memo is not None:
@@ -256,7 +266,7 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
             made[name] = of_numbers(made.get(name, thing), fills=not _takes_where(thing))
     made |= checked.replacements(table)
-    made["copy.deepcopy"] = _deepcopy
+    made |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
     vector = "torch.nn.utils.vector_to_parameters"
     made[vector] = memory.versioned(table[vector])
     made |= {name: thing for name, (_, thing) in ADDED.items()}
