@@ -124,7 +124,8 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
         torch.enable_grad(),
         warnings.catch_warnings(record=True) as caught,
     ):
-        kept = dict(vars(options))
+        kept, fast = dict(vars(options)), torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)  # its C++ trusts the types of parameters
         warnings.simplefilter("default")
         torch.manual_seed(seed)
         RANDOM.seed(seed)
@@ -133,3 +134,4 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
             yield caught
         finally:
             vars(options).update(kept)
+            torch.backends.mha.set_fastpath_enabled(fast)

@@ -92,6 +92,8 @@ def _live(channel: socket.socket) -> None:
                 _end(channel, lines, question["end"])
             else:
                 _fork(channel, lines, jobs, asked["memory"], question["ahead"])
+    except ConnectionError:
+        pass  # the server was killed
     except BaseException:
         traceback.print_exc()  # for the app's log
     finally:

@@ -16,11 +16,11 @@ from typing import Any, cast
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.overrides import handle_torch_function
+from torch.overrides import TorchFunctionMode, handle_torch_function
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.data import stranger
-from explorer.language.vocabulary.memory import private
+from explorer.language.vocabulary.memory import private, within
 
 #: What torch's LSTM reads of itself, as what.
 _FIELDS: dict[str, type] = {
@@ -180,35 +180,16 @@ def with_private_indices(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-embedding = of_private_indices(functional.embedding)
-nll_loss = of_private_indices(functional.nll_loss)
-cross_entropy = of_private_indices(functional.cross_entropy)
-
-
-def _embed(self: nn.Embedding, input: Any) -> Any:
-    names = ("padding_idx", "max_norm", "norm_type", "scale_grad_by_freq", "sparse")
-    return embedding(input, self.weight, *(getattr(self, name) for name in names))
-
-
-def _lose(loss: Callable[..., Any], *names: str) -> Callable[..., Any]:
-    def forward(self: nn.Module, input: Any, target: Any) -> Any:
-        return loss(input, target, **{name: getattr(self, name) for name in names})
-
-    return forward
-
-
-_NLL = ("weight", "ignore_index", "reduction")
-
 # -- what reads or returns memory that is not its own, as torch 2.13 has it ----------------------
 
 
 def of_dense(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, on numbers that lie one beside the other where it would read beyond those of
-    an expanded tensor."""
+    """The function, on tensors that hold all their numbers: of an expanded one it would read, or
+    write, beyond those that are there."""
 
     @functools.wraps(function)
-    def call(input: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(dense(input), *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(dense, args), **{name: dense(v) for name, v in kwargs.items()})
 
     return call
 
@@ -231,6 +212,25 @@ def of_samples(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+#: Functions of torch that layers call -> those with a check.
+FUNCTIONS: dict[Any, Any] = {
+    functional.embedding: of_private_indices(functional.embedding),
+    functional.nll_loss: of_private_indices(functional.nll_loss),
+    functional.cross_entropy: of_private_indices(functional.cross_entropy),
+    functional.multi_margin_loss: of_samples(functional.multi_margin_loss),
+    functional.batch_norm: of_dense(functional.batch_norm),
+}
+
+
+class _Checked(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return FUNCTIONS.get(func, func)(*args, **kwargs or {})
+
+
+#: Layers that call them.
+_CALLING = """
+    Embedding NLLLoss CrossEntropyLoss MultiMarginLoss BatchNorm1d BatchNorm2d BatchNorm3d
+"""
 _POOLING = {
     "MaxPool1d": "max_pool1d",
     "MaxPool2d": "max_pool2d",
@@ -242,14 +242,10 @@ _POOLING = {
 #: Layers of torch -> those a program has in their place.
 LAYERS: dict[type, type] = {
     nn.LSTM: LSTM,
-    nn.Embedding: _derived(nn.Embedding, forward=_embed),
-    nn.NLLLoss: _derived(nn.NLLLoss, forward=_lose(nll_loss, *_NLL)),
-    nn.CrossEntropyLoss: _derived(
-        nn.CrossEntropyLoss, forward=_lose(cross_entropy, *_NLL, "label_smoothing")
-    ),
-    nn.MultiMarginLoss: _derived(
-        nn.MultiMarginLoss, forward=of_samples(nn.MultiMarginLoss.forward)
-    ),
+    **{
+        kind: _derived(kind, forward=within(_Checked, kind.forward))
+        for kind in (getattr(nn, name) for name in _CALLING.split())
+    },
     **{
         kind: _derived(kind, forward=with_private_indices(kind.forward))
         for kind in (getattr(nn, name) for name in _POOLING)
@@ -281,8 +277,7 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
     paths = {f"torch.optim.lr_scheduler.{name}": names for name, names in _SCHEDULERS.items()}
     schedulers = {path: of_functions(table[path], *names) for path, names in paths.items()}
     layers = {f"torch.nn.{kind.__name__}": ours for kind, ours in LAYERS.items()}
-    ours = (embedding, nll_loss, cross_entropy, of_samples(functional.multi_margin_loss))
-    functions = {f"torch.nn.functional.{function.__name__}": function for function in ours}
+    functions = {f"torch.nn.functional.{f.__name__}": ours for f, ours in FUNCTIONS.items()}
     functions |= {path: of_dense(table[path]) for path in ("torch.median", "torch.nanmedian")}
     for name in _POOLING.values():
         path = f"torch.nn.functional.{name}"

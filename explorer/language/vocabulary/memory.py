@@ -62,10 +62,12 @@ class _Versioned(TorchFunctionMode):
 
 def versioned(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch's that assigns `.data` (`module.double`), the way `set_data` does."""
-    return _within(_Versioned, function)
+    return within(_Versioned, function)
 
 
-def _within(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> Callable[..., Any]:
+def within(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which runs in this mode."""
+
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         with mode():
@@ -99,4 +101,4 @@ def filled(initialise: Callable[..., Any]) -> Callable[..., Any]:
     A class derived from torch's may redefine what would fill them: `reset_parameters`.
     """
 
-    return _within(_Filled, initialise)
+    return within(_Filled, initialise)

@@ -6,7 +6,7 @@
 and seen nothing; the others may run, if they change nothing.
 """
 
-from tests.hostile.corpus.holes import HARMLESS, REFUSED, STOPPED
+from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.libraries import STATE, TORCH
 from tests.hostile.corpus.native import CRASHES
 from tests.hostile.corpus.python import PYTHON
@@ -25,13 +25,14 @@ GROUPS: dict[str, list[str]] = {
     "reentrant": REENTRANT,
     "harmless": HARMLESS,
     "refused": REFUSED,
+    "exchanged": EXCHANGED,
     "stopped": STOPPED,
 }
 MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
 MUST_FAIL |= {"refused", "stopped"}
 MUST_RUN = {"harmless"}
 #: Groups whose programs have to be refused by the language: their child lives.
-MUST_LIVE = {"reentrant", "refused", "stopped"}
+MUST_LIVE = {"reentrant", "refused", "exchanged", "stopped"}
 
 #: Has to run, and to give the same, whatever ran before it.
 GOOD = """\

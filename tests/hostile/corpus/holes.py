@@ -1,7 +1,7 @@
 """Ways that once led out of the language, into memory, or past a limit, and their neighbours.
 
-Those of `REFUSED` end in an error. Those of `HARMLESS` run to their end, and assert that what
-they tried has changed nothing, or shown nothing.
+Those of `REFUSED` end in an error, those of `EXCHANGED` may. Those of `HARMLESS` run to their end,
+and assert that what they tried has changed nothing, or shown nothing.
 """
 
 _T = "import torch\n"
@@ -80,6 +80,73 @@ _DICTIONARIES = [
     _SCHEDULE + "super(LambdaLR, LambdaLR(opt, float)).state_dict()",
 ]
 
+# -- names that lead further than they should ----------------------------------------------------
+
+_COPY = "from copy import copy, deepcopy\n"
+_NAMES = [
+    # torch's own names in class bodies
+    "class A(nn.ParameterList):\n    def _get_abs_string_index(self, i):\n        return i\n"
+    "A()['__dict__']",
+    "class A(nn.ModuleList):\n    def _get_abs_string_index(self, i):\n        return i\n"
+    "A()['__class__'] = nn.Linear",
+    "class A(nn.Sequential):\n    def _get_item_by_idx(self, items, i):\n        return i\n"
+    "A()['__class__'] = nn.Linear(1, 1)",
+    "class A(nn.Module):\n    _buffers = {'__dict__': 0}\n    def __init__(self):\n        pass\n"
+    "A().get_buffer('__dict__')",
+    "class A(nn.Module):\n    _buffers = property(lambda self: {'__dict__': 0})\n"
+    "A().get_buffer('__dict__')",
+    "class A(nn.GRU):\n    _flat_weights_names = property(lambda self: ['__dict__'])\nA(1, 1)",
+    "class A(nn.Module):\n    def _named_members(self, get, *a, **k):\n        return get(self)\n"
+    "A().parameters()",
+    "class A(nn.Module):\n    def _load_from_state_dict(self, *a):\n        print(a)\n"
+    "A().load_state_dict({})",
+    "class A(nn.Module):\n    _forward_hooks = {}",
+    "class A(nn.Module):\n    _call_impl = print",
+    "class A(nn.Module):\n    _parameters = _modules = {}",
+    "class A(torch.autograd.Function):\n    _is_legacy = 1\nA._backward_cls",
+    "class M:\n    def _get_abs_string_index(self, i):\n        return i\n"
+    "class A(M, nn.ParameterList):\n    pass\nA()['__dict__']",
+    "class M:\n    pass\nclass A(M, nn.ParameterList):\n    pass\n"
+    "M._get_abs_string_index = lambda self, i: i\nA()['__dict__']",
+    "class M:\n    pass\nclass A(M, nn.Module):\n    pass\nsetattr(M, '_buffers', {})\n",
+    # get_buffer asks get_submodule, which is the program's
+    "class B:\n    _buffers = {'__dict__': 0}\nclass A(nn.Module):\n"
+    "    def get_submodule(self, path):\n        return B()\nA().get_buffer('b.__dict__')",
+    "class B:\n    _buffers = {'mro': 0}\nclass A(nn.Module):\n"
+    "    def get_submodule(self, path):\n        return B\nA().get_buffer('b.mro')",
+    # a copy of a bound method is looked up again, by the name of its function
+    _COPY + "def mro(kind):\n    pass\nclass A:\n    x = classmethod(mro)\ncopy(A.x)()[0]",
+    _COPY + "def untyped_storage(self):\n    pass\nclass A(nn.Module):\n    x = untyped_storage\n"
+    "copy(A().x)().y",
+    _COPY + "def to_empty(self):\n    pass\nclass A(nn.Linear):\n    x = to_empty\n"
+    "copy(A(9, 9).x)(device='cpu')",
+    _COPY + "def with_traceback(self):\n    pass\nclass E(ValueError):\n    x = with_traceback\n"
+    "copy(E().x)(None)",
+    _COPY + "def _parameters(self):\n    pass\nclass A(nn.Module):\n    x = _parameters\n"
+    "copy(A().x)['y'] = 1",
+    "from functools import partial\nimport copy\ndef mro(kind):\n    pass\nclass A:\n"
+    "    x = classmethod(mro)\nlist(map(copy.copy, [A.x]))[0]()[0]",
+    # what numpy, torch and Kind hand out
+    "class O:\n    def __or__(self, other):\n        got.append(other)\n"
+    "        return NotImplemented\n"
+    "got = []\ntry:\n    O() | type(torch.Generator())\nfinally:\n    got[1]",
+    "class O:\n    def __ror__(self, other):\n        got.append(other)\n        return 1\n"
+    "got = []\ntype(torch.Generator()) | O()\ngot[0].__subclasses__()",
+    "import numpy as np\ntry:\n    np.ones(1) + np.array(['a'])\nexcept TypeError as e:\n"
+    "    e.args[0](np.ones(1), [None])",
+    "import numpy as np\nnp.float64(1).astype([('a', 'O')])['a'] = print",
+    "import numpy as np\nnp.zeros(1, dtype=[('a', 'U99')])['a'][0] = print",
+    "import numpy as np\na = np.array(['x' * 99])\na[0] = print",
+    "import numpy as np\na = np.array(['x' * 99])\na[:] = [lambda: 1]",
+    "import numpy as np\nnp.zeros(1, dtype='S9').tolist()[0] * 10 ** 9",
+    "import numpy as np\nnp.array(np.full(1, 1, dtype='g')[0], dtype='V16')",
+    "from torch.utils.data import TensorDataset\nclass R:\n    def __len__(self):\n"
+    "        return 1\n"
+    "    def __getitem__(self, i):\n        return 0\nclass J:\n    def __lt__(self, other):\n"
+    "        return other == 6\n    def __sub__(self, other):\n        return [R(), R()]\n"
+    "d = TensorDataset(torch.ones(3, 2))\n(d + d)[J()]",
+]
+
 # -- super() with two arguments --------------------------------------------------------------------
 
 _SUPERS = [
@@ -155,6 +222,14 @@ _SAVES = [
     ("y, i = nn.MaxPool2d(2, return_indices=True)(x)", "x"),
     ("y, i = nn.MaxPool1d(2, return_indices=True)(x[0])", "x"),
     ("y, i = nn.AdaptiveMaxPool2d(2, return_indices=True)(x)", "x"),
+    (
+        "i = torch.tensor([[[1, 0]]])\ny = F.nll_loss(x[:, 0, :3, :2, None].transpose(2, 3), i)",
+        "x",
+    ),
+    ("i = torch.tensor([1, 0])\ny = F.nll_loss(w[:2], i, reduction='none')", "w"),
+    ("i = torch.tensor([1, 0])\ny = F.cross_entropy(w[:2], i, reduction='none')", "w"),
+    ("i = torch.tensor([1, 0])\ny = nn.CrossEntropyLoss(reduction='none')(w[:2], i)", "w"),
+    ("i = torch.tensor([1, 0])\ny = nn.NLLLoss(reduction='none')(input=w[:2], target=i)", "w"),
     ("y = F.max_pool2d(x, 2)\ni = y.grad_fn._saved_result1", "x"),
     ("y = F.adaptive_max_pool2d(x, 2)\ni = y.grad_fn._saved_result1", "x"),
     ("m = nn.Sequential(nn.MaxPool2d(2))\nm[0].return_indices = True\ny, i = m(x)", "x"),
@@ -174,6 +249,58 @@ _SAVED = [
     + "\ny.sum().backward()\nassert (gradient() == right).all()\n"
     for number, (save, of) in enumerate(_SAVES)
     for turn in (0, 2)
+]  # fmt: skip
+
+#: A layer or function whose backward reads what it saved without a look at its shape.
+_USES = {
+    "p = nn.PReLU(100000)": "p(torch.ones(1, 100000) * -1)",
+    "p = nn.BatchNorm1d(100000)": "p(torch.randn(3, 100000))",
+    "p = nn.GroupNorm(2, 100000)": "p(torch.randn(3, 100000))",
+    "p = nn.LayerNorm(100000)": "p(torch.randn(3, 100000))",
+    "p = nn.LSTM(9, 300)": "p(torch.randn(3, 4, 9))[0]",
+    "p = nn.MultiheadAttention(64, 4)": "p(*[torch.randn(9, 2, 64)] * 3)[0]",
+    "p = nn.Conv2d(9, 9, 9)": "p(torch.randn(1, 9, 9, 9))",
+    "p = nn.ConvTranspose1d(99, 99, 9)": "p(torch.randn(1, 99, 9))",
+}
+_EXCHANGES = [
+    "w.data = torch.ones(1)",
+    "w.data = torch.ones(1).expand(w.shape)",
+    "w.data = w.data.double()",
+    "p.double()",
+    "p.half()",
+    "torch.nn.utils.vector_to_parameters(\n"
+    "    torch.nn.utils.parameters_to_vector(p.parameters()).double(), p.parameters())",
+]
+_EXCHANGED = [
+    _N + f"{made}\nw = next(p.parameters())\ny = {used}\n" + _EXCHANGES[(number + turn) % 6]
+    + "\ny.sum().backward()"
+    for number, (made, used) in enumerate(_USES.items())
+    for turn in (0, 1, 3)
+] + [
+    _N + "x = torch.ones(1, 200000, requires_grad=True)\nz = x * 2\ny = F.glu(x)\n"
+    "x.data = torch.ones(1, 2)\ny.sum().backward()",
+    _N + "x = torch.ones(9, 30000, requires_grad=True)\nt = torch.zeros(9).long()\n"
+    "y = F.multi_margin_loss(x, t)\nx.data = torch.ones(1, 1)\ny.backward()",
+]  # fmt: skip
+#: Of an expanded tensor torch reads, or writes, what lies beyond it.
+_BEYOND = [
+    _N + f"x = torch.randn(2, 1000, {size})\ne = torch.full((1,), 3.0).expand(1000)\n"
+    f"one = [torch.zeros(1000), torch.ones(1000), torch.ones(1000), torch.zeros(1000)]\n"
+    f"two = list(one)\none[{number}], two[{number}] = e, e.clone()\n"
+    f"assert torch.equal(F.batch_norm(x, *one, training=True), F.batch_norm(x, *two, "
+    f"training=True))"
+    for size, number in [(1, 0), (2, 1), (2, 2), (1, 3)]
+] + [
+    _N + "m, x = nn.BatchNorm1d(1000), torch.randn(2, 1000)\nright = m(x)\n"
+    "m.weight = nn.Parameter(torch.ones(1).expand(1000))\nassert torch.equal(m(x), right)",
+    _N + "m, x = nn.BatchNorm1d(1000), torch.randn(2, 1000)\n"
+    "m.running_mean = torch.zeros(1).expand(1000)\n"
+    "m.running_var = torch.ones(1).expand(1000)\nm(x)",
+    *(
+        _N + f"x = torch.tensor([2 ** 62]).expand(99, 1)\nassert {median} == 2 ** 62"
+        for median in ("x.median(0)[0]", "torch.median(x, 0)[0]", "torch.nanmedian(x * 1.0, 0)[0]",
+                       "torch.median(input=x, dim=0)[0]", "x.median()")
+    ),
 ]  # fmt: skip
 
 # -- memory nobody has filled ----------------------------------------------------------------------
@@ -232,6 +359,10 @@ _NOT_FILLED = [
     _NP + "np.isnan(np.ones(9000), where=False)",
     _NP + "np.clip(np.ones(9000), 0, 1, where=False)",
     _NP + "np.ones(9000).clip(0, 1, where=False)",
+    _N + "x = torch.ones(900, requires_grad=True)\nF.rrelu(x).grad_fn._saved_noise",
+    _N + "nn.LSTM(9, 9)(torch.ones(9, 9, 9))[0].grad_fn.next_functions[0][0]._saved_result3",
+    _N + "F.multi_margin_loss(torch.zeros(0, 30), torch.zeros(0, dtype=torch.long))",
+    _N + "nn.MultiMarginLoss()(torch.zeros(0, 30), torch.zeros(0, dtype=torch.long))",
     _N + "nn.Linear(100, 100).to_empty(device='cpu')",
     _N + "nn.UninitializedParameter()",
     _N + "torch.ones(1).new_empty(9000)",
@@ -283,6 +414,8 @@ _TEXTS = [
     "try:\n    opt.state[torch.ones(1)] = {}\n    opt.state_dict()\nexcept Exception as e:\n"
     "    assert all(number < 10 ** 6 for number in e.args if not isinstance(number, str))",
     "import copy\nhidden(str(copy.copy(a)), str(copy.deepcopy([a, print])))",
+    "nan = float('nan')\nassert hash(nan) < 1000 and hash((nan, 1)) < 1000",
+    "import numpy as np\ng = np.random.default_rng(0)\nhidden(repr(g).lower(), f'{[g]}'.lower())",
     "assert hash(a) < 1000 and id(a) < 1000 and hash((a,)) < 1000",
     "from functools import partial\nhidden(str(partial(a.__class__)), repr(partial(lambda: 1)))",
     "from collections import Counter, defaultdict, deque, OrderedDict\n"
@@ -401,10 +534,10 @@ _GROWING = [
     _NP + "np.random.uniform(size=(10 ** 5, 10 ** 5))",
 ]
 
-HARMLESS = [*_STATES, *_OTHER_STATES, *_SAVED, *_FILLED, *_ADDRESSES]
-REFUSED = [*_DICTIONARIES, *(_N + text for text in _SUPERS), *_NOT_FILLED, *_MEMOS]
+HARMLESS = [*_STATES, *_OTHER_STATES, *_SAVED, *_BEYOND, *_FILLED, *_ADDRESSES]
+REFUSED = [*_DICTIONARIES, *(_N + text for text in _NAMES + _SUPERS), *_NOT_FILLED, *_MEMOS]
 STOPPED = [*_STOPS, *_GROWING]
-HARMLESS, REFUSED, STOPPED = (
+HARMLESS, REFUSED, EXCHANGED, STOPPED = (
     [text.replace("{", "{{").replace("}", "}}") for text in texts]
-    for texts in (HARMLESS, REFUSED, STOPPED)
+    for texts in (HARMLESS, REFUSED, _EXCHANGED, STOPPED)
 )
