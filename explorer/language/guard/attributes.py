@@ -142,7 +142,7 @@ class Attributes:
             values = value if isinstance(value, tuple) else (value,)
             private = tuple(map(memory.private, values))
             return private if isinstance(value, tuple) else private[0]
-        if name == "__init__" and isinstance(receiver, type) and receiver not in self.classes.own:
+        if name == "__init__" and self.classes.definer(receiver, name) not in self.classes.own:
             return memory.filled(value)
         return value
 
@@ -262,16 +262,16 @@ def _dense(receiver: torch.Tensor, name: str) -> Any:
     return getattr(dense(receiver), name)
 
 
-def _astype(receiver: np.ndarray | np.generic, name: str) -> Any:
-    return of_numbers(receiver.astype)
-
-
 def _clip(receiver: np.ndarray, name: str) -> Any:
     return of_numbers(receiver.clip, fills=False)
 
 
-def _drawn(receiver: np.random.Generator, name: str) -> Any:
+def _of_numbers(receiver: Any, name: str) -> Any:
     return of_numbers(getattr(receiver, name))
+
+
+#: Methods of arrays that may be told which type of items to make.
+_MAKING = "astype sum prod mean std var cumsum trace"
 
 
 def _format(template: str, name: str) -> Any:
@@ -286,11 +286,10 @@ _NARROWED: dict[tuple[type, str], Way] = {
     (BaseException, "args"): _arguments,
     (torch.Tensor, "median"): _dense,
     (torch.Tensor, "new_tensor"): _new_tensor,
-    (np.ndarray, "astype"): _astype,
-    (np.generic, "astype"): _astype,
+    **{(kind, name): _of_numbers for kind in (np.ndarray, np.generic) for name in _MAKING.split()},
     (np.ndarray, "clip"): _clip,
-    (np.random.Generator, "choice"): _drawn,
-    (np.random.Generator, "permutation"): _drawn,
+    (np.random.Generator, "choice"): _of_numbers,
+    (np.random.Generator, "permutation"): _of_numbers,
     (str, "format"): _format,
     **sizes.METHODS,
 }

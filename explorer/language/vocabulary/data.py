@@ -70,6 +70,8 @@ def of_numbers(function: Callable[..., Any], fills: bool = True) -> Callable[...
         for value in (*args, *kwargs.values()):
             if isinstance(value, str | np.dtype):
                 _check_size(value)
+            elif isinstance(value, np.ndarray) and value.dtype.kind == "U":
+                numbers_only([*args, *kwargs.values()])  # it may be what the result is put into
         if not fills and kwargs.get("where", True) is not True:
             _check_where(args, kwargs)
         made = function(*args, **kwargs)

@@ -66,11 +66,12 @@ def versioned(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def within(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which runs in this mode."""
+    """The function, which runs in this mode, also where torch functions are switched off: whoever
+    watches a program does that."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with mode():
+        with torch._C._EnableTorchFunction(), mode():
             return function(*args, **kwargs)
 
     return run

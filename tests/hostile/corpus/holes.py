@@ -137,6 +137,11 @@ _NAMES = [
     "import numpy as np\nnp.float64(1).astype([('a', 'O')])['a'] = print",
     "import numpy as np\nnp.zeros(1, dtype=[('a', 'U99')])['a'][0] = print",
     "import numpy as np\na = np.array(['x' * 99])\na[0] = print",
+    "import numpy as np\na = np.array(['x' * 99])\n"
+    "np.concatenate([[print]], out=a, casting='unsafe')",
+    "import numpy as np\na = np.array(['x' * 99])\nnp.sum([print], out=a)",
+    "import numpy as np\nnp.ones(2).cumsum(dtype='O')",
+    "import numpy as np\nnp.array([3]).cumsum(dtype='O') ** 20000",
     "import numpy as np\na = np.array(['x' * 99])\na[:] = [lambda: 1]",
     "import numpy as np\nnp.zeros(1, dtype='S9').tolist()[0] * 10 ** 9",
     "import numpy as np\nnp.array(np.full(1, 1, dtype='g')[0], dtype='V16')",
@@ -351,6 +356,14 @@ def _derived(layer: str, body: str) -> str:
 _FILLED = [_derived(layer, _EMPTY) for layer in _LAYERS] + [
     _derived(_LAYERS[number % 3], way) for number, way in enumerate(_OTHER_WAYS)
 ]
+_FILLED.append(
+    _N
+    + _UNFILLED
+    + "class A(nn.Linear):\n"
+    + _EMPTY
+    + "class Z(nn.Module):\n    def zero_grad(self, *a):\n        self.made = A(99, 99)\n"
+    + "z = Z()\nz.zero_grad()\nassert not z.made.weight.any()\n"
+)
 _NOT_FILLED = [
     _NP + "np.add(1.0, 1.0, where=[False] * 9000)",
     _NP + "np.sqrt(np.ones(9000), where=np.zeros(9000) > 1)",
