@@ -36,21 +36,22 @@ def main() -> None:
 def _serve(settings: Settings, zygote: Zygote | None) -> None:
     selector = selectors.DefaultSelector()
     listener = _listen(settings)
-    house: Forks | Workers
+    house: Forks | Workers | None = None
     lifeline: socket.socket | TextIO
-    if zygote is not None:
-        zygote.warm(settings.jobs, settings.memory)
-        house, lifeline = Forks(selector, zygote, settings.processors), sys.stdin
-        _tell_address(settings, listener)
-    else:
-        _tell_address(settings, listener)  # before its workers look for it
-        house, lifeline = Workers(settings), _end_of_input()
     try:
+        if zygote is not None:
+            zygote.warm(settings.jobs, settings.memory)
+            house, lifeline = Forks(selector, zygote, settings.processors), sys.stdin
+            _tell_address(settings, listener)
+        else:
+            _tell_address(settings, listener)  # before its workers look for it
+            house, lifeline = Workers(settings), _end_of_input()
         Server(selector, listener, lifeline, settings.token, house).serve()
     except BaseException:
         traceback.print_exc()  # for the app's log; os._exit would pass over it
     finally:
-        house.end()
+        if house is not None:
+            house.end()
         shutil.rmtree(settings.directory, ignore_errors=True)
         os._exit(0)
 

@@ -24,8 +24,8 @@ _CPU = (
     "Look for a loop that does not end, or do less in one run.",
 )
 _KILLED = (
-    "The system ended this program from outside.",
-    "A machine short of memory ends programs this way: make tensors smaller, or run it again.",
+    "The operating system stopped this program, probably because memory ran low.",
+    "Make the tensors smaller, or run it again.",
 )
 _SILENT = ("The program ended without an answer.", "Run it again; if it recurs, shorten it.")
 

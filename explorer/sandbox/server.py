@@ -34,17 +34,17 @@ MOST_BACKLOG = 2**20
 
 
 @dataclass(frozen=True)
-class Greeting:
-    """What somebody says who has a request: the job, its time in seconds, and for whom it is."""
+class JobHeader:
+    """Header of a request: name of the job, its time limit in seconds, and whose it is."""
 
     job: str
     timeout: float
     reader: str
 
 
-def _greeting(hello: dict[str, Any]) -> Greeting:
+def _job_header(hello: dict[str, Any]) -> JobHeader:
     """Raises TypeError, KeyError or ValueError where it is none."""
-    found = Greeting(hello["job"], float(hello["timeout"]), hello["reader"])
+    found = JobHeader(hello["job"], float(hello["timeout"]), hello["reader"])
     if not isinstance(found.job, str) or not isinstance(found.reader, str):
         raise TypeError("job and reader are names")
     if not 0 < found.timeout <= MOST_SECONDS:
@@ -128,13 +128,13 @@ class Server:
             elif "worker" in hello and isinstance(self._house, Workers):
                 self._house.joined(hello["worker"], channel)
             else:
-                channel.on_frame = partial(self._asked, channel, _greeting(hello))
-        except (ValueError, TypeError, KeyError, AttributeError):
+                channel.on_frame = partial(self._asked, channel, _job_header(hello))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             channel.close()
 
-    def _asked(self, channel: Channel, greeting: Greeting, kind: int, body: bytes) -> None:
-        errand = Errand(greeting.job, body, greeting.timeout)
-        job = Job(channel, greeting.reader, errand)
+    def _asked(self, channel: Channel, header: JobHeader, kind: int, body: bytes) -> None:
+        errand = Errand(header.job, body, header.timeout)
+        job = Job(channel, header.reader, errand)
         channel.on_frame = lambda kind, body: None
         channel.on_end = partial(self._left, job)
         self._queue.add(job)

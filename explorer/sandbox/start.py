@@ -54,7 +54,8 @@ class Settings:
 def start(settings: Settings) -> subprocess.Popen[bytes]:
     """Start a process that ends when the pipe to its standard input closes.
 
-    Whether it forks it learns before it reads the settings, which hold the token.
+    The command line says whether it forks, because the zygote must exist before the settings,
+    which hold the token, are read.
     """
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     root = str(Path(__file__).resolve().parents[2])

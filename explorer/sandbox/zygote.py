@@ -21,7 +21,8 @@ from explorer.sandbox import limits, walls, warm, wire, work
 from explorer.sandbox.context import Job
 from explorer.sandbox.deaths import Ending
 
-#: Seconds it may take to answer once it is warm: a fork takes 10 to 20 milliseconds.
+#: Seconds it may take to answer once it is warm. A fork, or the end of a child, takes 10 to 20
+#: milliseconds; one that takes longer than this ends every program, and the server is replaced.
 _ANSWERING = 10.0
 
 
@@ -81,7 +82,10 @@ def _live(channel: socket.socket) -> None:
     try:
         walls.die_with_parent()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what comes next there is the token
-        asked = wire.load(channel.recv(4096))
+        packet = channel.recv(4096)
+        if not packet:
+            return  # the server ended before it had settings
+        asked = wire.load(packet)
         jobs = importlib.import_module(asked["jobs"]).JOBS
         warm.up()
         channel.send(wire.dump({}))

@@ -256,7 +256,7 @@ FAULTS: dict[str, Fault] = {
         '            f"A tensor is', "TensorDataset(torch.ones(3))[items]",
     ),
     "arrays of anything": Fault(
-        "vocabulary.data", "if holds_objects(part):", "if False:", "np.zeros(3, dtype=object)"
+        "vocabulary.data", 'kind in "OVS"', 'kind in "VS"', "np.zeros(3, dtype=object)"
     ),
     "workers": Fault(
         "vocabulary.narrowed", 'if options.pop("num_workers", 0):',
@@ -327,11 +327,11 @@ FAULTS: dict[str, Fault] = {
         "F.max_pool2d(x, 2, return_indices=True)",
     ),
     "indices of an embedding": Fault(
-        "vocabulary.checked", "return function(*map(private, args), **named)",
+        "vocabulary.checked", "return function(*map(own_copy, args), **named)",
         "return function(*args, **kwargs)", "F.embedding(i, w, sparse=True)",
     ),
     "indices that were saved": Fault(
-        "guard.attributes", "private = tuple(map(memory.private, values))", "private = values",
+        "guard.attributes", "private = tuple(map(memory.own_copy, values))", "private = values",
         "y = F.max_pool2d(x, 2)",
     ),
     "what schedulers call": Fault(
@@ -350,7 +350,7 @@ FAULTS: dict[str, Fault] = {
         "np.sqrt(np.ones(9000), where",
     ),
     "arrays of texts": Fault(
-        "vocabulary.data", 'if kind.kind in "USV":', "if False:", "np.array(lambda: 1",
+        "vocabulary.data", 'if kind == "U":', "if False:", "np.array(lambda: 1",
     ),
     "stops and with": Fault(
         "guard.stops", "if not isinstance(error, ProgramStopped):", "if True:",
@@ -374,4 +374,41 @@ FAULTS: dict[str, Fault] = {
     "long lists": Fault(
         "guard.sizes", "        limit_list(len(items) + len(more))\n", "", "x.extend(x)"
     ),
+    "torch's names in a class": Fault(
+        "guard.classes", "        self._check_names(made)\n", "",
+        "class A(nn.ParameterList):\n    def _get",
+    ),
+    "torch's names, assigned to a class": Fault(
+        "guard.classes", 'return name[:1] != "_" or not any(', 'return name[:1] != "_" or any(',
+        "M._get_abs_string_index = lambda",
+    ),
+    "buffers that are none": Fault(
+        "guard.attributes", '(nn.Module, "get_buffer"): _get_buffer,', "", "A().get_buffer('b.mro')"
+    ),
+    "copies of bound methods": Fault(
+        "vocabulary.narrowed", "return x if isinstance(x, types.MethodType) else copy.copy(x)",
+        "return copy.copy(x)", "copy(A.x)()[0]",
+    ),
+    "objects beside a class": Fault(
+        "vocabulary.kind", "return real(other) | self.kind if isinstance(other, _UNITED) else",
+        "return real(other) | self.kind if True else", "O() | type(iter([]))",
+    ),
+    "expanded tensors": Fault(
+        "vocabulary.checked", "return value.contiguous() if is_expanded and",
+        "return value if True or",
+        "x.median(0)[0]",
+    ),
+    "texts put into arrays": Fault(
+        "guard.items", "self.tensor[key] = numbers_only(value)\n\n\nclass _Objects",
+        "self.tensor[key] = value\n\n\nclass _Objects", "a[:] = [lambda: 1]",
+    ),
+    "records of numpy": Fault(
+        "vocabulary.data", 'if kind and (kind in "OVS" or', 'if kind and (kind == "O" or',
+        "dtype='S9').tolist()[0]",
+    ),
+    "what was never filled": Fault(
+        "guard.attributes", 'name.startswith("_saved_") and not memory.is_unfilled(receiver, name)',
+        'name.startswith("_saved_")', "F.rrelu(x).grad_fn._saved_noise",
+    ),
+    "NaN": Fault("builtins", "or item != item:", "or False:", "hash(nan) < 1000"),
 }  # fmt: skip

@@ -97,7 +97,10 @@ def during(box: Sandbox, fault: Callable[[int], Any], timeout: float = 30) -> st
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (signal.SIGKILL, "from outside"),  # what the kernel does where the machine has no memory
+        (
+            signal.SIGKILL,
+            "operating system stopped",
+        ),  # what the kernel does where the machine has no memory
         (signal.SIGTERM, "without an answer"),
         (signal.SIGBUS, "crashed"),
         (signal.SIGSTOP, "more than 1 s"),  # its own clock rings for nobody

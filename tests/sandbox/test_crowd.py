@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from explorer.sandbox import wire
-from explorer.sandbox.server import MOST_OF_ONE, MOST_WAITING, Greeting, Server
+from explorer.sandbox.server import MOST_OF_ONE, MOST_WAITING, JobHeader, Server
 
 
 class Busy:
@@ -45,7 +45,7 @@ def server() -> Iterator[Server]:
 
 def ask(server: Server, reader: str) -> Reader:
     channel: Any = Reader()
-    server._asked(channel, Greeting("run", 1, reader), wire.REQUEST, b"null")
+    server._asked(channel, JobHeader("run", 1, reader), wire.REQUEST, b"null")
     return channel
 
 

@@ -126,6 +126,7 @@ SHAPES = {
     "a time that is no number": {"timeout": float("nan")},
     "a time too long for the clock": {"timeout": 1e300},
     "a time before now": {"timeout": -1},
+    "a time too long for a number": {"timeout": 10**400},
     "a list for the time": {"timeout": [1]},
     "no reader": {"reader": None},
     "a reader that is a list": {"reader": []},

@@ -52,6 +52,7 @@ def test_a_child_holds_no_request_but_its_own(forking: Sandbox) -> None:
         token = forking._server.settings.token  # type: ignore[union-attr]
         seen.append(holds(child, own, theirs, token))
         seen.append(holds(_zygote(pid), own, theirs, token))
+        seen.append(holds(pid, own, theirs, token))
 
     with ThreadPoolExecutor(3) as pool:
         others = [pool.submit(hold) for _ in range(3)]
@@ -60,7 +61,7 @@ def test_a_child_holds_no_request_but_its_own(forking: Sandbox) -> None:
             forking.call("hold", own, timeout=3, reader="b", on_progress=look)
         for other in others:
             other.result()
-    assert seen == [[True, False, False], [False, False, False]]
+    assert seen == [[True, False, False], [False, False, False], [True, True, True]]
 
 
 def test_a_zygote_that_dies_is_replaced(forking: Sandbox) -> None:

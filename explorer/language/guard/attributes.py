@@ -127,7 +127,8 @@ class Attributes:
         after = receiver.__thisclass__
         if owner is None or after not in self.classes.own:
             raise OutsideLanguage(
-                "super() begins at a class of your own here.", "Write super() inside its methods."
+                "super() needs one of your own classes as its first argument.",
+                "Use super() without arguments.",
             )
         if self.classes.defines(kind, name, after):
             return getattr(receiver, name)
@@ -140,7 +141,7 @@ class Attributes:
         """The value of `receiver.name`, or what stands for it in a program."""
         if name.startswith("_saved_"):
             values = value if isinstance(value, tuple) else (value,)
-            private = tuple(map(memory.private, values))
+            private = tuple(map(memory.own_copy, values))
             return private if isinstance(value, tuple) else private[0]
         if name == "__init__" and self.classes.definer(receiver, name) not in self.classes.own:
             return memory.filled(value)
@@ -250,7 +251,8 @@ def _argument(value: Any) -> Any:
 #: What an exception may hand to a program, besides its own objects and texts; of what torch, numpy
 #: and Python put there (numpy a function of its own) it gets the text.
 _ARGUMENTS = (
-    int, float, complex, type(None), list, dict, set, types.FunctionType, torch.Tensor, nn.Module,
+    int, float, complex, type(None), list, dict, set, frozenset, range, slice, types.FunctionType,
+    torch.Tensor, torch.dtype, torch.device, nn.Module, np.generic, np.ndarray,
 )  # fmt: skip
 
 

@@ -47,7 +47,8 @@ class Classes:
             for name in vars(kind) if kind is made or kind in self.own else ():
                 if name not in _OVERRIDABLE and self.is_torchs(made, name):
                     raise OutsideLanguage(
-                        f"{name[:60]} belongs to torch: {made.__name__[:60]} cannot define it.",
+                        f"PyTorch uses {name[:60]} internally, so {made.__name__[:60]} cannot "
+                        "define it.",
                         "Choose another name, without a leading underscore.",
                     )
 

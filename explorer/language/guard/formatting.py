@@ -125,6 +125,13 @@ class _Given:
     def __getitem__(self, key: str) -> Any:
         return self.shown(self.values[key])
 
+    def __str__(self) -> str:
+        """The values, which a field without a key asks for beside one with a key."""
+        return text(self.values, str)
+
+    def __repr__(self) -> str:
+        return text(self.values, repr)
+
     def grow(self, size: int) -> None:
         self.size += size
         limit_text(self.size)

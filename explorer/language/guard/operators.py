@@ -11,7 +11,7 @@ import torch
 
 from explorer.language.guard import formatting
 from explorer.language.guard.items import Slot
-from explorer.language.guard.sizes import MAX_BITS, MAX_LENGTH, limit
+from explorer.language.guard.sizes import MAX_BITS, MAX_LENGTH, bounded, limit, limit_list
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
@@ -52,6 +52,9 @@ def augment(symbol: str, left: Any, right: Any) -> Any:
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return operate(symbol, left, right)
+    if symbol == "+" and isinstance(left, list | deque):
+        right = bounded(right)
+        limit_list(len(left) + len(right))
     return _AUGMENTED[symbol](left, right)
 
 

@@ -21,7 +21,7 @@ def limit(size: float, most: int, what: str) -> None:
     """Raises ProgramStopped if `size` is more than `most`."""
     if size > most:
         raise ProgramStopped(
-            f"{what.format(size)} would be made; the limit is {most:,}.", "Use a smaller one."
+            f"{what.format(size)} would be made; the limit is {most:,}.", "Make it smaller."
         )
 
 
@@ -57,7 +57,7 @@ def _padded(text: str, name: str) -> Callable[..., str]:
 
 def _replace(text: str, name: str) -> Callable[..., str]:
     def replace(old: str, new: str, count: int = -1) -> str:
-        times = text.count(old)
+        times = text.count(old) if count < 0 else min(text.count(old), count)
         limit_text(len(text) + times * (len(new) - len(old)))
         return text.replace(old, new, count)
 

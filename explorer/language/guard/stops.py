@@ -12,26 +12,35 @@ from explorer.language.errors import ProgramStopped
 class Managed:
     """The context manager of a `with`. It is not told of a stop, and cannot end one."""
 
-    __slots__ = ("_enter", "_exit", "_manager")
+    __slots__ = ("_enter", "_exit")
 
     def __init__(self, manager: Any) -> None:
-        kind = type(manager)
-        self._manager = manager
         try:
-            self._enter, self._exit = kind.__enter__, kind.__exit__
+            self._enter, self._exit = _special(manager, "__enter__"), _special(manager, "__exit__")
         except AttributeError:
-            words = f"'{kind.__name__[:60]}' object does not support the context manager protocol"
+            kind = type(manager).__name__[:60]
+            words = f"'{kind}' object does not support the context manager protocol"
             raise TypeError(words) from None
 
     def __enter__(self) -> Any:
-        return self._enter(self._manager)
+        return self._enter()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         if not isinstance(error, ProgramStopped):
-            return self._exit(self._manager, kind, error, trace)
+            return self._exit(kind, error, trace)
         with contextlib.suppress(Exception):
-            self._exit(self._manager, None, None, None)
+            self._exit(None, None, None)
         return False
+
+
+def _special(manager: Any, name: str) -> Any:
+    """A special method, found as Python finds it: on the class, and bound to the object."""
+    kind = type(manager)
+    holder = next((c for c in kind.__mro__ if name in vars(c)), None)
+    if holder is None:
+        raise AttributeError(name)
+    found = vars(holder)[name]
+    return found.__get__(manager, kind) if hasattr(found, "__get__") else found
 
 
 def go_on_stopping() -> None:

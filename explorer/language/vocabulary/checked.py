@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode, handle_torch_function
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.data import stranger
-from explorer.language.vocabulary.memory import private, within
+from explorer.language.vocabulary.memory import own_copy, within
 
 #: What torch's LSTM reads of itself, as what.
 _FIELDS: dict[str, type] = {
@@ -94,8 +94,8 @@ def of_numbers_only(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optim
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(isinstance(p, torch.Tensor) and id(p) not in known for p in self.state):
             raise OutsideLanguage(  # torch's own error holds the tensor's address
-                "The state of this optimizer names a tensor that is none of its parameters.",
-                "Use the parameters as keys.",
+                "This optimizer's state has a key that is not one of its parameters.",
+                "Use only its parameters as keys.",
             )
         return kind.state_dict(self)
 
@@ -156,26 +156,26 @@ def _refuse(strange: Any) -> None:
 # -- indices that backward takes as they are (see `memory`) --------------------------------------
 
 
-def of_private_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+def copy_index_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which reads its integer tensors from memory of their own."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch._C._is_torch_function_mode_enabled():  # who watches sees what was given
             return handle_torch_function(call, args, *args, **kwargs)
-        named = {name: private(value) for name, value in kwargs.items()}
-        return function(*map(private, args), **named)
+        named = {name: own_copy(value) for name, value in kwargs.items()}
+        return function(*map(own_copy, args), **named)
 
     return call
 
 
-def with_private_indices(function: Callable[..., Any]) -> Callable[..., Any]:
+def copy_index_results(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, whose integer results lie in memory of their own."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         made = function(*args, **kwargs)
-        return tuple(map(private, made)) if isinstance(made, tuple) else made
+        return tuple(map(own_copy, made)) if isinstance(made, tuple) else made
 
     return call
 
@@ -200,13 +200,30 @@ def dense(value: Any) -> Any:
     return value.contiguous() if is_expanded and 0 in value.stride() else value
 
 
-def of_samples(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_own_statistics(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Batch norm, which writes its running statistics: an expanded tensor has no room for them."""
+
+    @functools.wraps(function)
+    def call(input: Any, running_mean: Any, running_var: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(dense(value) is not value for value in (running_mean, running_var)):
+            raise OutsideLanguage(
+                "The running statistics are expanded: all channels share one number.",
+                "Call .clone() on them first.",
+            )
+        return function(input, running_mean, running_var, *args, **kwargs)
+
+    return call
+
+
+def refuse_empty(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loss that is what memory held where there are no samples."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(a, torch.Tensor) and not a.numel() for a in (*args, *kwargs.values())):
-            raise OutsideLanguage("This loss has no value without samples.")
+            raise OutsideLanguage(
+                f"{function.__name__} needs at least one sample.", "Check the shape of the input."
+            )
         return function(*args, **kwargs)
 
     return call
@@ -214,11 +231,11 @@ def of_samples(function: Callable[..., Any]) -> Callable[..., Any]:
 
 #: Functions of torch that layers call -> those with a check.
 FUNCTIONS: dict[Any, Any] = {
-    functional.embedding: of_private_indices(functional.embedding),
-    functional.nll_loss: of_private_indices(functional.nll_loss),
-    functional.cross_entropy: of_private_indices(functional.cross_entropy),
-    functional.multi_margin_loss: of_samples(functional.multi_margin_loss),
-    functional.batch_norm: of_dense(functional.batch_norm),
+    functional.embedding: copy_index_arguments(functional.embedding),
+    functional.nll_loss: copy_index_arguments(functional.nll_loss),
+    functional.cross_entropy: copy_index_arguments(functional.cross_entropy),
+    functional.multi_margin_loss: refuse_empty(functional.multi_margin_loss),
+    functional.batch_norm: of_own_statistics(of_dense(functional.batch_norm)),
 }
 
 
@@ -247,13 +264,13 @@ LAYERS: dict[type, type] = {
         for kind in (getattr(nn, name) for name in _CALLING.split())
     },
     **{
-        kind: _derived(kind, forward=with_private_indices(kind.forward))
+        kind: _derived(kind, forward=copy_index_results(kind.forward))
         for kind in (getattr(nn, name) for name in _POOLING)
     },
 }
 
 
-def adopt(model: nn.Module) -> nn.Module:
+def use_checked_layers(model: nn.Module) -> nn.Module:
     """The model that torch's own code has built, with the layers a program has."""
     for module in model.modules():
         module.__class__ = LAYERS.get(type(module), type(module))
@@ -281,5 +298,5 @@ def replacements(table: dict[str, Any]) -> dict[str, Any]:
     functions |= {path: of_dense(table[path]) for path in ("torch.median", "torch.nanmedian")}
     for name in _POOLING.values():
         path = f"torch.nn.functional.{name}"
-        functions[path] = with_private_indices(table[path])
+        functions[path] = copy_index_results(table[path])
     return {**layers, **functions, **optimizers, **schedulers}

@@ -90,7 +90,8 @@ def _check_size(name: Any) -> None:
         return  # a word, not a type
     if size > MAX_ITEM:
         raise OutsideLanguage(
-            f"An item of {size:,} bytes is too large.", f"Use at most {MAX_ITEM:,}."
+            f"Each element would take {size:,} bytes; the limit is {MAX_ITEM:,}.",
+            "Use a shorter text type.",
         )
 
 
@@ -100,7 +101,9 @@ def _check_items(array: Any, args: Any, kwargs: Any) -> None:
     items of an array of bytes are bytes, which the language has not."""
     kind = array.dtype.kind if isinstance(array, np.ndarray | np.generic) else ""
     if kind and (kind in "OVS" or array.dtype.char in "gG"):
-        raise OutsideLanguage("An array holds numbers here.", "Keep other things in a list.")
+        raise OutsideLanguage(
+            "This type of array is not supported.", "Use numbers, or a list for other values."
+        )
     if kind == "U":
         numbers_only([*args, *kwargs.values()])
 
@@ -109,6 +112,6 @@ def _check_where(args: Any, kwargs: Any) -> None:
     out = kwargs.get("out")
     if out is None or (isinstance(out, tuple) and None in out):
         raise OutsideLanguage(
-            "where= leaves the other results as memory held them.",
-            "Give out= too, or use np.where.",
+            "where= leaves the other elements uninitialized.",
+            "Pass out= as well, or use np.where.",
         )

@@ -21,7 +21,7 @@ _quiet = torch._C.DisableTorchFunction
 # -- what was saved ------------------------------------------------------------------------------
 
 
-def private(value: Any) -> Any:
+def own_copy(value: Any) -> Any:
     """An integer tensor in memory of its own that shares the given one's version counter.
 
     Backward goes on refusing what was changed in place since, and a change that autograd cannot

@@ -101,13 +101,13 @@ SIZES: dict[str, Callable[..., float]] = {
     "numpy.ones": _product,
     "numpy.full": lambda shape, *_, **__: _product(shape),
     **{f"numpy.{name}_like": _shape for name in ("zeros", "ones", "full")},
-    "numpy.eye": lambda n, m=None, *_, **__: float(n) * float(n if m is None else m),
+    "numpy.eye": lambda N, M=None, *_, **__: float(N) * float(N if M is None else M),
     "numpy.identity": lambda n, *_, **__: float(n) ** 2,
-    "numpy.linspace": lambda a, b, num=50, *_, **__: float(num),
-    "numpy.tile": lambda array, reps: _entries(array) * _product(reps),
-    "numpy.repeat": lambda array, n, *_, **__: _entries(array) * float(np.max(n)),
+    "numpy.linspace": lambda start, stop, num=50, *_, **__: float(num),
+    "numpy.tile": lambda A, reps: _entries(A) * _product(reps),
+    "numpy.repeat": lambda a, repeats, *_, **__: _entries(a) * float(np.max(repeats)),
     "numpy.outer": lambda a, b, *_, **__: _entries(a) * _entries(b),
-    "numpy.diag": lambda array, k=0: (_entries(array) + abs(k)) ** 2 if np.ndim(array) == 1 else 0,
+    "numpy.diag": lambda v, k=0: (_entries(v) + abs(k)) ** 2 if np.ndim(v) == 1 else 0,
     "numpy.arange": _range,
     "numpy.random.random": _product,
     **{f"numpy.random.{name}": _third for name in ("randint", "uniform", "normal")},
@@ -215,7 +215,7 @@ def _copy(x: Any) -> Any:
 @functools.wraps(copy.deepcopy)
 def _deepcopy(x: Any, memo: Any = None) -> Any:
     if memo is not None:
-        raise OutsideLanguage("deepcopy takes no memo in this language.", "Leave it out.")
+        raise OutsideLanguage("The memo argument of deepcopy is not supported.", "Leave it out.")
     return copy.deepcopy(x)
 
 

@@ -30,7 +30,7 @@ def constructor(name: str) -> Callable[..., Any]:
         from explorer.torchvision_guard import torchvision  # costs a second, so only now
 
         options.pop("progress", None)
-        return checked.adopt(getattr(torchvision.models, name)(**options))
+        return checked.use_checked_layers(getattr(torchvision.models, name)(**options))
 
     build.__name__ = name
     build.__doc__ = f"The {name} architecture with random weights."
