@@ -689,4 +689,120 @@ print(torch.einsum("ij,kj->ik", x, x), torch.gather(x, 1, torch.tensor([[0], [1]
 i = torch.empty(2, 3).fill_(1.)
 print(i, torch.Tensor([[1, 2]]), torch.LongTensor([1, 2]), torch.FloatTensor([3]), torch.Tensor(2).shape)
 """,
+    "layers_with_a_check": """
+import torch, copy
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.func import functional_call, grad, vmap
+torch.manual_seed(0)
+x, y = torch.randn(6, 5), torch.tensor([0, 1, 2, 3, 4, 0])
+weight = torch.linspace(1, 2, 5)
+for reduction in ('mean', 'sum', 'none'):
+    a = x.clone().requires_grad_()
+    loss = nn.CrossEntropyLoss(weight=weight, ignore_index=2, reduction=reduction, label_smoothing=0.1)
+    loss(a, y).sum().backward()
+    b = x.clone().requires_grad_()
+    nn.NLLLoss(weight, reduction=reduction)(input=F.log_softmax(b, 1), target=y).sum().backward()
+    print(reduction, a.grad, b.grad)
+print(F.cross_entropy(x, torch.softmax(x, 1)), F.nll_loss(x, y, weight, reduction='sum'))
+print(grad(lambda a: F.cross_entropy(a, y))(x), vmap(F.cross_entropy)(x, y))
+net = nn.Sequential(nn.Embedding(5, 3), nn.Flatten(), nn.Linear(6, 2), nn.BatchNorm1d(2))
+i = torch.tensor([[0, 1], [2, 3], [4, 0]])
+body = net[:3]
+params = dict(body.named_parameters())
+print(grad(lambda p: functional_call(body, p, (i,))[:, 0].square().sum())(params)['2.weight'].shape)
+print(net(i), net[3].running_mean, net.eval()(i), copy.deepcopy(net)(i), net.state_dict().keys())
+e = nn.Embedding(5, 2, scale_grad_by_freq=True)
+e(torch.tensor([1, 1, 2])).sum().backward()
+print(e.weight.grad, isinstance(e, nn.Embedding), type(e) is nn.Embedding, type(net[3]).__name__)
+image = torch.arange(36.).view(1, 1, 6, 6).requires_grad_()
+pooled, where = nn.MaxPool2d(2, return_indices=True)(image)
+again, also = F.max_pool2d(image, 2, return_indices=True)
+print(pooled, where, torch.equal(where, also), F.adaptive_max_pool2d(image, 3, return_indices=True)[1])
+(pooled * again).sum().backward()
+print(image.grad)
+y.add_(1)
+c = x.clone().requires_grad_()
+loss = F.nll_loss(c, y.clamp(max=4))
+y.zero_()
+loss.backward()
+target = torch.tensor([0, 1, 2, 3, 4, 0])
+loss = F.nll_loss(c, target)
+target.zero_()
+try:
+    loss.backward()
+except RuntimeError as error:
+    print('modified by an inplace operation' in str(error), c.grad)
+m = nn.BatchNorm2d(2).double()
+print(m(torch.ones(1, 2, 2, 2).double() * 3), m.weight.dtype, m.half().weight.dtype, m)
+""",
+    "classes_and_contexts": """
+import torch, copy
+import torch.nn as nn
+from collections import deque
+class Timer:
+    def __init__(self, name):
+        self.name, self.seen = name, []
+    def __enter__(self):
+        return self
+    def __exit__(self, kind, error, trace):
+        self.seen.append((self.name, kind is ValueError, str(error)))
+        return self.name == 'swallows'
+with Timer('swallows') as t, Timer('tells') as u:
+    raise ValueError('inside')
+print(t.seen, u.seen)
+def both():
+    try:
+        with Timer('tells') as v:
+            return 1
+    finally:
+        print('finally', v.seen)
+print(both())
+def swallowed():
+    for i in range(3):
+        try:
+            1 / 0
+        finally:
+            continue
+    return i
+print(swallowed())
+class Scaled(nn.Linear):
+    def _scale(self):
+        return 2
+    def reset_parameters(self):
+        nn.init.constant_(self.weight, 0.5)
+        nn.init.zeros_(self.bias)
+    def forward(self, x):
+        return super().forward(x) * self._scale()
+    def extra_repr(self):
+        return super().extra_repr() + ', scaled'
+class Twice(Scaled):
+    def __init__(self, n):
+        super(Twice, self).__init__(n, n)
+        self.inner = Scaled(n, n)
+    def forward(self, x):
+        return super().forward(self.inner(x))
+net = Twice(2)
+print(net, net(torch.ones(2)), copy.copy(net.forward)(torch.ones(2)), copy.deepcopy(net)(torch.ones(2)))
+class Step:
+    def __init__(self, k):
+        self.k = k
+    def __call__(self, epoch):
+        return self.k ** epoch
+opt = torch.optim.SGD(net.parameters(), lr=1.0)
+schedule = torch.optim.lr_scheduler.LambdaLR(opt, lr_lambda=Step(0.5))
+for _ in range(2):
+    opt.step()
+    schedule.step()
+print(schedule.get_last_lr(), schedule.state_dict()['last_epoch'])
+d = {'a': 1.5, 'b': [1, 2], 'c(d)': 'x'}
+print('%(a).2f %(b)s %(c(d))5s|' % d, '%s %r %5.1f%% %-4d|%*d' % ('s', 'r', 2.345, 7, 5, 3), '%s' % d, '%s' % None)
+print('{:>6} {!r:4} {a[0]}'.replace('[0]', '').format('x', 'y', a=3), f"{1.5:{8}.{3}}|{'x'!r:>5}{{}}", '-'.join(f'{i}' for i in range(3)))
+items, more = [1], deque([1], maxlen=3)
+items.extend(i * i for i in range(3))
+items += (7, 8)
+items += {9: 0}
+more.extend(range(5))
+print(items, list(more), 'abcabc'.replace('b', '--', 1), 'x'.center(5, '*'), '7'.zfill(3), sorted('cab'), list({1: 2}))
+""",
 }

@@ -124,3 +124,7 @@ def _no_array(self: Any, *args: Any, **kwargs: Any) -> Any:
         f"numpy cannot make an array of a {type(self).__name__[:60]}.",
         "Take the numbers out of it first.",
     )
+
+
+# `d + d` of a program's datasets is a class of torch's, and hands out their items.
+torch.utils.data.Dataset.__array__ = _no_array  # type: ignore[attr-defined]

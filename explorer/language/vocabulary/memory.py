@@ -30,8 +30,8 @@ def own_copy(value: Any) -> Any:
     if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.is_complex():
         return value
     with _quiet():
-        if torch._C._functorch.is_functorch_wrapped_tensor(value) or value.is_inference():
-            return value.clone()  # neither has a version of its own
+        if torch._C._are_functorch_transforms_active() or value.is_inference():
+            return value.clone()  # `.data` cannot be set there, or there is no version
         copy = value.detach()
         copy.data = value.clone()
         return copy

@@ -66,6 +66,21 @@ list(DataLoader(D(), batch_size=2))""",
     "TensorDataset(torch.ones(3))[items]",
     "TensorDataset(torch.ones(3))[items] += 1",
     "np.random.default_rng(items)",
+    *(
+        f"""
+class T:
+    def size(self, d):
+        return 3
+    def __getitem__(self, i):
+        if i > 2:
+            raise IndexError
+        spoil()
+        return 1.0
+items = [{dataset}] + [[[1.0], [1.0], [1.0]] for k in range(20000)]
+{read}"""
+        for dataset in ("TensorDataset(T())", "TensorDataset(T()) + TensorDataset(T())")
+        for read in ("np.array(items)", "np.ones(1) - items")
+    ),
     # ASGD makes tensors of its settings and its state
     "o = torch.optim.ASGD([p])\no.param_groups[0]['lr'] = items\no.step()",
     "o = torch.optim.ASGD([p])\no.defaults['lr'] = items\n"
