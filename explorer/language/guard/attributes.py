@@ -260,6 +260,11 @@ def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
     return lambda data, **options: receiver.new_tensor(numbers_only(data), **options)
 
 
+def _reshaped(receiver: torch.Tensor, name: str) -> Any:
+    memory.outside_backward()
+    return getattr(receiver, name)
+
+
 def _dense(receiver: torch.Tensor, name: str) -> Any:
     return getattr(dense(receiver), name)
 
@@ -287,6 +292,9 @@ _NARROWED: dict[tuple[type, str], Way] = {
     (nn.Module, "get_buffer"): _get_buffer,
     (BaseException, "args"): _arguments,
     (torch.Tensor, "median"): _dense,
+    **{
+        (torch.Tensor, f"{name}_"): _reshaped for name in ("squeeze", "unsqueeze", "transpose", "t")
+    },
     (torch.Tensor, "new_tensor"): _new_tensor,
     **{(kind, name): _of_numbers for kind in (np.ndarray, np.generic) for name in _MAKING.split()},
     (np.ndarray, "clip"): _clip,

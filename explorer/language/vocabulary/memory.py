@@ -16,6 +16,8 @@ import torch
 from torch.autograd.graph import increment_version
 from torch.overrides import TorchFunctionMode
 
+from explorer.language.errors import OutsideLanguage
+
 _quiet = torch._C.DisableTorchFunction
 
 # -- what was saved ------------------------------------------------------------------------------
@@ -40,11 +42,22 @@ def own_copy(value: Any) -> Any:
 def set_data(tensor: torch.Tensor, value: Any) -> None:
     """`tensor.data = value`, with a new version where the layout becomes another."""
     with _quiet():
-        before = _layout(tensor)
+        changes = isinstance(value, torch.Tensor) and _layout(value) != _layout(tensor)
+    if changes:
+        outside_backward()
     tensor.data = value
-    with _quiet():
-        if _layout(tensor) != before and not tensor.is_inference():
-            increment_version(tensor)
+    if changes and not tensor.is_inference():
+        increment_version(tensor)
+
+
+def outside_backward() -> None:
+    """Raises OutsideLanguage inside a backward pass: the gradients there have been looked at, and
+    the next operation trusts their layout."""
+    if torch._C._current_graph_task_id() != -1:
+        raise OutsideLanguage(
+            "A tensor cannot be given another shape or type in place during backward.",
+            "Return a new tensor from the hook.",
+        )
 
 
 def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:

@@ -273,6 +273,13 @@ _EXCHANGES = [
     "torch.nn.utils.vector_to_parameters(\n"
     "    torch.nn.utils.parameters_to_vector(p.parameters()).double(), p.parameters())",
 ]
+_HOOKED = [
+    _N + "def hook(g):\n    " + change + "\n" + use + "\ny.register_hook(hook)\ny.sum().backward()"
+    for change in ("g.data = torch.ones(1)", "g.data = g.data.double()", "g.t_()",
+                   "g.transpose_(0, 1)", "g.unsqueeze_(0)", "g.squeeze_()")
+    for use in ("y = torch.ones(1, 9000, requires_grad=True).unfold(1, 9, 1)[0]",
+                "y = F.glu(torch.ones(9, 2000, requires_grad=True))")
+]  # fmt: skip
 _EXCHANGED = [
     _N + f"{made}\nw = next(p.parameters())\ny = {used}\n" + _EXCHANGES[(number + turn) % 6]
     + "\ny.sum().backward()"
@@ -552,7 +559,13 @@ _GROWING = [
 ]
 
 HARMLESS = [*_STATES, *_OTHER_STATES, *_SAVED, *_BEYOND, *_FILLED, *_ADDRESSES]
-REFUSED = [*_DICTIONARIES, *(_N + text for text in _NAMES + _SUPERS), *_NOT_FILLED, *_MEMOS]
+REFUSED = [
+    *_HOOKED,
+    *_DICTIONARIES,
+    *(_N + text for text in _NAMES + _SUPERS),
+    *_NOT_FILLED,
+    *_MEMOS,
+]
 STOPPED = [*_STOPS, *_GROWING]
 HARMLESS, REFUSED, EXCHANGED, STOPPED = (
     [text.replace("{", "{{").replace("}", "}}") for text in texts]
