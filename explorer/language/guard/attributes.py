@@ -292,9 +292,7 @@ _NARROWED: dict[tuple[type, str], Way] = {
     (nn.Module, "get_buffer"): _get_buffer,
     (BaseException, "args"): _arguments,
     (torch.Tensor, "median"): _dense,
-    **{
-        (torch.Tensor, f"{name}_"): _reshaped for name in ("squeeze", "unsqueeze", "transpose", "t")
-    },
+    **{(torch.Tensor, name): _reshaped for name in ("squeeze_", "unsqueeze_", "transpose_", "t_")},
     (torch.Tensor, "new_tensor"): _new_tensor,
     **{(kind, name): _of_numbers for kind in (np.ndarray, np.generic) for name in _MAKING.split()},
     (np.ndarray, "clip"): _clip,
