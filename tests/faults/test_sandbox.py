@@ -27,7 +27,7 @@ from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox, client, wire
 from explorer.sandbox.start import Settings
 from tests.sandbox.test_calls import eventually, gone
-from tests.sandbox.test_life import _children, _descriptors, _zygote
+from tests.sandbox.test_life import _children, _descriptors, _settle, _zygote
 
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
@@ -76,6 +76,7 @@ def kill_the_spare(box: Sandbox) -> None:
 
 @pytest.fixture
 def idle_descriptors(box: Sandbox) -> int:
+    _settle(box)
     return _descriptors(box.pid or 0)
 
 
