@@ -738,6 +738,7 @@ print(m(torch.ones(1, 2, 2, 2).double() * 3), m.weight.dtype, m.half().weight.dt
 """,
     "classes_and_contexts": """
 import torch, copy
+import numpy as np
 import torch.nn as nn
 from collections import deque
 class Timer:
@@ -802,6 +803,14 @@ items, more = [1], deque([1], maxlen=3)
 items.extend(i * i for i in range(3))
 items += (7, 8)
 items += {9: 0}
+both = [1, 2]
+both += np.array([3, 4])
+class Right:
+    def __radd__(self, other):
+        return ('asked', other)
+asked = [1]
+asked += Right()
+print(both, asked)
 more.extend(range(5))
 print(items, list(more), 'abcabc'.replace('b', '--', 1), 'x'.center(5, '*'), '7'.zfill(3), sorted('cab'), list({1: 2}))
 """,

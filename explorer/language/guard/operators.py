@@ -52,8 +52,8 @@ def augment(symbol: str, left: Any, right: Any) -> Any:
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return operate(symbol, left, right)
-    if symbol == "+" and isinstance(left, list | deque):
-        right = bounded(right)
+    if symbol == "+" and isinstance(left, list | deque) and not hasattr(right, "__radd__"):
+        right = bounded(right)  # an array, or an object with __radd__, is asked first and added
         limit_list(len(left) + len(right))
     return _AUGMENTED[symbol](left, right)
 

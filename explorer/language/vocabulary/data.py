@@ -57,7 +57,7 @@ def holds_objects(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.hasobject
 
 
-#: Bytes of one item of an array: text as wide as this still is a word.
+#: Most bytes one item of an array may take; numbers take up to 16, texts 4 per character.
 MAX_ITEM = 4096
 
 
@@ -97,8 +97,8 @@ def _check_size(name: Any) -> None:
 
 def _check_items(array: Any, args: Any, kwargs: Any) -> None:
     """Refuse what is no array of numbers or texts, and texts of anything else: they would hold
-    addresses. Records and long doubles have bytes between their numbers that nobody fills, and
-    items of an array of bytes are bytes, which the language has not."""
+    addresses. Records and long doubles have bytes between their numbers that nobody fills; items
+    of a bytes array are bytes, which are not part of the language."""
     kind = array.dtype.kind if isinstance(array, np.ndarray | np.generic) else ""
     if kind and (kind in "OVS" or array.dtype.char in "gG"):
         raise OutsideLanguage(

@@ -110,9 +110,8 @@ class _Filled(TorchFunctionMode):
 
 
 def filled(initialise: Callable[..., Any]) -> Callable[..., Any]:
-    """An `__init__` of torch's that makes its parameters of zeros where it makes them of nothing.
+    """An `__init__` of torch's whose `torch.empty` gives zeros.
 
-    A class derived from torch's may redefine what would fill them: `reset_parameters`.
+    A class derived from torch's may redefine what would fill the parameters: `reset_parameters`.
     """
-
     return within(_Filled, initialise)
