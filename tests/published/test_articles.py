@@ -1,4 +1,4 @@
-"""The articles' small programs, with the numbers they print (facts: A first part, B, C, E)."""
+"""The articles' small programs, with the numbers they print."""
 
 import numpy as np
 

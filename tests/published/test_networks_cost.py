@@ -1,4 +1,4 @@
-"""Parameters and MACs against those torchvision documents for its classifiers (facts §4).
+"""Parameters and MACs against those torchvision documents for its classifiers.
 
 All agree to the printed digits. googlenet alone needs a word: the documented number of parameters
 is that without the two auxiliary classifiers, which are only used in training.

@@ -1,4 +1,4 @@
-"""The two-layer sigmoid network as modules (facts C)."""
+"""The two-layer sigmoid network as modules."""
 
 import numpy as np
 import pytest

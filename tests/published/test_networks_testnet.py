@@ -1,4 +1,4 @@
-"""TestNet and its backward hooks, full and deprecated (facts B)."""
+"""TestNet and its backward hooks, full and deprecated."""
 
 import numpy as np
 import pytest

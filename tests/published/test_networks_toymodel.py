@@ -1,4 +1,4 @@
-"""The gradient norms and histograms published for ToyModel (facts A)."""
+"""The gradient norms and histograms published for ToyModel."""
 
 import numpy as np
 import pytest

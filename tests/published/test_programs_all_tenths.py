@@ -1,4 +1,4 @@
-"""facts D: the net whose weights are all 0.1, in three variants, and the article's last line."""
+"""The net whose weights are all 0.1, in three variants, and the article's last line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""facts C: two sigmoid layers, the gradients in between by retain_grad and by hooks."""
+"""Two sigmoid layers, the gradients in between by retain_grad and by hooks."""
 
 import pytest
 

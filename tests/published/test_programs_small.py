@@ -1,4 +1,4 @@
-"""facts A (first part), B and E as articles type them: functions, hooks, loops over batches."""
+"""The small programs as articles type them: functions, hooks, loops over batches."""
 
 import pytest
 

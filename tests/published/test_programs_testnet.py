@@ -1,4 +1,4 @@
-"""facts B: TestNet's hooks, typed with a class, closures and bound methods."""
+"""TestNet's hooks, typed with a class, closures and bound methods."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""facts A (second part): ToyModel's accumulated gradients, typed as a training loop."""
+"""ToyModel's accumulated gradients, typed as a training loop."""
 
 import pytest
 

@@ -17,7 +17,7 @@ def test_gradient_descent_on_x_squared(lr, expected):
 
 
 def test_linear_regression_finds_its_weights():
-    """facts.md E: made with w = [2, -3.4], b = 4.2."""
+    """The data are made with w = [2, -3.4], b = 4.2."""
     session = TrainingSession(PRESETS["linear regression"], lr=0.1)
     session.iterate(200)
     assert np.allclose(session.parameters["w"].value.ravel(), [2, -3.4], atol=2e-3)
@@ -25,7 +25,7 @@ def test_linear_regression_finds_its_weights():
 
 
 def test_two_layer_sigmoid():
-    """facts.md C: the gradients of w1 and w2, and the loss."""
+    """The gradients of w1 and w2, and the loss."""
     session = TrainingSession(networks.problem("two-layer sigmoid"), lr=0.1)
     session.forward()
     session.backward()
@@ -37,7 +37,7 @@ def test_two_layer_sigmoid():
 
 @pytest.mark.parametrize("name", ["all-0.1", "all-0.1 (old log-softmax)", "all-0.1 (float64)"])
 def test_all_tenths_step_by_step(name):
-    """facts.md D: new = old − lr·grad to the last bit, .grad None before backward and after."""
+    """Each new value is old − lr·grad to the last bit, .grad None before backward and after."""
     session = TrainingSession(networks.problem(name), lr=1.0)
     assert all(p.grad is None for p in session.parameters.values())
     session.forward()

@@ -1,4 +1,4 @@
-"""facts.md D: the all-0.1 network in its three variants, with the numbers once published."""
+"""The all-0.1 network in its three variants, with the numbers once published."""
 
 import pytest
 import torch

@@ -85,7 +85,7 @@ PRINTED = {
 
 @pytest.mark.parametrize("key", PRINTED)
 def test_printed_numbers(key):
-    """Worked out by hand, or published (facts: A, B)."""
+    """Worked out by hand, or published in an article."""
     assert PRINTED[key] in run(BY_KEY[key].source).output
 
 

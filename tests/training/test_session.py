@@ -109,7 +109,7 @@ def test_the_graph_is_there_between_forward_and_backward_only():
 
 
 def test_x_data_minus_lr_grad():
-    """facts.md B: x.data -= 1e-3 * x.grad is what SGD's step does."""
+    """x.data -= 1e-3 * x.grad is what SGD's step does."""
     problem = ProgramProblem(
         setup="import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)",
         loss="y = x + 2\nz = (y * y).mean()",
