@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from explorer.ui import frame
-from explorer.ui.graph_view import legend, miniature
-from explorer.ui.running import run
-from explorer.ui.values import text
+from explorer.ui.common import frame
+from explorer.ui.common.graph import legend, miniature
+from explorer.ui.common.sandbox_call import run
+from explorer.ui.common.values import text
 
 PROGRAM = """\
 import torch

@@ -3,20 +3,21 @@
 import streamlit as st
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui import frame, lesson, panels, predict, program, tables, walk
-from explorer.ui.answers import answers, example_of
-from explorer.ui.downloads import downloads
-from explorer.ui.drawing import drawing, unfolding
-from explorer.ui.editor import editor, line_clicks, mark_lines
-from explorer.ui.errors import program_error
-from explorer.ui.events import events_panel
-from explorer.ui.graph_view import graph, legend
-from explorer.ui.handover import step_button
-from explorer.ui.memory import memory_panel
-from explorer.ui.numeric import check_panel, with_own_rules
-from explorer.ui.running import run
-from explorer.ui.selection import Picker
-from explorer.ui.tensor import tensor_panel
+from explorer.ui.common import frame, table
+from explorer.ui.common.downloads import downloads
+from explorer.ui.common.editor import editor, line_clicks, mark_lines
+from explorer.ui.common.errors import program_error
+from explorer.ui.common.graph import graph, legend
+from explorer.ui.common.handover import step_button
+from explorer.ui.common.sandbox_call import run
+from explorer.ui.expression import lesson, panels, predict, program, walk
+from explorer.ui.expression.answers import answers, example_of
+from explorer.ui.expression.drawing import drawing, unfolding
+from explorer.ui.expression.events_panel import events_panel
+from explorer.ui.expression.gradient_check import check_panel, with_own_rules
+from explorer.ui.expression.memory_panel import memory_panel
+from explorer.ui.expression.selection import Picker
+from explorer.ui.expression.tensor_panel import tensor_panel
 
 frame.page("expression")
 left, right = (column.container(gap="xsmall") for column in st.columns([0.44, 0.56], gap="medium"))
@@ -100,9 +101,9 @@ if trace.tensors:
         if shown:
             walk.bar(picker, picked, shown)
     if chosen == "tensors":
-        tables.table(
-            tables.TENSOR_COLUMNS,
-            tables.tensor_rows(trace.tensors, hidden=blind),
+        table.table(
+            table.TENSOR_COLUMNS,
+            table.tensor_rows(trace.tensors, hidden=blind),
             key="tensors",
             label="Tensors of the program",
             total=len(trace.tensors),

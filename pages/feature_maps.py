@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from explorer.ui import frame
-from explorer.ui.maps import (
+from explorer.ui.common import frame
+from explorer.ui.feature_maps import (
     channels,
     decision,
+    filmstrip,
     kernels,
     network,
     picture,
     pixel,
+    preprocessing,
     results,
-    spot,
-    strip,
+    selection,
     style,
-    way_in,
 )
 
 frame.page("feature_maps")
@@ -23,19 +23,19 @@ choices, pictures, verdict = style.columns(0.26, 0.46, 0.28)
 
 with choices:
     chosen = picture.choose()
-    look = results.look(chosen, network.choose())
+    model_input = results.model_input(chosen, network.choose())
 with pictures:
-    way_in.way_in(look)
+    preprocessing.way_in(model_input)
 with verdict:
-    decision.prediction(look)
-    network.about(look.eyes)
+    decision.prediction(model_input)
+    network.about(model_input.loaded)
 
 with st.container(gap="xsmall"):
-    of = strip.head(look)
+    of = filmstrip.head(model_input)
     place = st.container()
-    here = spot.choose(look, of)
+    here = selection.choose(model_input, of)
     with place:
-        strip.strip(look, of, here)
+        filmstrip.strip(model_input, of, here)
 
 views = {
     "Channels": channels.channels,
@@ -44,8 +44,8 @@ views = {
     "Statistics": kernels.statistics,
     "Prediction": decision.decision,
 }
-names = [name for name in views if look.labels or name != "Prediction"]
+names = [name for name in views if model_input.labels or name != "Prediction"]
 for name, tab in zip(names, st.tabs(names, key="view", bind="query-params"), strict=True):
     if tab.open:
         with tab, st.container(gap="xsmall"):
-            views[name](look, here)
+            views[name](model_input, here)

@@ -5,13 +5,14 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.ui import frame
-from explorer.ui.layers import (
+from explorer.ui.common import frame
+from explorer.ui.feature_maps.style import columns
+from explorer.ui.network import (
     accumulation,
+    backward_hook_comparison,
     choose,
-    exhibit,
     graph,
-    keeping,
+    hook_memory,
     laboratory,
     norms,
     pick,
@@ -19,10 +20,9 @@ from explorer.ui.layers import (
     style,
     table,
 )
-from explorer.ui.layers.downloads import downloads
-from explorer.ui.layers.faults import fault
-from explorer.ui.layers.waiting import result
-from explorer.ui.maps.style import columns
+from explorer.ui.network.downloads import downloads
+from explorer.ui.network.faults import fault
+from explorer.ui.network.job_progress import result
 
 frame.page("network")
 style.apply()
@@ -60,8 +60,8 @@ views: dict[str, Callable[[], None]] = {
     "Histogram": partial(norms.section, numbers),
     "Accumulation": partial(accumulation.section, setting),
     "Hook laboratory": partial(laboratory.section, setting, report),
-    "Full or deprecated hook": exhibit.section,
-    "Memory of hooks": partial(keeping.section, setting),
+    "Full or deprecated hook": backward_hook_comparison.section,
+    "Memory of hooks": partial(hook_memory.section, setting),
     "Source": partial(choose.source, setting),
 }
 names = [name for name in views if name != "Accumulation" or choose.known(setting.name).samples]

@@ -5,28 +5,28 @@ from html import escape
 import streamlit as st
 
 from explorer.language import ProgramRefused
-from explorer.ui import address, frame
-from explorer.ui.errors import program_error
-from explorer.ui.steps import (
+from explorer.ui.common import frame, query_params
+from explorer.ui.common.errors import program_error
+from explorer.ui.common.widgets import note
+from explorer.ui.optimizer import (
     arithmetic,
-    asking,
-    beside,
-    code,
+    charts,
+    comparison_run,
     controls,
-    desk,
+    custom_problem,
+    exported_code,
     history,
     numbers,
-    own,
-    pictures,
     problems,
+    sandbox_call,
+    session,
     settings,
     style,
 )
-from explorer.ui.widgets import note
 
 frame.page("optimizer")
 style.apply()
-asking.here()
+sandbox_call.here()
 if problems.take_over():
     settings.begin()
 
@@ -36,16 +36,16 @@ chosen = problems.choose(top, below, settings.begin)
 with top:
     optimizer, hyper = settings.draw(chosen.offer)
 
-space = desk.at_work(chosen, optimizer, hyper)
-refused = desk.refusal()
+space = session.open_session(chosen, optimizer, hyper)
+refused = session.refusal()
 event = space.event
 if chosen.key == problems.OWN:
-    own.mark(refused or (event.error if event else None))
+    custom_problem.mark(refused or (event.error if event else None))
 elif chosen.note:
     below.html(f'<div class="ax-note">{escape(chosen.note)}</div>', width="stretch")
 if refused:
     program_error(refused)
-    note(desk.instead(space, chosen))
+    note(session.instead(space, chosen))
 
 controls.calls(space)
 controls.outcome(space)
@@ -53,12 +53,12 @@ controls.outcome(space)
 left, right = st.columns([0.4, 0.6], gap="medium")
 with left, st.container(gap="xsmall"):
     with st.container(horizontal=True, gap="small"):
-        way = beside.way()
+        way = comparison_run.way()
         at = numbers.choose(space.view)
-    choice = beside.setting(way)
+    choice = comparison_run.setting(way)
     second = None
     try:
-        second = beside.follow(space, choice)
+        second = comparison_run.follow(space, choice)
     except ProgramRefused as wrong:
         program_error(wrong.error)
     except ValueError as wrong:
@@ -70,11 +70,11 @@ with right, st.container(gap="xsmall"):
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         history.follow_present(space)
         history.play_button(space)
-        what, pair = pictures.tools(space)
-        code.code_button(space)
-    draw = st.fragment(pictures.pictures, run_every=history.PACE if history.playing() else None)
-    draw(space, what, pair, second, beside.NAMES[way])
+        what, pair = charts.tools(space)
+        exported_code.code_button(space)
+    draw = st.fragment(charts.pictures, run_every=history.PACE if history.playing() else None)
+    draw(space, what, pair, second, comparison_run.NAMES[way])
 
 with below:
-    address.unread(seed=space.view.seed)
+    query_params.report_invalid(seed=space.view.seed)
 controls.go_on(space)

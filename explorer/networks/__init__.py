@@ -8,7 +8,7 @@ from explorer.networks.device import CPU, devices, on_device
 from explorer.networks.folding import FoldedGraph, FoldedNode, fold
 from explorer.networks.full_graph import FullGraph, full_graph
 from explorer.networks.graph_dot import COLOURS, folded_dot
-from explorer.networks.held import Held, gradients_held
+from explorer.networks.hook_memory import Held, gradients_held
 from explorer.networks.hooks import ACTIONS, KINDS, Event, Hook, Kind
 from explorer.networks.inspection import inspect
 from explorer.networks.laboratory import (

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.failure import explain
+from explorer.networks.error_messages import explain
 from explorer.networks.inspection import copied, scalar_loss
 from explorer.networks.preserve import preserved
 from explorer.networks.recorder import tensors_in

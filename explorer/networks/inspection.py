@@ -13,7 +13,8 @@ from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map_only
 
 from explorer.networks import structure
-from explorer.networks.failure import explain
+from explorer.networks.error_messages import explain
+from explorer.networks.layer_table import Reasons, layer_rows, memory, notes, parameter_rows
 from explorer.networks.preserve import preserved
 from explorer.networks.recorder import Recorder, Visit, tensors_in
 from explorer.networks.records import (
@@ -21,7 +22,6 @@ from explorer.networks.records import (
     Report,
     Structure,
 )
-from explorer.networks.rows import Reasons, layer_rows, memory, notes, parameter_rows
 
 
 def inspect(

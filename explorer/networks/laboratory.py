@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.failure import explain
+from explorer.networks.error_messages import explain
 from explorer.networks.hooks import Event, Hook, Recording, install, places
 from explorer.networks.inspection import copied, inspect, scalar_loss
 from explorer.networks.preserve import preserved, removing

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks import drawn
+from explorer.networks import synthetic_images
 from explorer.networks.samples import SampledProblem, Samples, sampled
 from explorer.networks.shapes_net import SIZE, shapes_net
 from explorer.networks.source import source_of
@@ -36,7 +36,7 @@ class LeNet5(nn.Sequential):
 
 
 def _drawn(size: int) -> tuple[Tensor, Tensor]:
-    images, labels = drawn.draw(_SAMPLES, size, seed=0)
+    images, labels = synthetic_images.draw(_SAMPLES, size, seed=0)
     return torch.from_numpy(images), torch.from_numpy(labels)
 
 
@@ -53,14 +53,14 @@ def lenet() -> SampledProblem:
 
     def collect() -> Samples:
         images, labels = _drawn(32)
-        return Samples(LeNet5(len(drawn.CLASSES)), images, labels, F.cross_entropy)
+        return Samples(LeNet5(len(synthetic_images.CLASSES)), images, labels, F.cross_entropy)
 
-    end = _DATA.format(samples=_SAMPLES, size=32, net=f"LeNet5({len(drawn.CLASSES)})")
+    end = _DATA.format(samples=_SAMPLES, size=32, net=f"LeNet5({len(synthetic_images.CLASSES)})")
     return sampled(
         "LeNet-5",
         "LeNet-5 on drawn shapes",
         collect,
-        source="from explorer.networks.drawn import draw\n" + source_of(LeNet5, end=end),
+        source="from explorer.networks.synthetic_images import draw\n" + source_of(LeNet5, end=end),
         loss_source=_LOSS.format(batch=_BATCH),
         note="The pictures are drawn by formula; the script needs this project for them.",
         batch=_BATCH,
@@ -79,7 +79,7 @@ def shapes() -> SampledProblem:
         "shapes net",
         "The shipped network, trained on drawn shapes",
         collect,
-        source="from explorer.networks.drawn import draw\n"
+        source="from explorer.networks.synthetic_images import draw\n"
         "from explorer.networks.shapes_net import shapes_net\n" + source_of(end=end),
         loss_source=_LOSS.format(batch=_BATCH),
         note="Trained: its gradients are small where it is already right.",

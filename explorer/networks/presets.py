@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from explorer.networks.all_tenths import variants
 from explorer.networks.classifiers import CLASSIFIERS, classifier
+from explorer.networks.constant_init import variants
 from explorer.networks.lenet import lenet, shapes
 from explorer.networks.planar import planar
 from explorer.networks.tiny import linear_testnet, two_layer_sigmoid

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from explorer.networks.drawn import CLASSES
+from explorer.networks.synthetic_images import CLASSES
 
 WEIGHTS = Path(__file__).with_name("shapes_net.safetensors")
 

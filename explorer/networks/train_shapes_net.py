@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import Tensor
 
-from explorer.networks.drawn import draw
 from explorer.networks.shapes_net import SIZE, WEIGHTS, ShapesNet
+from explorer.networks.synthetic_images import draw
 
 TRAIN_IMAGES, TRAIN_SEED = 9600, 1
 TEST_IMAGES, TEST_SEED = 2400, 2

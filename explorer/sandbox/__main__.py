@@ -19,14 +19,14 @@ from typing import TextIO
 from explorer.sandbox import limits, warm, wire, work
 from explorer.sandbox.children import Forks, Workers
 from explorer.sandbox.server import Server
-from explorer.sandbox.start import Settings, told
+from explorer.sandbox.start import Settings, read_settings
 from explorer.sandbox.zygote import Zygote
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the app, not before
     zygote = Zygote() if sys.argv[1:] == ["fork"] else None  # before anything secret is read
-    settings = told(sys.stdin.buffer)
+    settings = read_settings(sys.stdin.buffer)
     if settings.worker:
         _work(settings)
     else:
@@ -36,22 +36,22 @@ def main() -> None:
 def _serve(settings: Settings, zygote: Zygote | None) -> None:
     selector = selectors.DefaultSelector()
     listener = _listen(settings)
-    house: Forks | Workers | None = None
+    pool: Forks | Workers | None = None
     lifeline: socket.socket | TextIO
     try:
         if zygote is not None:
             zygote.warm(settings.jobs, settings.memory)
-            house, lifeline = Forks(selector, zygote, settings.processors), sys.stdin
+            pool, lifeline = Forks(selector, zygote, settings.processors), sys.stdin
             _tell_address(settings, listener)
         else:
             _tell_address(settings, listener)  # before its workers look for it
-            house, lifeline = Workers(settings), _end_of_input()
-        Server(selector, listener, lifeline, settings.token, house).serve()
+            pool, lifeline = Workers(settings), _end_of_input()
+        Server(selector, listener, lifeline, settings.token, pool).serve()
     except BaseException:
         traceback.print_exc()  # for the app's log; os._exit would pass over it
     finally:
-        if house is not None:
-            house.end()
+        if pool is not None:
+            pool.end()
         shutil.rmtree(settings.directory, ignore_errors=True)
         os._exit(0)
 
@@ -108,8 +108,8 @@ def _work(settings: Settings) -> None:
     limits.confine(settings.memory)
     hello = {"token": settings.token, "worker": settings.worker}
     server.sendall(wire.pack(wire.HELLO, wire.dump(hello)))
-    while errand := work.asked(server):
-        work.perform(server, jobs, errand, line)
+    while task := work.asked(server):
+        work.perform(server, jobs, task, line)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from explorer.sandbox import wire
 from explorer.sandbox.channel import Channel
-from explorer.sandbox.deaths import Ending
+from explorer.sandbox.exit_reasons import Ending
 from explorer.sandbox.start import Settings, start
-from explorer.sandbox.work import Errand, read_line
+from explorer.sandbox.work import Task, read_line
 from explorer.sandbox.zygote import Zygote
 
 
@@ -42,10 +42,10 @@ class Child:
         return ending
 
 
-def _send(child: Child, errand: Errand) -> None:
-    question = {"job": errand.name, "timeout": errand.timeout}
+def _send(child: Child, task: Task) -> None:
+    question = {"job": task.name, "timeout": task.timeout}
     child.channel.send(wire.pack(wire.HELLO, wire.dump(question)))
-    child.channel.send(wire.pack(wire.REQUEST, errand.body))
+    child.channel.send(wire.pack(wire.REQUEST, task.body))
 
 
 class Forks:
@@ -79,16 +79,16 @@ class Forks:
                 self._spare = self._fork(ahead=True)
                 self._spare.channel.on_end = self.lost
 
-    def take(self, errand: Errand) -> Child:
+    def take(self, task: Task) -> Child:
         self._due = True
         spare, self._spare = self._spare, None
         if spare is not None:
-            _send(spare, errand)
+            _send(spare, task)
             if spare.channel.open:
                 return spare
             spare.end()  # it was gone already
         child = self._fork(ahead=False)
-        _send(child, errand)
+        _send(child, task)
         return child
 
     def done(self, child: Child, answered: bool) -> Ending:
@@ -176,10 +176,10 @@ class Workers:
         process, line = self._starting.pop(name)
         self._rest(Child(_Worker(process, line), channel))
 
-    def take(self, errand: Errand) -> Child:
+    def take(self, task: Task) -> Child:
         child = self._idle.pop()
         self._busy.append(child)
-        _send(child, errand)
+        _send(child, task)
         return child
 
     def done(self, child: Child, answered: bool) -> Ending:

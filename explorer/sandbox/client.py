@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import deaths, wire
+from explorer.sandbox import exit_reasons, wire
 from explorer.sandbox.start import Settings, start
 from explorer.trace import from_plain
 
@@ -72,7 +72,7 @@ class _Running:
                 time.sleep(0.02)
             except OSError as error:
                 if error.errno in _NO_ROOM:
-                    raise ProgramRefused(deaths.crowded()) from None
+                    raise ProgramRefused(exit_reasons.crowded()) from None
                 raise _Gone from error
 
 
@@ -144,7 +144,7 @@ class Sandbox:
             hello = {"job": job, "timeout": timeout, "reader": reader or _this_thread()}
             body = wire.pack(wire.REQUEST, wire.dump(request))
         except wire.TooLarge as error:
-            raise ProgramRefused(deaths.request_too_large(str(error))) from None
+            raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
         reported = False
 
         def report(message: Any) -> None:
@@ -160,8 +160,8 @@ class Sandbox:
             except _Gone:
                 self._replace(server)
                 if reported:
-                    raise ProgramRefused(deaths.lost_server()) from None
-        raise ProgramRefused(deaths.no_server())
+                    raise ProgramRefused(exit_reasons.lost_server()) from None
+        raise ProgramRefused(exit_reasons.no_server())
 
     def _ensure(self) -> _Running:
         with self._lock:
@@ -183,7 +183,7 @@ class Sandbox:
         except OSError:
             logging.getLogger(__name__).exception("the sandbox's server cannot be started")
             shutil.rmtree(directory, ignore_errors=True)
-            raise ProgramRefused(deaths.no_server()) from None
+            raise ProgramRefused(exit_reasons.no_server()) from None
 
     def _replace(self, server: _Running) -> None:
         with self._lock:
@@ -231,7 +231,7 @@ def rebuilt(kind: type[T], plain: Any) -> T:
     try:
         return from_plain(kind, plain)
     except Exception:
-        raise ProgramRefused(deaths.unreadable_answer()) from None
+        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
 
 def _receive(connection: socket.socket, limit: float, waiting: bool) -> tuple[int, Any]:
@@ -243,12 +243,12 @@ def _receive(connection: socket.socket, limit: float, waiting: bool) -> tuple[in
         return frame[0], wire.load(frame[1])
     except TimeoutError as error:
         if waiting:
-            raise ProgramRefused(deaths.crowded()) from None
+            raise ProgramRefused(exit_reasons.crowded()) from None
         raise _Gone from error
     except OSError as error:
         raise _Gone from error
     except (wire.TooLarge, wire.Unreadable):
-        raise ProgramRefused(deaths.unreadable_answer()) from None
+        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
 
 def _this_thread() -> str:

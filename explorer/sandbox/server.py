@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any
 
 from explorer.language import ProgramError
-from explorer.sandbox import deaths, wire
+from explorer.sandbox import exit_reasons, wire
 from explorer.sandbox.channel import Channel
 from explorer.sandbox.children import Child, Forks, Workers
 from explorer.sandbox.queue import FairQueue
-from explorer.sandbox.work import Errand
+from explorer.sandbox.work import Task
 from explorer.trace import to_plain
 
 #: Seconds after which a child makes room for others.
@@ -58,7 +58,7 @@ class Job:
 
     channel: Channel
     reader: str
-    errand: Errand
+    task: Task
     told: int = 0  # the position in the line last told
 
     def refuse(self, error: ProgramError) -> None:
@@ -85,10 +85,10 @@ class Server:
         listener: socket.socket,
         lifeline: Any,
         token: str,
-        house: Forks | Workers,
+        pool: Forks | Workers,
     ) -> None:
         self._selector, self._listener, self._token = selector, listener, token
-        self._house, self._serving = house, True
+        self._pool, self._serving = pool, True
         self._queue: FairQueue[Job] = FairQueue()
         self._running: list[Run] = []
         listener.setblocking(False)
@@ -103,7 +103,7 @@ class Server:
             self._start_jobs()
             self._tell_positions()
             if not len(self._queue):
-                self._house.prepare()
+                self._pool.prepare()
         for run in self._running:
             run.child.process.kill()
 
@@ -125,24 +125,24 @@ class Server:
             known = hmac.compare_digest(hello["token"].encode(), self._token.encode())
             if kind != wire.HELLO or not known:
                 channel.close()
-            elif "worker" in hello and isinstance(self._house, Workers):
-                self._house.joined(hello["worker"], channel)
+            elif "worker" in hello and isinstance(self._pool, Workers):
+                self._pool.joined(hello["worker"], channel)
             else:
                 channel.on_frame = partial(self._asked, channel, _job_header(hello))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             channel.close()
 
     def _asked(self, channel: Channel, header: JobHeader, kind: int, body: bytes) -> None:
-        errand = Errand(header.job, body, header.timeout)
-        job = Job(channel, header.reader, errand)
+        task = Task(header.job, body, header.timeout)
+        job = Job(channel, header.reader, task)
         channel.on_frame = lambda kind, body: None
         channel.on_end = partial(self._left, job)
         self._queue.add(job)
         if self._queue.waiting(job.reader) > MOST_OF_ONE:
             self._queue.remove(job)
-            job.refuse(deaths.crowded())
+            job.refuse(exit_reasons.crowded())
         elif len(self._queue) > MOST_WAITING:
-            self._queue.crowd_out().refuse(deaths.crowded())
+            self._queue.crowd_out().refuse(exit_reasons.crowded())
 
     def _left(self, job: Job) -> None:
         """The reader has gone: what was asked is no longer wanted."""
@@ -157,7 +157,7 @@ class Server:
     def _start_jobs(self) -> None:
         job = None
         try:
-            while len(self._queue) and self._has_room() and self._house.ready():
+            while len(self._queue) and self._has_room() and self._pool.ready():
                 job = self._queue.take(self._may_start)
                 if job is None:
                     return
@@ -167,18 +167,18 @@ class Server:
             traceback.print_exc()  # for the app's log
             job = job or self._queue.take(lambda job: True)
             if job is not None:
-                job.refuse(deaths.no_server())
+                job.refuse(exit_reasons.no_server())
 
     def _has_room(self) -> bool:
         quick = sum(not run.slow for run in self._running)
-        return quick < self._house.processors and len(self._running) < self._house.most
+        return quick < self._pool.processors and len(self._running) < self._pool.most
 
     def _may_start(self, job: Job) -> bool:
         same = sum(run.job.reader == job.reader for run in self._running)
-        return same < self._house.processors
+        return same < self._pool.processors
 
     def _start(self, job: Job) -> None:
-        run = Run(job, self._house.take(job.errand), time.monotonic())
+        run = Run(job, self._pool.take(job.task), time.monotonic())
         run.child.channel.on_frame = partial(self._answered, run)
         run.child.channel.on_end = partial(self._died, run)
         self._running.append(run)
@@ -199,12 +199,12 @@ class Server:
 
     def _died(self, run: Run) -> None:
         broken = run.child.channel.broken
-        died = deaths.of_ending(self._end(run, answered=False), run.job.errand.timeout)
-        run.job.refuse(deaths.unreadable_answer() if broken else died)
+        died = exit_reasons.of_ending(self._end(run, answered=False), run.job.task.timeout)
+        run.job.refuse(exit_reasons.unreadable_answer() if broken else died)
 
-    def _end(self, run: Run, answered: bool) -> deaths.Ending:
+    def _end(self, run: Run, answered: bool) -> exit_reasons.Ending:
         self._running.remove(run)
-        return self._house.done(run.child, answered)
+        return self._pool.done(run.child, answered)
 
     # --- clocks ---
 
@@ -214,7 +214,7 @@ class Server:
         return max(0.0, min([*rings, now + 1.0]) - now)
 
     def _limit(self, run: Run) -> float:
-        return run.started + run.job.errand.timeout + self._house.grace
+        return run.started + run.job.task.timeout + self._pool.grace
 
     def _watch_clocks(self) -> None:
         now = time.monotonic()
@@ -222,10 +222,10 @@ class Server:
             run.child.channel.pause(run.job.channel.backlog > MOST_BACKLOG)
             if not run.slow and now >= run.started + QUICK:
                 run.slow = True
-                self._house.lower(run.child)
+                self._pool.lower(run.child)
             if now >= self._limit(run):
                 line = self._end(run, answered=False).line
-                run.job.refuse(deaths.out_of_time(run.job.errand.timeout, line))
+                run.job.refuse(exit_reasons.out_of_time(run.job.task.timeout, line))
 
     def _tell_positions(self) -> None:
         for position, job in enumerate(list(self._queue), start=1):

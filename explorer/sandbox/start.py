@@ -79,6 +79,6 @@ def start(settings: Settings) -> subprocess.Popen[bytes]:
     return process
 
 
-def told(standard_input: IO[bytes]) -> Settings:
+def read_settings(standard_input: IO[bytes]) -> Settings:
     """In the new process: what `start` was given."""
     return Settings(**json.loads(standard_input.readline()))

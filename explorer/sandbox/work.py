@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import deaths, wire
+from explorer.sandbox import exit_reasons, wire
 from explorer.sandbox.context import Context, Job
 from explorer.trace import to_plain
 
@@ -27,7 +27,7 @@ _line = struct.Struct("=I")
 
 
 @dataclass(frozen=True)
-class Errand:
+class Task:
     """What a child is asked to do; `body` is the request as it came."""
 
     name: str
@@ -35,16 +35,16 @@ class Errand:
     timeout: float
 
 
-def asked(channel: socket.socket) -> Errand | None:
+def asked(channel: socket.socket) -> Task | None:
     """The next errand, waited for; None where the server has closed the connection."""
     question, request = wire.receive(channel), wire.receive(channel)
     if question is None or request is None:
         return None
     hello = wire.load(question[1])
-    return Errand(hello["job"], request[1], hello["timeout"])
+    return Task(hello["job"], request[1], hello["timeout"])
 
 
-def perform(channel: socket.socket, jobs: Mapping[str, Job], errand: Errand, line: mmap) -> None:
+def perform(channel: socket.socket, jobs: Mapping[str, Job], task: Task, line: mmap) -> None:
     """Do the job and send what came of it; never raises for what the job did."""
     _line.pack_into(line, 0, 0)
     torch.manual_seed(0)  # the state at a fork is the parent's, the same for every reader
@@ -52,10 +52,10 @@ def perform(channel: socket.socket, jobs: Mapping[str, Job], errand: Errand, lin
     context = Context(
         progress=lambda message: _send(channel, wire.PROGRESS, message),
         on_line=lambda number: _line.pack_into(line, 0, number),
-        deadline=time.monotonic() + SOFT * errand.timeout,
+        deadline=time.monotonic() + SOFT * task.timeout,
     )
     try:
-        _send(channel, wire.ANSWER, jobs[errand.name](wire.load(errand.body), context))
+        _send(channel, wire.ANSWER, jobs[task.name](wire.load(task.body), context))
     except ProgramRefused as refused:
         _send(channel, wire.ERROR, to_plain(refused.error))
     except Exception as error:
@@ -73,7 +73,7 @@ def _send(channel: socket.socket, kind: int, message: Any) -> None:
 
 def _sentence(error: Exception, line: int | None) -> ProgramError:
     if isinstance(error, wire.TooLarge):
-        return deaths.answer_too_large(str(error))
+        return exit_reasons.answer_too_large(str(error))
     if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
-        return deaths.out_of_memory(str(error)[:2000], line)
-    return deaths.failed(error, line)
+        return exit_reasons.out_of_memory(str(error)[:2000], line)
+    return exit_reasons.failed(error, line)

@@ -19,7 +19,7 @@ from typing import Any
 
 from explorer.sandbox import limits, walls, warm, wire, work
 from explorer.sandbox.context import Job
-from explorer.sandbox.deaths import Ending
+from explorer.sandbox.exit_reasons import Ending
 
 #: Seconds it may take to answer once it is warm. A fork, or the end of a child, takes 10 to 20
 #: milliseconds; one that takes longer than this ends every program, and the server is replaced.

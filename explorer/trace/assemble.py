@@ -15,7 +15,6 @@ from explorer.language import ProgramError, without_addresses
 from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
-from explorer.trace.memory import Seen, below
 from explorer.trace.modules import named_parameters
 from explorer.trace.passes import RawPass
 from explorer.trace.reasons import why_none
@@ -25,7 +24,8 @@ from explorer.trace.records import (
     TensorRecord,
     Trace,
 )
-from explorer.trace.story import Story
+from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.tensor_registry import LiveTensor, below
 
 #: Longest text of a variable that is no tensor, and most variables and items kept.
 MAX_TEXT, MAX_ITEMS = 500, 200
@@ -46,8 +46,8 @@ def assemble(
     raw_passes = recorder.kept_passes
     seen = _worth_showing(recorder, raw_passes)
     ids = {item.number: index for index, item in enumerate(seen)}
-    story = Story(recorder, source, error, finals, variables)
-    records = [_record(item, ids[item.number], story) for item in seen]
+    analysis = RunAnalysis(recorder, source, error, finals, variables)
+    records = [_record(item, ids[item.number], analysis) for item in seen]
     passes = [assemble_pass(raw, recorder, ids, records) for raw in raw_passes]
     if passes:
         where = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
@@ -59,7 +59,7 @@ def assemble(
         source=source,
         output=recorder.output,
         variables={
-            name: records[ids[value.number]] if isinstance(value, Seen) else value
+            name: records[ids[value.number]] if isinstance(value, LiveTensor) else value
             for name, value in finals.items()
         },
         tensors=tuple(records),
@@ -70,7 +70,7 @@ def assemble(
         notes=tuple(notes)[:5],
         seed=seed,
         capture=recorder.capture,
-        answers=explain(story),
+        answers=explain(analysis),
         events=recorder.events.all(),
         event_count=recorder.events.count,
     )
@@ -79,9 +79,9 @@ def assemble(
 # -- variables ------------------------------------------------------------------------------
 
 
-def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, Seen | Plain]:
+def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, LiveTensor | Plain]:
     """Every variable as it is at the end; tensors changed since their line get a new record."""
-    finals: dict[str, Seen | Plain] = {}
+    finals: dict[str, LiveTensor | Plain] = {}
     for name, value in list(variables.items())[:MAX_ITEMS]:
         if isinstance(value, torch.Tensor):
             finals[name] = _final(recorder, name, value)
@@ -95,7 +95,7 @@ def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, Seen 
     return finals
 
 
-def _final(recorder: Recorder, name: str, tensor: torch.Tensor) -> Seen:
+def _final(recorder: Recorder, name: str, tensor: torch.Tensor) -> LiveTensor:
     known = [
         seen
         for slot in recorder.slots.values()
@@ -157,14 +157,14 @@ def _text(value: Any) -> str:
 # -- tensors --------------------------------------------------------------------------------
 
 
-def _worth_showing(recorder: Recorder, raw_passes: Sequence[RawPass]) -> list[Seen]:
+def _worth_showing(recorder: Recorder, raw_passes: Sequence[RawPass]) -> list[LiveTensor]:
     """Named tensors, and unnamed ones that are part of a graph."""
     every = recorder.every()
     used = {frozen.number for seen in every for frozen in seen.frozen}
     return [s for s in every if s.named or s.grad_fn is not None or s.number in used]
 
 
-def _record(seen: Seen, index: int, story: Story) -> TensorRecord:
+def _record(seen: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord:
     tensor = seen.tensor
     retained = tensor.retains_grad
     grad: Kept | None
@@ -174,7 +174,7 @@ def _record(seen: Seen, index: int, story: Story) -> TensorRecord:
         grad, origin = seen.grad, "hook"
     array = None if grad is None else grad.array()
     has_own = origin == ".grad" and array is not None
-    why, term = ("", "") if has_own else why_none(seen, story)
+    why, term = ("", "") if has_own else why_none(seen, analysis)
     return TensorRecord(
         id=index,
         name=seen.name,
@@ -194,7 +194,7 @@ def _record(seen: Seen, index: int, story: Story) -> TensorRecord:
         visit=seen.visit,
         why_none=why,
         nbytes=tensor.numel() * tensor.element_size(),
-        visits=max(seen.visit, story.recorder.runs[seen.statement]),
-        module=story.recorder.module_name(seen.module),
+        visits=max(seen.visit, analysis.recorder.runs[seen.statement]),
+        module=analysis.recorder.module_name(seen.module),
         why_term=term,
     )

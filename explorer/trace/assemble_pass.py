@@ -11,7 +11,6 @@ import torch
 from explorer.trace.capture import Kept
 from explorer.trace.drawing import dot_text
 from explorer.trace.folding import MAX_NODES, fold
-from explorer.trace.memory import Seen
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.recorder import Recorder
 from explorer.trace.records import (
@@ -25,6 +24,7 @@ from explorer.trace.records import (
     TensorRecord,
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
+from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.torchviz_graph import Drawn, leaf_of
 
 #: Of a longer pass these many first steps and these many last ones are kept.
@@ -71,7 +71,7 @@ def assemble_pass(
     )
 
 
-def _line(raw: RawPass, position: int, seen: Seen | None) -> int | None:
+def _line(raw: RawPass, position: int, seen: LiveTensor | None) -> int | None:
     if seen is not None:
         return seen.line
     if position < len(raw.functions):
@@ -80,16 +80,16 @@ def _line(raw: RawPass, position: int, seen: Seen | None) -> int | None:
     return None
 
 
-def _seen_of(recorder: Recorder, node: Any, ids: Mapping[int, int]) -> Seen | None:
+def _seen_of(recorder: Recorder, node: Any, ids: Mapping[int, int]) -> LiveTensor | None:
     """The record of the tensor a node made: the named one, where it has several."""
     found = [s for s in recorder.made.get((id(node), 0), []) if s.number in ids]
     named = [s for s in found if s.named]
     return (named or found)[-1] if found else None
 
 
-def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[int, Seen]:
+def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[int, LiveTensor]:
     """Which tensor each drawn leaf and output is."""
-    owners: dict[int, Seen] = {}
+    owners: dict[int, LiveTensor] = {}
     outputs = [p for p, drawn in enumerate(raw.drawn) if drawn.kind == "output"]
     pairs: list[tuple[int, torch.Tensor]] = list(zip(outputs, raw.roots, strict=False))
     for source, target, _ in raw.edges:
@@ -108,7 +108,7 @@ def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[in
 def _add_frozen(
     nodes: list[Node],
     edges: list[Edge],
-    functions: Sequence[Seen | None],
+    functions: Sequence[LiveTensor | None],
     ids: Mapping[int, int],
 ) -> None:
     """Tensors without requires_grad that took part; torchviz leaves them out."""
@@ -150,7 +150,7 @@ def _add_places(nodes: list[Node], edges: Sequence[tuple[int, int, str]]) -> Non
             nodes[position] = replace(node, line=lines[0])
 
 
-def _shape_made(seen: Seen | None) -> tuple[int, ...] | None:
+def _shape_made(seen: LiveTensor | None) -> tuple[int, ...] | None:
     return None if seen is None else tuple(seen.kept.shape)
 
 
@@ -158,7 +158,7 @@ def _what(kind: str) -> str:
     return {"leaf": "leaf", "output": "output", "frozen": "no grad"}.get(kind, kind)
 
 
-def _label(kind: str, seen: Seen) -> str:
+def _label(kind: str, seen: LiveTensor) -> str:
     """A leaf keeps the name it was first given, whatever a loop calls it later."""
     return seen.first_name or seen.name if kind == "leaf" else seen.name
 

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from explorer.language import Environment
 from explorer.trace.history import Cut, cause
-from explorer.trace.memory import Seen
+from explorer.trace.tensor_registry import LiveTensor
 
 if TYPE_CHECKING:
     from explorer.trace.recorder import Recorder
@@ -97,7 +97,7 @@ class Operations(TorchFunctionMode):
                 self.lost(name, output, tensors, cuts)
 
     def made(
-        self, name: str, output: torch.Tensor, inputs: tuple[Seen, ...], cuts: tuple[Cut, ...]
+        self, name: str, output: torch.Tensor, inputs: tuple[LiveTensor, ...], cuts: tuple[Cut, ...]
     ) -> None:
         """A tensor with history came out."""
         recorder = self.recorder
@@ -164,7 +164,7 @@ class Operations(TorchFunctionMode):
             seen.version = -2
         self.recorder.wrote("data", tensor)
 
-    def record_of(self, tensor: torch.Tensor) -> Seen | None:
+    def record_of(self, tensor: torch.Tensor) -> LiveTensor | None:
         """The record of an operand; of a view without gradient, that of its base."""
         seen = self.recorder.find(tensor)
         if seen is None and not tensor.requires_grad and tensor._is_view():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from explorer.trace.glossary import GLOSSARY
 from explorer.trace.history import CAUSES, Cut
-from explorer.trace.memory import Seen
-from explorer.trace.story import Story
+from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.terms import GLOSSARY
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,22 @@ class Reason:
     line: int | None = None
 
 
-def why_none(seen: Seen, story: Story) -> tuple[str, str]:
+def why_none(seen: LiveTensor, analysis: RunAnalysis) -> tuple[str, str]:
     """All reasons why `.grad` is None, in a few sentences; and the key of the first one's term."""
-    found = reasons(seen, story)
+    found = reasons(seen, analysis)
     term = next((reason.key for reason in found if reason.key in GLOSSARY), "")
     return " ".join(reason.text for reason in found), term
 
 
-def reasons(seen: Seen, story: Story) -> list[Reason]:
+def reasons(seen: LiveTensor, analysis: RunAnalysis) -> list[Reason]:
     """The reasons, the first one first to be mended."""
     if not seen.tensor.is_floating_point() and not seen.tensor.is_complex():
         return [_integers()]
     if not seen.requires_grad:
-        return list(_not_required(seen, story))
+        return list(_not_required(seen, analysis))
     if seen.grad_fn is not None:
-        return list(_non_leaf(seen, story))
-    return list(_leaf(seen, story))
+        return list(_non_leaf(seen, analysis))
+    return list(_leaf(seen, analysis))
 
 
 def _integers() -> Reason:
@@ -47,22 +47,22 @@ def _integers() -> Reason:
     )
 
 
-def _not_required(seen: Seen, story: Story) -> Iterator[Reason]:
-    cuts = story.recorder.history.of(seen.tensor)
+def _not_required(seen: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
+    cuts = analysis.recorder.history.of(seen.tensor)
     for cut in cuts[:1]:
         yield Reason("cut", f"Its history ended {where(cut)}.", cure_of(cut), cut.line)
     yield Reason("requires_grad", "requires_grad is False, so autograd does not follow it.")
 
 
-def _non_leaf(seen: Seen, story: Story) -> Iterator[Reason]:
+def _non_leaf(seen: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
     name, node = seen.name, type(seen.grad_fn).__name__
-    leaf = was_leaf(seen, story)
+    leaf = was_leaf(seen, analysis)
     if leaf is not None:
         yield Reason(
             "rebound",
             f"{name} no longer is the leaf of line {leaf.line}: line {seen.line} computed a new "
             f"tensor ({node}) and gave it the name {name}.",
-            _keep_name(seen, story),
+            _keep_name(seen, analysis),
             seen.line,
         )
     else:
@@ -75,22 +75,22 @@ def _non_leaf(seen: Seen, story: Story) -> Iterator[Reason]:
             else "Give it a name and call retain_grad() on it before backward.",
             seen.line,
         )
-    if not story.recorder.pass_count:
+    if not analysis.recorder.pass_count:
         yield Reason("backward", "No backward has run.")
-    elif id(seen.grad_fn) not in story.reached:
-        yield from _not_reached(seen, story)
+    elif id(seen.grad_fn) not in analysis.reached:
+        yield from _not_reached(seen, analysis)
 
 
-def _leaf(seen: Seen, story: Story) -> Iterator[Reason]:
-    recorder = story.recorder
+def _leaf(seen: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
+    recorder = analysis.recorder
     if not recorder.pass_count:
-        cuts = [cut for cut in story.cuts if story.cuts_off(cut, seen.tensor)]
+        cuts = [cut for cut in analysis.cuts if analysis.cuts_off(cut, seen.tensor)]
         for cut in cuts[:2]:
             yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
         if not cuts or recorder.refused is None:
             yield Reason("backward", "No backward has run.", "Call .backward() on the result.")
         return
-    if id(seen.tensor) in story.reached:
+    if id(seen.tensor) in analysis.reached:
         if id(seen.tensor) in recorder.cleared:
             line = recorder.cleared[id(seen.tensor)]
             yield Reason(
@@ -99,28 +99,28 @@ def _leaf(seen: Seen, story: Story) -> Iterator[Reason]:
                 "Read .grad before it is cleared, or pass set_to_none=False.",
                 line,
             )
-        elif not story.stored:
+        elif not analysis.stored:
             yield Reason(
                 "autograd.grad",
                 "torch.autograd.grad returns gradients; it stores none in .grad.",
                 "Use what it returns, or call .backward().",
             )
-        elif story.error is not None and not story.finished(seen.tensor):
+        elif analysis.error is not None and not analysis.finished(seen.tensor):
             yield Reason("failed", "backward failed before it got here.")
         else:
             yield Reason("flow", "It was reached, but None arrived: no gradient was handed to it.")
         return
-    yield from _not_reached(seen, story)
+    yield from _not_reached(seen, analysis)
 
 
-def _not_reached(seen: Seen, story: Story) -> Iterator[Reason]:
+def _not_reached(seen: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
     """A backward ran, and not through this tensor."""
     tensor = seen.tensor
-    records = [s for s in story.every if s.tensor is tensor]
+    records = [s for s in analysis.every if s.tensor is tensor]
     late = next(
         (
             user
-            for user in story.every
+            for user in analysis.every
             for frozen in user.frozen
             if frozen.tensor is tensor and not frozen.requires_grad
         ),
@@ -139,13 +139,13 @@ def _not_reached(seen: Seen, story: Story) -> Iterator[Reason]:
             f"Set requires_grad before line {line_used}.",
             since,
         )
-    for cut in [cut for cut in story.cuts if story.cuts_off(cut, tensor)][:2]:
+    for cut in [cut for cut in analysis.cuts if analysis.cuts_off(cut, tensor)][:2]:
         found = True
         yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
     if found:
         return
     used = next((s.used for s in records if s.used), 0)
-    roots = {story.name(root) for raw in story.passes for root in raw.roots[:1]}
+    roots = {analysis.name(root) for raw in analysis.passes for root in raw.roots[:1]}
     root = " and ".join(sorted(roots)) or "what backward started from"
     if not used:
         yield Reason(
@@ -163,9 +163,9 @@ def _not_reached(seen: Seen, story: Story) -> Iterator[Reason]:
         )
 
 
-def was_leaf(seen: Seen, story: Story) -> Seen | None:
+def was_leaf(seen: LiveTensor, analysis: RunAnalysis) -> LiveTensor | None:
     """The leaf that had this tensor's name before."""
-    for earlier in reversed(story.history_of(seen.name)):
+    for earlier in reversed(analysis.history_of(seen.name)):
         own_name = earlier.first_name in ("", seen.name)
         is_leaf = earlier.is_leaf and earlier.requires_grad
         if earlier.number < seen.number and is_leaf and own_name:
@@ -173,8 +173,8 @@ def was_leaf(seen: Seen, story: Story) -> Seen | None:
     return None
 
 
-def _keep_name(seen: Seen, story: Story) -> str:
-    name, text = seen.name, story.text(seen.line)
+def _keep_name(seen: LiveTensor, analysis: RunAnalysis) -> str:
+    name, text = seen.name, analysis.text(seen.line)
     if f"{name}.grad" in text or seen.operation in ("sub", "__isub__", "rsub"):
         return f"Change the leaf itself: with torch.no_grad(): {name} -= …"
     if ".to(" in text or ".cuda(" in text or ".float(" in text or ".double(" in text:

@@ -16,9 +16,9 @@ from explorer.trace import passes
 from explorer.trace.capture import Kept
 from explorer.trace.events import Events, HookCall, Snapshot, change, snapshot
 from explorer.trace.history import History, Write
-from explorer.trace.memory import FIRST, Memory
 from explorer.trace.operations import Failed, Operations
 from explorer.trace.passes import RawPass
+from explorer.trace.tensor_registry import FIRST, Memory
 from explorer.trace.torchviz_graph import leaf_of, leaves_of
 
 #: Most elements of a leaf whose path downhill is followed, and how many points of it are kept.

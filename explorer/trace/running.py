@@ -19,9 +19,9 @@ from explorer.language import (
     isolated,
 )
 from explorer.trace.assemble import assemble
-from explorer.trace.memory import Seen
 from explorer.trace.recorder import Recorder
 from explorer.trace.records import Trace
+from explorer.trace.tensor_registry import LiveTensor
 
 _LOG = logging.getLogger(__name__)
 
@@ -146,7 +146,7 @@ def _is_inner(tensor: torch.Tensor) -> bool:
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
-def _gradient(root: Seen, upstream: Upstream) -> torch.Tensor:
+def _gradient(root: LiveTensor, upstream: Upstream) -> torch.Tensor:
     tensor = root.tensor.detach()
     if isinstance(upstream, str) and upstream in ("sum", "mean"):
         ones = torch.ones_like(tensor)

@@ -13,6 +13,7 @@ from explorer.training.compare import (
     with_setting,
     without_zero_grad,
 )
+from explorer.training.derivation import Term
 from explorer.training.landscape import (
     Plane,
     Surface,
@@ -32,7 +33,6 @@ from explorer.training.problem import (
 from explorer.training.program import ProgramProblem
 from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
-from explorer.training.sheet import Term
 from explorer.training.views import Event, ParameterView, Point, View
 
 __all__ = [

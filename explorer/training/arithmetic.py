@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.training.derivation import Derivation, Term
 from explorer.training.numbers import to_numpy
 from explorer.training.rules import RULES
-from explorer.training.sheet import Sheet, Term
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ def update(
     """
     before, grad = _pairs(before), _pairs(grad)
     state = {key: _pairs(v) if isinstance(v, Tensor) else v for key, v in state.items()}
-    sheet = Sheet(hyper)
+    derivation = Derivation(hyper)
     with torch.no_grad():
-        RULES[optimizer](sheet, before, grad, state, hyper)
-    return Update(parameter, optimizer, to_numpy(before), to_numpy(grad), tuple(sheet.terms))
+        RULES[optimizer](derivation, before, grad, state, hyper)
+    return Update(parameter, optimizer, to_numpy(before), to_numpy(grad), tuple(derivation.terms))
 
 
 def _pairs(tensor: Tensor) -> Tensor:

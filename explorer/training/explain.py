@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from explorer.training.arithmetic import update
-from explorer.training.machine import Machine
+from explorer.training.live_session import Machine
 from explorer.training.numbers import count, element, in_words
 
 

@@ -20,10 +20,10 @@ from explorer.language import (
 )
 from explorer.language.tree import tree_of
 from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
-from explorer.training.carried import Variables
-from explorer.training.leaves import expressions_of, parameters_of
+from explorer.training.loss_state import Variables
 from explorer.training.loss_watcher import Limits, LossWatcher
 from explorer.training.numbers import to_numpy
+from explorer.training.parameters import expressions_of, parameters_of
 from explorer.training.problem import Live, random_stream
 from explorer.training.values import copied
 

@@ -17,8 +17,8 @@ import torch
 from explorer.language import ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
+from explorer.training.live_session import Failed
 from explorer.training.loss_watcher import Limits
-from explorer.training.machine import Failed
 from explorer.training.program import ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession

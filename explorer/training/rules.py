@@ -13,18 +13,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.training.sheet import Sheet
+from explorer.training.derivation import Derivation
 
 _NEW = "new"
 
 
-def _gradient(sheet: Sheet, p: Tensor, g: Tensor, hyper: Mapping[str, Any]) -> Tensor:
+def _gradient(derivation: Derivation, p: Tensor, g: Tensor, hyper: Mapping[str, Any]) -> Tensor:
     """The gradient as the rules use it: turned round to climb, with weight decay added."""
-    sheet.know(p=p, g=g)
+    derivation.know(p=p, g=g)
     if hyper["maximize"]:
-        g = sheet.line("g", "climb: the gradient turned round", r"g \leftarrow -g", "−{g}", -g)
+        g = derivation.line("g", "climb: the gradient turned round", r"g \leftarrow -g", "−{g}", -g)
     if hyper["weight_decay"]:
-        return sheet.line(
+        return derivation.line(
             "g",
             "gradient with weight decay",
             r"g \leftarrow g + \lambda\theta",
@@ -35,17 +35,17 @@ def _gradient(sheet: Sheet, p: Tensor, g: Tensor, hyper: Mapping[str, Any]) -> T
 
 
 def _sgd(
-    sheet: Sheet, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
+    derivation: Derivation, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
 ) -> None:
-    g = _gradient(sheet, p, g, h)
+    g = _gradient(derivation, p, g, h)
     symbol = "g"
     if h["momentum"]:
         kept = state.get("momentum_buffer")
         if kept is None:
-            v = sheet.line("v", "momentum buffer, first step", r"v \leftarrow g", "{g}", g)
+            v = derivation.line("v", "momentum buffer, first step", r"v \leftarrow g", "{g}", g)
         else:
-            sheet.know(v=kept)
-            v = sheet.line(
+            derivation.know(v=kept)
+            v = derivation.line(
                 "v",
                 "momentum buffer",
                 r"v \leftarrow \mu v + (1-\tau)\,g",
@@ -53,7 +53,7 @@ def _sgd(
                 kept.mul(h["momentum"]).add(g, alpha=1 - h["dampening"]),
             )
         if h["nesterov"]:
-            g = sheet.line(
+            g = derivation.line(
                 "g",
                 "Nesterov: one momentum step ahead",
                 r"g \leftarrow g + \mu v",
@@ -62,7 +62,7 @@ def _sgd(
             )
         else:
             g, symbol = v, "v"
-    sheet.line(
+    derivation.line(
         _NEW,
         "new value",
         rf"\theta \leftarrow \theta - \eta\,{symbol}",
@@ -72,41 +72,41 @@ def _sgd(
 
 
 def _adam(
-    sheet: Sheet, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
+    derivation: Derivation, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
 ) -> None:
-    _adam_moments(sheet, p, _gradient(sheet, p, g, h), state, h)
+    _adam_moments(derivation, p, _gradient(derivation, p, g, h), state, h)
 
 
 def _adamw(
-    sheet: Sheet, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
+    derivation: Derivation, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
 ) -> None:
-    g = _gradient(sheet, p, g, {**h, "weight_decay": 0})
+    g = _gradient(derivation, p, g, {**h, "weight_decay": 0})
     if h["weight_decay"]:
-        p = sheet.line(
+        p = derivation.line(
             "p",
             "decoupled weight decay",
             r"\theta \leftarrow \theta\,(1 - \eta\lambda)",
             "{p} · (1 − {lr} · {weight_decay})",
             p.mul(1 - h["lr"] * h["weight_decay"]),
         )
-    _adam_moments(sheet, p, g, state, h)
+    _adam_moments(derivation, p, g, state, h)
 
 
 def _adam_moments(
-    sheet: Sheet, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
+    derivation: Derivation, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
 ) -> None:
     beta1, beta2 = h["betas"]
     m, v = state.get("exp_avg", torch.zeros_like(p)), state.get("exp_avg_sq", torch.zeros_like(p))
     t = float(state.get("step", 0.0)) + 1
-    sheet.know(m=m, v=v, t=t)
-    m = sheet.line(
+    derivation.know(m=m, v=v, t=t)
+    m = derivation.line(
         "m",
         "average of the gradient (exp_avg)",
         r"m \leftarrow \beta_1 m + (1-\beta_1)\,g",
         "{beta1} · {m} + (1 − {beta1}) · {g}",
         m.lerp(g, 1 - beta1),
     )
-    v = sheet.line(
+    v = derivation.line(
         "v",
         "average of its square (exp_avg_sq)",
         r"v \leftarrow \beta_2 v + (1-\beta_2)\,g^2",
@@ -114,7 +114,7 @@ def _adam_moments(
         v.mul(beta2).addcmul(g, g, value=1 - beta2),
     )
     correction1, correction2 = 1 - beta1**t, 1 - beta2**t
-    sheet.line(
+    derivation.line(
         "m̂",
         f"bias-corrected, step {t:.0f}",
         r"\hat m = m / (1-\beta_1^t)",
@@ -122,14 +122,14 @@ def _adam_moments(
         m / correction1,
     )
     root = v.sqrt() / correction2**0.5
-    sheet.line(
+    derivation.line(
         "√v̂",
         f"root of the bias-corrected square, step {t:.0f}",
         r"\sqrt{\hat v} = \sqrt{v / (1-\beta_2^t)}",
         "√({v} / (1 − {beta2}^{t}))",
         root,
     )
-    sheet.line(
+    derivation.line(
         _NEW,
         "new value",
         r"\theta \leftarrow \theta - \eta\,\hat m / (\sqrt{\hat v} + \epsilon)",
@@ -139,12 +139,12 @@ def _adam_moments(
 
 
 def _rmsprop(
-    sheet: Sheet, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
+    derivation: Derivation, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
 ) -> None:
-    g = _gradient(sheet, p, g, h)
+    g = _gradient(derivation, p, g, h)
     v = state.get("square_avg", torch.zeros_like(p))
-    sheet.know(v=v)
-    v = sheet.line(
+    derivation.know(v=v)
+    v = derivation.line(
         "v",
         "average of the squared gradient (square_avg)",
         r"v \leftarrow \alpha v + (1-\alpha)\,g^2",
@@ -154,8 +154,8 @@ def _rmsprop(
     root = v.sqrt().add(h["eps"])
     if h["momentum"]:
         b = state.get("momentum_buffer", torch.zeros_like(p))
-        sheet.know(b=b)
-        b = sheet.line(
+        derivation.know(b=b)
+        b = derivation.line(
             "b",
             "momentum buffer",
             r"b \leftarrow \mu b + g / (\sqrt v + \epsilon)",
@@ -167,25 +167,25 @@ def _rmsprop(
         new = p.addcdiv(g, root, value=-h["lr"])
         formula = r"\eta\,g / (\sqrt v + \epsilon)"
         text = "{p} − {lr} · {g} / (√{v} + {eps})"
-    sheet.line(_NEW, "new value", rf"\theta \leftarrow \theta - {formula}", text, new)
+    derivation.line(_NEW, "new value", rf"\theta \leftarrow \theta - {formula}", text, new)
 
 
 def _adagrad(
-    sheet: Sheet, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
+    derivation: Derivation, p: Tensor, g: Tensor, state: Mapping[str, Any], h: Mapping[str, Any]
 ) -> None:
-    g = _gradient(sheet, p, g, h)
+    g = _gradient(derivation, p, g, h)
     s = state.get("sum", torch.full_like(p, h["initial_accumulator_value"]))
     done = float(state.get("step", 0.0))
     rate = h["lr"] / (1 + done * h["lr_decay"])
-    sheet.know(s=s, rate=rate)
-    s = sheet.line(
+    derivation.know(s=s, rate=rate)
+    s = derivation.line(
         "s",
         "sum of squared gradients (sum)",
         r"s \leftarrow s + g^2",
         "{s} + {g}²",
         s.addcmul(g, g, value=1),
     )
-    sheet.line(
+    derivation.line(
         _NEW,
         f"new value, with lr / (1 + {done:.0f} · lr_decay) as the rate",
         r"\theta \leftarrow \theta - \tilde\eta\,g / (\sqrt s + \epsilon)",

@@ -13,7 +13,7 @@ from explorer.language import ProgramError, ProgramRefused
 from explorer.training import explain, optimizers
 from explorer.training.arithmetic import Update
 from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
-from explorer.training.machine import Failed, Machine
+from explorer.training.live_session import Failed, Machine
 from explorer.training.numbers import to_numpy
 from explorer.training.problem import Problem
 from explorer.training.script import script

@@ -13,7 +13,7 @@ from explorer.trace.records import WHOLE
 from explorer.training import explain
 from explorer.training.arithmetic import Update, update
 from explorer.training.graph import waiting_graph
-from explorer.training.machine import Before, Machine
+from explorer.training.live_session import Before, Machine
 from explorer.training.numbers import to_numpy
 from explorer.training.values import Values
 

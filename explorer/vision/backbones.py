@@ -14,9 +14,9 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from explorer.networks.drawn import CLASSES
 from explorer.networks.filter_bank import FilterBank
 from explorer.networks.shapes_net import SIZE, ShapesNet, shapes_net
+from explorer.networks.synthetic_images import CLASSES
 from explorer.torchvision_guard import torchvision
 from explorer.training.problem import random_stream
 from explorer.vision.download import DownloadError, Progress, fetch

@@ -19,8 +19,8 @@ from urllib.parse import quote
 from playwright.sync_api import sync_playwright
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui import frame
-from explorer.ui.panels import PANELS
+from explorer.ui.common import frame
+from explorer.ui.expression.panels import PANELS
 from tests.conftest import BROWSERS, FLAGS, running_app
 
 FAILING = (

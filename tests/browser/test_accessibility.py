@@ -17,8 +17,9 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from explorer.ui import frame, words
-from explorer.ui.panels import PANELS
+from explorer.ui.common import frame
+from explorer.ui.common import glossary as words
+from explorer.ui.expression.panels import PANELS
 
 pytestmark = pytest.mark.browser
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from docs.pictures import FOLDER, PICTURES, WIDTH
-from explorer.ui import frame
+from explorer.ui.common import frame
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()

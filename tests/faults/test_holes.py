@@ -16,7 +16,7 @@ from explorer.sandbox.programs import replayed
 from explorer.trace import Summary
 from explorer.training import ProgramProblem
 from explorer.training.remote import RemoteSession
-from explorer.ui.program import _numbers
+from explorer.ui.expression.program import _numbers
 
 LARGE = 5000
 

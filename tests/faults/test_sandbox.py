@@ -1,7 +1,7 @@
 """The sandbox under faults of the machine: each gives the reader a sentence, the next run works,
 and no process, descriptor or file is left.
 
-tests/sandbox/test_deaths.py has how a child can end by itself, test_life.py a server that is
+tests/sandbox/test_exit_reasons.py has how a child can end by itself, test_life.py a server that is
 killed or stopped, test_wire.py frames cut anywhere. Here is what comes from outside.
 """
 

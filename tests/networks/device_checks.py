@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
-from explorer.ui.layers import waiting
-from explorer.ui.maps import results
+from explorer.ui.feature_maps import results
+from explorer.ui.network import job_progress
 from tests.networks import elsewhere
 from tests.pages.test_pages import html_of, opened
 
@@ -150,7 +150,7 @@ def test_network_page() -> None:
     page.button_group(key="device").set_value(THERE).run()
     assert not page.exception
     assert html_of(page) == before
-    assert any(THERE in key for key in waiting.works()._finished)
+    assert any(THERE in key for key in job_progress.works()._finished)
 
 
 def test_feature_maps_page(monkeypatch: pytest.MonkeyPatch) -> None:

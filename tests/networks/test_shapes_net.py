@@ -5,9 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from explorer.networks.drawn import CLASSES, draw, draw_one
 from explorer.networks.filter_bank import FILTERS, FilterBank
 from explorer.networks.shapes_net import WEIGHTS, ShapesNet, shapes_net, stated_accuracy
+from explorer.networks.synthetic_images import CLASSES, draw, draw_one
 from explorer.networks.train_shapes_net import TEST_SEED, TRAIN_SEED, accuracy, data
 
 

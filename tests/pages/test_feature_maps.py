@@ -19,8 +19,8 @@ import torch
 from PIL import Image
 from safetensors.torch import save
 
-from explorer.networks.drawn import CLASSES, draw_one
-from explorer.ui.maps import network, picture, results
+from explorer.networks.synthetic_images import CLASSES, draw_one
+from explorer.ui.feature_maps import network, picture, results
 from explorer.vision import BACKBONES, build, predict
 from tests.pages.test_pages import html_of, opened
 from tests.vision import bad_images, good_images
@@ -147,9 +147,9 @@ def test_a_layer_its_channel_and_position_can_be_chosen(page: Any) -> None:
     assert "PyTorch gave" in html_of(fine(page))
 
 
-def looked(name: str) -> results.Look:
-    eyes = network.Eyes(BACKBONES["shapes_net"], network.SHIPPED, build("shapes_net"))
-    return results.look(picture._sample(name), eyes)
+def looked(name: str) -> results.ModelInput:
+    eyes = network.LoadedModel(BACKBONES["shapes_net"], network.SHIPPED, build("shapes_net"))
+    return results.model_input(picture._sample(name), eyes)
 
 
 def test_inputs_are_what_a_pre_hook_sees(page: Any) -> None:

@@ -17,9 +17,9 @@ from torch.nn import functional as F
 
 from explorer.networks import fold, names, problem
 from explorer.networks.classifiers import CLASSIFIERS, Published
-from explorer.ui.layers import choose, figures, graph, runs, table
-from explorer.ui.layers.settings import Setting, script
-from explorer.ui.layers.work import Job, Unwanted, Works
+from explorer.ui.network import choose, figures, graph, runs, table
+from explorer.ui.network.job_queue import Job, JobQueue, Unwanted
+from explorer.ui.network.settings import Setting, script
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"
@@ -340,7 +340,7 @@ def test_changes_are_those_of_plain_torch() -> None:
 
 
 def test_two_readers_share_one_run_and_an_unwanted_one_is_given_up() -> None:
-    works, begun, go = Works(), [], threading.Event()
+    job_queue, begun, go = JobQueue(), [], threading.Event()
 
     def first(job: Job) -> str:
         begun.append(job.key)
@@ -349,31 +349,31 @@ def test_two_readers_share_one_run_and_an_unwanted_one_is_given_up() -> None:
             raise Unwanted
         return job.key
 
-    a, b = works.ask("ann", "long", first), works.ask("ben", "long", first)
+    a, b = job_queue.ask("ann", "long", first), job_queue.ask("ben", "long", first)
     assert a is b
-    queued = works.ask("cat", "next", first)
-    assert works.ahead(queued) == 1
-    works.ask("cat", "other", first)  # she has changed her mind
-    works.leave("ann")
+    queued = job_queue.ask("cat", "next", first)
+    assert job_queue.ahead(queued) == 1
+    job_queue.ask("cat", "other", first)  # she has changed her mind
+    job_queue.leave("ann")
     assert a.wanted
     go.set()
     assert a.done.wait(10)
     assert a.result == "long"
-    other = works.ask("cat", "other", first)
+    other = job_queue.ask("cat", "other", first)
     assert other.done.wait(10)
     assert begun == ["long", "other"]
-    assert works.ask("dan", "long", first) is a  # kept for the next reader
+    assert job_queue.ask("dan", "long", first) is a  # kept for the next reader
 
 
 def test_what_fails_is_told_and_tried_again() -> None:
-    works, tries = Works(), []
+    job_queue, tries = JobQueue(), []
 
     def fail(job: Job) -> None:
         tries.append(1)
         raise ValueError("no")
 
     for count in (1, 2):
-        job = works.ask("ann", "it", fail)
+        job = job_queue.ask("ann", "it", fail)
         assert job.done.wait(10)
         assert str(job.error) == "no"
         assert len(tries) == count

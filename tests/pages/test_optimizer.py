@@ -11,7 +11,7 @@ import torch
 
 from explorer import networks
 from explorer.networks.classifiers import CLASSIFIERS
-from explorer.ui.steps import beside, problems
+from explorer.ui.optimizer import comparison_run, problems
 from tests.pages.test_pages import component, html_of, opened
 
 CALLS = ("zero_grad", "forward", "backward", "step")
@@ -226,7 +226,7 @@ def test_what_the_address_asks_in_vain_is_said(
 ) -> None:
     at = opened("app.py")
     at.query_params[key] = asked
-    at.query_params["beside"] = beside.OTHER
+    at.query_params["beside"] = comparison_run.OTHER
     at.switch_page("pages/optimizer.py").run()
     said = f"asks for {key} = {shown}, which cannot be used; {stands_in} stands in."
     for _ in range(2):
@@ -265,7 +265,7 @@ def test_a_learning_rate_in_the_address_that_torch_refuses() -> None:
 
 def test_the_twin_forgets_zero_grad() -> None:
     at = press(page(), "reset")
-    at.selectbox(key="beside").set_value(beside.TWIN).run()
+    at.selectbox(key="beside").set_value(comparison_run.TWIN).run()
     press(at, "iterate", "iterate")
     assert value(at, label=".grad") == 12
     assert value(at, label=".grad beside") == 32  # 20 + 12
@@ -274,7 +274,7 @@ def test_the_twin_forgets_zero_grad() -> None:
 
 def test_another_setting_from_the_same_start() -> None:
     at = press(page(), "reset")
-    at.selectbox(key="beside").set_value(beside.OTHER).run()
+    at.selectbox(key="beside").set_value(comparison_run.OTHER).run()
     at.number_input(key="beside-lr").set_value(0.1).run()
     at.number_input(key="beside-momentum").set_value(0.0).run()
     press(at, "iterate")

@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui import frame
-from explorer.ui.panels import PANELS
+from explorer.ui.common import frame
+from explorer.ui.expression.panels import PANELS
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -80,9 +80,9 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, asked_again
 
     real = sandbox.run
     monkeypatch.setattr(sandbox, "run", spy)
-    from explorer.ui import running
+    from explorer.ui.common import sandbox_call
 
-    running._recent.__init__()  # type: ignore[misc]  # nothing kept from other tests
+    sandbox_call._recent.__init__()  # type: ignore[misc]  # nothing kept from other tests
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     assert not at.exception
     assert given == [1.5]
@@ -91,7 +91,7 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, asked_again
 def test_a_bad_value_is_said_on_the_first_page(
     monkeypatch: pytest.MonkeyPatch, asked_again: None
 ) -> None:
-    from explorer.ui import frame
+    from explorer.ui.common import frame
 
     frame._settle.cache_clear()
     monkeypatch.setattr(sandbox, "start", options)  # what starting asks first

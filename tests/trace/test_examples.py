@@ -6,7 +6,7 @@ from explorer.trace import run
 from explorer.trace.answers.checked import from_check
 from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
-from explorer.trace.glossary import GLOSSARY
+from explorer.trace.terms import GLOSSARY
 
 BY_KEY = {example.key: example for example in EXAMPLES}
 

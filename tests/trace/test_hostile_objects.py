@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from explorer.trace import run, running
-from explorer.trace.memory import MAX_NAME
 from explorer.trace.passes import RawStep, saved_values
+from explorer.trace.tensor_registry import MAX_NAME
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk
 
 NESTED = """\

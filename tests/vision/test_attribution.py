@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from explorer.networks.drawn import CLASSES, draw
 from explorer.networks.shapes_net import shapes_net
+from explorer.networks.synthetic_images import CLASSES, draw
 from explorer.vision import grad_cam, predict, saliency, switch_off
 from tests.vision.models import Reused, network, random_input
 from tests.vision.test_feature_maps import state_of

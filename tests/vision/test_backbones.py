@@ -6,7 +6,7 @@ import torch
 from matplotlib.cbook import get_sample_data
 from PIL import Image
 
-from explorer.networks.drawn import CLASSES, draw_one
+from explorer.networks.synthetic_images import CLASSES, draw_one
 from explorer.torchvision_guard import torchvision
 from explorer.vision import BACKBONES, build, decode, predict
 from explorer.vision.backbones import names

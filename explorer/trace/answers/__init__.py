@@ -1,7 +1,7 @@
 """Explanations of what confuses readers, with line, cause and cure.
 
-Each module looks for one family of surprises in the `Story` of a run; `FAMILIES` lists them in
-the order in which their answers are shown.
+Each module looks for one family of surprises in the `RunAnalysis` of a run; `FAMILIES` lists them
+in the order in which their answers are shown.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from explorer.trace.answers import (
     zero,
 )
 from explorer.trace.records import Answer
-from explorer.trace.story import Story
+from explorer.trace.run_analysis import RunAnalysis
 
 _LOG = logging.getLogger(__name__)
 
 #: Most answers one run gives.
 MOST_ANSWERS = 12
 
-FAMILIES: tuple[Callable[[Story], Iterator[Answer]], ...] = (
+FAMILIES: tuple[Callable[[RunAnalysis], Iterator[Answer]], ...] = (
     history.answers,
     inplace.answers,
     backward.answers,
@@ -43,12 +43,12 @@ FAMILIES: tuple[Callable[[Story], Iterator[Answer]], ...] = (
 )
 
 
-def explain(story: Story) -> tuple[Answer, ...]:
+def explain(analysis: RunAnalysis) -> tuple[Answer, ...]:
     """All answers a run calls for, each question once."""
     found: dict[tuple[str, str], Answer] = {}
     for family in FAMILIES:
         try:
-            for answer in family(story):
+            for answer in family(analysis):
                 found.setdefault((answer.key, answer.title), answer)
         except Exception:
             # A program may make tensors nobody thought of; the trace is worth more than a remark.

@@ -8,22 +8,22 @@ import numpy as np
 
 from explorer.trace.capture import Kept
 from explorer.trace.records import Answer
-from explorer.trace.story import Story, short
+from explorer.trace.run_analysis import RunAnalysis, short
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """`.grad` was not empty when backward ran; step found it empty."""
-    yield from _added(story)
-    yield from _cleared_before_step(story)
+    yield from _added(analysis)
+    yield from _cleared_before_step(analysis)
 
 
-def _added(story: Story) -> Iterator[Answer]:
-    added = story.recorder.added
+def _added(analysis: RunAnalysis) -> Iterator[Answer]:
+    added = analysis.recorder.added
     if not added:
         return
     first = next((a for a in added if isinstance(a.old, Kept)), added[0])
-    names = tuple(dict.fromkeys(story.name(a.leaf) for a in added))
-    name = story.name(first.leaf)
+    names = tuple(dict.fromkeys(analysis.name(a.leaf) for a in added))
+    name = analysis.name(first.leaf)
     old = first.old.array() if isinstance(first.old, Kept) else None
     new = first.new.array() if isinstance(first.new, Kept) else None
     line = f"line {first.line}" if first.line else "the backward run here"
@@ -44,8 +44,8 @@ def _added(story: Story) -> Iterator[Answer]:
     )
 
 
-def _cleared_before_step(story: Story) -> Iterator[Answer]:
-    for held in story.recorder.events.optimizers.values():
+def _cleared_before_step(analysis: RunAnalysis) -> Iterator[Answer]:
+    for held in analysis.recorder.events.optimizers.values():
         if held.empty is None:
             continue
         step, zero = held.empty

@@ -5,36 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from explorer.trace.memory import Seen
 from explorer.trace.passes import RawStep
 from explorer.trace.records import Answer
-from explorer.trace.story import Story
+from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import shape_text
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """Errors of the backward call itself."""
-    yield from _second_time(story)
-    yield from _not_scalar(story)
-    yield from _integers(story)
+    yield from _second_time(analysis)
+    yield from _not_scalar(analysis)
+    yield from _integers(analysis)
 
 
-def _second_time(story: Story) -> Iterator[Answer]:
-    raw = story.failed_pass
-    if raw is None or not story.says("backward through the graph a second time"):
+def _second_time(analysis: RunAnalysis) -> Iterator[Answer]:
+    raw = analysis.failed_pass
+    if raw is None or not analysis.says("backward through the graph a second time"):
         return
     step = next((step for step in reversed(raw.steps) if step.refused), None)
     if step is None:
         return
     node = raw.functions[step.function]
     earlier = next(
-        (p for p in story.passes if p is not raw and any(f is node for f in p.functions)), None
+        (p for p in analysis.passes if p is not raw and any(f is node for f in p.functions)), None
     )
-    made = story.made_by(node)
+    made = analysis.made_by(node)
     name, line = (made.name, made.line) if made is not None else (type(node).__name__, None)
     freed = f"line {earlier.line}" if earlier is not None else "an earlier line"
     text = (
-        f"backward on {freed} ran through {story.called(node)} and freed {_saved(step, made)}; "
+        f"backward on {freed} ran through {analysis.called(node)} and freed {_saved(step, made)}; "
         f"backward on line {raw.line} needs it again."
     )
     cure = f"Compute {name} again before the second backward"
@@ -42,9 +42,9 @@ def _second_time(story: Story) -> Iterator[Answer]:
         inside = earlier.line == raw.line
         cure = f"Move line {line} into the loop" if inside else cure
     cure += f", or call backward on {freed} with retain_graph=True."
-    if story.recorder.events.retained:
+    if retained := analysis.recorder.events.retained:
         cure += (
-            f" retain_grad (line {story.recorder.events.retained[0]}) is something else: it keeps "
+            f" retain_grad (line {retained[0]}) is something else: it keeps "
             "a tensor's gradient; retain_graph keeps the graph."
         )
     yield Answer(
@@ -58,7 +58,7 @@ def _second_time(story: Story) -> Iterator[Answer]:
     )
 
 
-def _saved(step: RawStep, made: Seen | None) -> str:
+def _saved(step: RawStep, made: LiveTensor | None) -> str:
     """What a node had kept, by the reader's names."""
     inputs = [seen.name for seen in made.inputs] if made is not None else []
     known = dict(zip(("self", "other"), inputs, strict=False))
@@ -70,12 +70,12 @@ def _saved(step: RawStep, made: Seen | None) -> str:
     )
 
 
-def _not_scalar(story: Story) -> Iterator[Answer]:
-    raw = story.failed_pass
-    if raw is None or not story.says("can be implicitly created only for scalar outputs"):
+def _not_scalar(analysis: RunAnalysis) -> Iterator[Answer]:
+    raw = analysis.failed_pass
+    if raw is None or not analysis.says("can be implicitly created only for scalar outputs"):
         return
     root = raw.roots[0]
-    name = story.name(root)
+    name = analysis.name(root)
     yield Answer(
         "backward.scalar",
         f"Why can backward not start from {name}?",
@@ -89,14 +89,14 @@ def _not_scalar(story: Story) -> Iterator[Answer]:
     )
 
 
-def _integers(story: Story) -> Iterator[Answer]:
-    error = story.error
+def _integers(analysis: RunAnalysis) -> Iterator[Answer]:
+    error = analysis.error
     if error is None or not re.search(
         r"[Oo]nly Tensors of floating point|only require_grad.* for Tensors of floating",
         error.detail,
     ):
         return
-    text = story.text(error.line)
+    text = analysis.text(error.line)
     name = text.split("=")[0].strip() if re.match(r"\w+\s*=[^=]", text) else "this tensor"
     with_points = re.sub(r"(?<![\w.])(-?\d+)(?![\w.])", r"\1.", text)
     able = "torch.tensor(" in text and with_points != text

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from explorer.trace.capture import Kept
 from explorer.trace.events import HookCall
 from explorer.trace.records import Answer
-from explorer.trace.story import Story, short
+from explorer.trace.run_analysis import RunAnalysis, short
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """A returned tensor, a forgotten return, `.grad` read too early, the order of several."""
-    calls = story.recorder.events.hook_calls
+    calls = analysis.recorder.events.hook_calls
     for call in calls:
         if call.is_replaced:
             yield _replaced(call)

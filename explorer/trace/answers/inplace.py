@@ -11,32 +11,32 @@ import torch
 
 from explorer.trace.capture import Kept
 from explorer.trace.history import Write
-from explorer.trace.memory import Seen
 from explorer.trace.passes import RawStep
 from explorer.trace.records import Answer
-from explorer.trace.story import Story, is_small_array, short
+from explorer.trace.run_analysis import RunAnalysis, is_small_array, short
+from explorer.trace.tensor_registry import LiveTensor
 
 #: How an operation in place is written, for those that are written with a sign.
 SIGNS = {"add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "__setitem__": "[…] ="}
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """An error about an operation in place, and silent writes through `.data`."""
-    yield from _on_leaf(story)
-    yield from _on_saved(story)
-    yield from _unseen(story)
+    yield from _on_leaf(analysis)
+    yield from _on_saved(analysis)
+    yield from _unseen(analysis)
 
 
-def _on_leaf(story: Story) -> Iterator[Answer]:
-    failed = story.recorder.failed
-    is_view = story.says("a view of a leaf Variable that requires grad")
+def _on_leaf(analysis: RunAnalysis) -> Iterator[Answer]:
+    failed = analysis.recorder.failed
+    is_view = analysis.says("a view of a leaf Variable that requires grad")
     if failed is None or not failed.tensors:
         return
-    if not is_view and not story.says("a leaf Variable that requires grad is being used"):
+    if not is_view and not analysis.says("a leaf Variable that requires grad is being used"):
         return
     target = failed.tensors[0]
     view = is_view and target._base is not None
-    name = story.name(target._base if view and target._base is not None else target)
+    name = analysis.name(target._base if view and target._base is not None else target)
     sign = SIGNS.get(failed.function, failed.function)
     what = f"a part of {name}" if is_view else name
     yield Answer(
@@ -44,7 +44,7 @@ def _on_leaf(story: Story) -> Iterator[Answer]:
         f"Why can {what} not be changed in place?",
         f"Line {failed.line} changes {what} ({sign}). {name} is a leaf that requires grad: "
         "autograd would no longer know the value its gradient belongs to.",
-        f"To update it: with torch.no_grad(): {story.text(failed.line)}. "
+        f"To update it: with torch.no_grad(): {analysis.text(failed.line)}. "
         + (
             f"To compute with it: work on {name}.clone()."
             if is_view
@@ -59,16 +59,16 @@ def _on_leaf(story: Story) -> Iterator[Answer]:
 # -- a value that backward needs ------------------------------------------------------------
 
 
-def _on_saved(story: Story) -> Iterator[Answer]:
-    raw = story.failed_pass
-    if raw is None or not story.says("modified by an inplace operation"):
+def _on_saved(analysis: RunAnalysis) -> Iterator[Answer]:
+    raw = analysis.failed_pass
+    if raw is None or not analysis.says("modified by an inplace operation"):
         return
     step = next((step for step in reversed(raw.steps) if step.refused), None)
     if step is None:
         return
     node = raw.functions[step.function]
-    made = story.made_by(node)
-    spoiled, write = _spoiled(step, made, story)
+    made = analysis.made_by(node)
+    spoiled, write = _spoiled(step, made, analysis)
     if made is None or spoiled is None or write is None:
         return
     name = spoiled.first_name or spoiled.name
@@ -77,7 +77,7 @@ def _on_saved(story: Story) -> Iterator[Answer]:
     if write.function == "step":
         cure = "Run the forward pass again after the step, before the next backward."
     else:
-        cure = f"On line {write.line} {_not_in_place(story.text(write.line), name)}."
+        cure = f"On line {write.line} {_not_in_place(analysis.text(write.line), name)}."
     yield Answer(
         "inplace.saved",
         f"Why can backward not use {name} any more?",
@@ -101,42 +101,44 @@ def _not_in_place(text: str, name: str) -> str:
     return f"make a new tensor instead, or change {name}.clone()"
 
 
-def _spoiled(step: RawStep, made: Seen | None, story: Story) -> tuple[Seen | None, Write | None]:
+def _spoiled(
+    step: RawStep, made: LiveTensor | None, analysis: RunAnalysis
+) -> tuple[LiveTensor | None, Write | None]:
     """Which saved tensor was changed since, and by which write."""
     if made is None:
         return None, None
     outputs = [made] if "result" in step.refused else []
     for seen in (*outputs, *made.inputs, made):
-        write = _write_to(seen.tensor, made.number, story)
+        write = _write_to(seen.tensor, made.number, analysis)
         if write is not None:
             return seen, write
     return None, None
 
 
-def _write_to(tensor: torch.Tensor, since: int, story: Story) -> Write | None:
+def _write_to(tensor: torch.Tensor, since: int, analysis: RunAnalysis) -> Write | None:
     """The first write to this tensor's memory after record number `since`."""
     try:
         storage = tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
         return None
-    writes = story.recorder.history.writes
+    writes = analysis.recorder.history.writes
     return next((w for w in writes if w.storage == storage and w.order >= since), None)
 
 
 # -- writes autograd does not see -----------------------------------------------------------
 
 
-def _unseen(story: Story) -> Iterator[Answer]:
-    for raw in story.passes if story.recorder.history.writes else ():
+def _unseen(analysis: RunAnalysis) -> Iterator[Answer]:
+    for raw in analysis.passes if analysis.recorder.history.writes else ():
         for step in raw.steps:
-            made = story.made_by(raw.functions[step.function])
+            made = analysis.made_by(raw.functions[step.function])
             if made is None:
                 continue
             for name, value in step.saved.items():
                 seen = _source(step, name, made)
                 if seen is None or not isinstance(value, Kept):
                     continue
-                write = _write_to(seen.tensor, made.number, story)
+                write = _write_to(seen.tensor, made.number, analysis)
                 if write is None:
                     continue
                 was, now = seen.kept.array(), value.array()
@@ -158,7 +160,7 @@ def _unseen(story: Story) -> Iterator[Answer]:
                 )
 
 
-def _source(step: RawStep, name: str, made: Seen) -> Seen | None:
+def _source(step: RawStep, name: str, made: LiveTensor) -> LiveTensor | None:
     """The record of a saved tensor, if it held the values the operation saw."""
     if name == "result":
         return made

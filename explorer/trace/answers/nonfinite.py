@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from explorer.trace.capture import Kept
-from explorer.trace.memory import Seen
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer, Summary
-from explorer.trace.story import Story
+from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.tensor_registry import LiveTensor
 
 #: Operations in which an infinity is put in on purpose (a mask before softmax).
 MASKS = frozenset(
@@ -62,25 +62,25 @@ BACKWARD = {
 SINGLE = "n − 1 = 0: the deviation of one element divides by 0"
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """One answer: where the first NaN or infinity that reached a result came from."""
-    if not _matters(story):
+    if not _matters(analysis):
         return
-    made = _first_forward(story)
+    made = _first_forward(analysis)
     if made is not None:
         yield _forward(made)
         return
-    for raw in story.passes:
+    for raw in analysis.passes:
         step = next((s for s in raw.steps if _makes(s)), None)
         if step is not None:
-            yield _backward(step, raw, story)
+            yield _backward(step, raw, analysis)
             return
 
 
-def _matters(story: Story) -> bool:
+def _matters(analysis: RunAnalysis) -> bool:
     """Whether a root or a gradient that arrived is not finite."""
-    for raw in story.passes:
-        roots = [story.recorder.find(root) for root in raw.roots]
+    for raw in analysis.passes:
+        roots = [analysis.recorder.find(root) for root in raw.roots]
         if any(seen is not None and _bad(seen.kept) for seen in roots):
             return True
         if any(_bad(kept) for step in raw.steps for kept in step.grads_out):
@@ -91,8 +91,8 @@ def _matters(story: Story) -> bool:
 # -- forward --------------------------------------------------------------------------------
 
 
-def _first_forward(story: Story) -> Seen | None:
-    for seen in story.every:
+def _first_forward(analysis: RunAnalysis) -> LiveTensor | None:
+    for seen in analysis.every:
         if not seen.operation or not _bad(seen.kept) or any(_bad(i.kept) for i in seen.inputs):
             continue
         if seen.operation in MASKS and not _has_nan(seen.kept):
@@ -101,7 +101,7 @@ def _first_forward(story: Story) -> Seen | None:
     return None
 
 
-def _forward(seen: Seen) -> Answer:
+def _forward(seen: LiveTensor) -> Answer:
     arrays = [a for a in (i.kept.array() for i in seen.inputs) if isinstance(a, np.ndarray)]
     divisor = arrays[-1:] if seen.operation in ("div", "true_divide") else arrays
     said = next(
@@ -126,7 +126,7 @@ def _forward(seen: Seen) -> Answer:
     )
 
 
-def _forward_cure(seen: Seen) -> str:
+def _forward_cure(seen: LiveTensor) -> str:
     name = seen.inputs[0].name if seen.inputs else seen.name
     cures = {
         "log": f"Keep it above 0: torch.log({name} + 1e-8) or {name}.clamp(min=1e-8).",
@@ -159,10 +159,10 @@ def _makes(step: RawStep) -> bool:
     return any(map(_bad, step.grads_out)) and not any(map(_bad, step.grads_in))
 
 
-def _backward(step: RawStep, raw: RawPass, story: Story) -> Answer:
+def _backward(step: RawStep, raw: RawPass, analysis: RunAnalysis) -> Answer:
     node = raw.functions[step.function]
     kind = type(node).__name__
-    made = story.made_by(node)
+    made = analysis.made_by(node)
     users = {
         type(other).__name__
         for other in raw.functions
@@ -175,7 +175,7 @@ def _backward(step: RawStep, raw: RawPass, story: Story) -> Answer:
     chosen = "WhereBackward0" in users or "MaskedFillBackward0" in users
     if chosen and has_nan and _zero_meets(step):
         text = (
-            f"The forward values are finite. {story.called(node)} lies behind a branch that "
+            f"The forward values are finite. {analysis.called(node)} lies behind a branch that "
             f"where does not choose: the gradient that arrives there is 0, {said}, and 0 · ∞ is "
             "NaN."
         )
@@ -185,7 +185,9 @@ def _backward(step: RawStep, raw: RawPass, story: Story) -> Answer:
         )
     else:
         makes = "NaN" if has_nan else "an infinity"
-        text = f"The forward values are finite. Going back, {story.called(node)} is the first to "
+        text = (
+            f"The forward values are finite. Going back, {analysis.called(node)} is the first to "
+        )
         text += f"make {makes}: {said}."
         if ends_nan and not has_nan:
             text += " Further on it meets a 0, and 0 · ∞ is NaN."

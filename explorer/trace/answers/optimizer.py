@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from explorer.trace.events import Held
-from explorer.trace.memory import Seen
 from explorer.trace.records import Answer
-from explorer.trace.story import Story, is_small_array, short
+from explorer.trace.run_analysis import RunAnalysis, is_small_array, short
+from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import number
 from explorer.trace.torchviz_graph import walk
 
@@ -20,32 +20,32 @@ FEW_LOSSES = 2
 FEWEST_POINTS = 4
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """Tensors it does not hold or skips, idle movement, divergence, and kept graphs."""
-    optimizers = [h for h in story.recorder.events.optimizers.values() if h.steps]
+    optimizers = [h for h in analysis.recorder.events.optimizers.values() if h.steps]
     if optimizers:
-        yield from _not_held(optimizers, story)
+        yield from _not_held(optimizers, analysis)
     for held in optimizers:
         yield from _skipped(held)
-        yield from _moved(held, story)
-    yield from _diverges(story)
-    yield from _kept_graphs(story)
+        yield from _moved(held, analysis)
+    yield from _diverges(analysis)
+    yield from _kept_graphs(analysis)
 
 
-def _not_held(optimizers: list[Held], story: Story) -> Iterator[Answer]:
+def _not_held(optimizers: list[Held], analysis: RunAnalysis) -> Iterator[Answer]:
     held = {id(p) for optimizer in optimizers for p in optimizer.parameters()}
     free = [
         seen
-        for seen in story.finals.values()
-        if isinstance(seen, Seen)
+        for seen in analysis.finals.values()
+        if isinstance(seen, LiveTensor)
         and seen.is_leaf
         and seen.requires_grad
-        and id(seen.tensor) in story.reached
+        and id(seen.tensor) in analysis.reached
         and id(seen.tensor) not in held
     ]
     if not free:
         return
-    names = tuple(dict.fromkeys(story.name(seen.tensor) for seen in free))
+    names = tuple(dict.fromkeys(analysis.name(seen.tensor) for seen in free))
     verb = "does" if len(names) == 1 else "do"
     shown = ", ".join(names[:4])
     kind = type(optimizers[0].optimizer).__name__
@@ -79,9 +79,9 @@ def _skipped(held: Held) -> Iterator[Answer]:
     )
 
 
-def _moved(held: Held, story: Story) -> Iterator[Answer]:
+def _moved(held: Held, analysis: RunAnalysis) -> Iterator[Answer]:
     for name, (line, old, new) in held.moved.items():
-        parameter = next((p for p in held.parameters() if story.name(p) == name), None)
+        parameter = next((p for p in held.parameters() if analysis.name(p) == name), None)
         group = held.group_of(parameter) if parameter is not None else {}
         group = {key: value for key, value in group.items() if key == "betas" or _is_number(value)}
         kind = type(held.optimizer).__name__
@@ -113,13 +113,13 @@ def _is_number(value: object) -> bool:
 # -- divergence -----------------------------------------------------------------------------
 
 
-def _diverges(story: Story) -> Iterator[Answer]:
+def _diverges(analysis: RunAnalysis) -> Iterator[Answer]:
     """Overshooting: each step multiplies the distance to the minimum by 1 − lr · curvature.
 
     The curvature is the change of the gradient over the change of the value (exact for a
     parabola); the answer is given only where three steps agree with one factor.
     """
-    for leaf, points in story.recorder.descents.values():
+    for leaf, points in analysis.recorder.descents.values():
         values = [a for a in (value.array() for value, _ in points) if is_small_array(a)]
         slopes = [a for a in (slope.array() for _, slope in points) if is_small_array(a)]
         if not FEWEST_POINTS <= len(values) == len(slopes) == len(points):
@@ -140,15 +140,15 @@ def _diverges(story: Story) -> Iterator[Answer]:
             same = all(np.ptp(a) <= 0.02 * np.abs(a).max() for a in (factor, curvature, rate))
             if same and factor[-1] < -1.0 and curvature[-1] > 0:
                 yield _overshoot(
-                    leaf, i, float(factor[-1]), float(curvature[-1]), float(rate[-1]), story
+                    leaf, i, float(factor[-1]), float(curvature[-1]), float(rate[-1]), analysis
                 )
                 return
 
 
 def _overshoot(
-    leaf: torch.Tensor, i: int, factor: float, curvature: float, rate: float, story: Story
+    leaf: torch.Tensor, i: int, factor: float, curvature: float, rate: float, analysis: RunAnalysis
 ) -> Answer:
-    name = story.name(leaf)
+    name = analysis.name(leaf)
     part = f"{name}[{i}]" if leaf.dim() == 1 and leaf.numel() > 1 else name
     return Answer(
         "optimizer.diverges",
@@ -158,7 +158,7 @@ def _overshoot(
         f"1 − {number(rate)} · {number(curvature)} = {number(factor)}: it jumps across, and "
         "further each time.",
         f"Use a learning rate below 2 / {number(curvature)} = {number(2 / curvature)}.",
-        story.line_of(leaf),
+        analysis.line_of(leaf),
         (name,),
         "learning_rate",
     )
@@ -167,9 +167,9 @@ def _overshoot(
 # -- graphs kept alive ----------------------------------------------------------------------
 
 
-def _kept_graphs(story: Story) -> Iterator[Answer]:
-    roots = {id(root.grad_fn) for raw in story.passes for root in raw.roots if root.grad_fn}
-    for name, value in list(story.variables.items())[:200]:
+def _kept_graphs(analysis: RunAnalysis) -> Iterator[Answer]:
+    roots = {id(root.grad_fn) for raw in analysis.passes for root in raw.roots if root.grad_fn}
+    for name, value in list(analysis.variables.items())[:200]:
         if isinstance(value, list | tuple):
             kept = [t for t in value if isinstance(t, torch.Tensor) and t.grad_fn is not None]
             done = [t for t in kept if id(t.grad_fn) in roots]
@@ -182,7 +182,7 @@ def _kept_graphs(story: Story) -> Iterator[Answer]:
                 f"{name} holds {count} results together with their graphs, {size} nodes each: "
                 "every tensor those graphs lead to stays in memory.",
                 f"Keep the numbers: {name}.append(loss.item()).",
-                _line_of(name, story),
+                _line_of(name, analysis),
                 (name,),
                 "graph",
             )
@@ -195,12 +195,12 @@ def _kept_graphs(story: Story) -> Iterator[Answer]:
                     f"{name} adds up results together with their graphs, so all of them stay in "
                     "memory.",
                     f"Add the number: {name} += loss.item().",
-                    _line_of(name, story),
+                    _line_of(name, analysis),
                     (name,),
                     "graph",
                 )
 
 
-def _line_of(name: str, story: Story) -> int | None:
-    lines = [s.line for s in story.every if s.name == name or s.name.startswith(f"{name}[")]
+def _line_of(name: str, analysis: RunAnalysis) -> int | None:
+    lines = [s.line for s in analysis.every if s.name == name or s.name.startswith(f"{name}[")]
     return lines[0] if lines else None

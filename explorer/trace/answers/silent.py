@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from explorer.trace.memory import Seen
 from explorer.trace.records import Answer
-from explorer.trace.story import Story, grouped
+from explorer.trace.run_analysis import RunAnalysis, grouped
+from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import number, shape_text
 
 #: Operations between a prediction and a target, element by element.
@@ -23,16 +23,16 @@ SQUASHING_LOSSES = {
 SHAPES = frozenset(["view", "reshape", "squeeze", "unsqueeze", "flatten", "T", "t", "transpose"])
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """Two frequent mistakes in a loss."""
-    for seen in story.every:
+    for seen in analysis.every:
         if seen.operation in PAIRED and len(seen.inputs) >= 2:
             yield from _grown(seen)
         if seen.operation in SQUASHING_LOSSES and seen.inputs:
             yield from _squashed_twice(seen)
 
 
-def _grown(seen: Seen) -> Iterator[Answer]:
+def _grown(seen: LiveTensor) -> Iterator[Answer]:
     """(n, 1) against (n,) gives (n, n): every element against every other."""
     for column, row in (seen.inputs[:2], seen.inputs[1::-1]):
         long, short = tuple(column.kept.shape), tuple(row.kept.shape)
@@ -57,10 +57,10 @@ def _grown(seen: Seen) -> Iterator[Answer]:
         return
 
 
-def _squashed_twice(seen: Seen) -> Iterator[Answer]:
+def _squashed_twice(seen: LiveTensor) -> Iterator[Answer]:
     before, inside = SQUASHING_LOSSES[seen.operation]
     scores = seen.inputs[0]
-    source: Seen | None = scores
+    source: LiveTensor | None = scores
     while source is not None and source.operation in SHAPES:
         source = source.inputs[0] if source.inputs else None
     if source is None or source.operation != before:

@@ -11,7 +11,7 @@ from explorer.trace.answers.path import Path, paths_to_leaves
 from explorer.trace.capture import Kept
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer
-from explorer.trace.story import Story, is_small_array
+from explorer.trace.run_analysis import RunAnalysis, is_small_array
 from explorer.trace.text import number
 
 #: Why an operation hands on 0, by the beginning of its node's name.
@@ -42,18 +42,18 @@ SQUASHING = {
 FEWEST, WEAK = 3, 1e-3
 
 
-def answers(story: Story) -> Iterator[Answer]:
+def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     """Why a gradient is 0 and not None, why one is tiny, and which slope a corner was given."""
-    for raw in story.passes:
+    for raw in analysis.passes:
         if raw.call == "torch.autograd.grad" and not raw.steps:
             continue
         paths = list(paths_to_leaves(raw))
-        yield from _flat(raw, paths, story)
-        yield from _weak(raw, paths, story)
-        yield from _corners(raw, story)
+        yield from _flat(raw, paths, analysis)
+        yield from _weak(raw, paths, analysis)
+        yield from _corners(raw, analysis)
 
 
-def _flat(raw: RawPass, paths: list[Path], story: Story) -> Iterator[Answer]:
+def _flat(raw: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterator[Answer]:
     stopped: dict[int, list[str]] = {}
     for path in paths:
         grad = path.leaf.grad if path.leaf.numel() else None
@@ -61,17 +61,17 @@ def _flat(raw: RawPass, paths: list[Path], story: Story) -> Iterator[Answer]:
             continue
         step = next((s for s in path.steps if _comes(s) and not _goes(s, raw, path)), None)
         if step is not None:
-            stopped.setdefault(step.function, []).append(story.name(path.leaf))
+            stopped.setdefault(step.function, []).append(analysis.name(path.leaf))
     for function, names in stopped.items():
         node = raw.functions[function]
         kind = type(node).__name__
         why = next((text for start, text in FLAT.items() if kind.startswith(start)), None)
-        made = story.made_by(node)
+        made = analysis.made_by(node)
         shown = ", ".join(names[:4])
         yield Answer(
             "zero.flat",
             f"Why is the gradient of {shown} 0, and not None?",
-            f"The graph is whole, and {shown} was reached. But {story.called(node)} hands on 0: "
+            f"The graph is whole, and {shown} was reached. But {analysis.called(node)} hands on 0: "
             + (why or "its slope is 0 at this value")
             + ".",
             _flat_cure(kind),
@@ -89,7 +89,7 @@ def _flat_cure(kind: str) -> str:
     return ""
 
 
-def _weak(raw: RawPass, paths: list[Path], story: Story) -> Iterator[Answer]:
+def _weak(raw: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterator[Answer]:
     for path in paths:
         squashed = [s for s in path.line if type(raw.functions[s.function]).__name__ in SQUASHING]
         factors = [_slope(step, raw) for step in squashed]
@@ -99,7 +99,7 @@ def _weak(raw: RawPass, paths: list[Path], story: Story) -> Iterator[Answer]:
             continue
         if path.arrived is None or (not _any(path.arrived) and product > 1e-30):
             continue
-        name = story.name(path.leaf)
+        name = analysis.name(path.leaf)
         kinds = {SQUASHING[type(raw.functions[s.function]).__name__][0] for s in squashed}
         what = " and ".join(sorted(kinds))
         product_text = " · ".join(number(factor) for factor in known[:6])
@@ -112,7 +112,7 @@ def _weak(raw: RawPass, paths: list[Path], story: Story) -> Iterator[Answer]:
             + (" (the largest of each)" if any(_many(s) for s in squashed) else "")
             + ". The graph is whole; the gradient vanishes.",
             "Use fewer such functions in a row, relu instead, or normalised inputs.",
-            story.line_of(path.leaf),
+            analysis.line_of(path.leaf),
             (name,),
             "vanishing",
         )
@@ -137,11 +137,11 @@ def _many(step: RawStep) -> bool:
 # -- corners and ties -----------------------------------------------------------------------
 
 
-def _corners(raw: RawPass, story: Story) -> Iterator[Answer]:
+def _corners(raw: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
     for step in raw.steps:
         node = raw.functions[step.function]
         find = CORNERS.get(type(node).__name__)
-        made = story.made_by(node)
+        made = analysis.made_by(node)
         if find is None or made is None or not _comes(step):
             continue
         arrays = [seen.kept.array() for seen in made.inputs]

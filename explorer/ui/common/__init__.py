@@ -1,0 +1,1 @@
+"""What several pages share: frame, editor, graph, tables, the glossary, the call of the sandbox."""

@@ -1,0 +1,187 @@
+"""The graph on the screen: clickable where `dot` is installed, drawn by the browser elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from explorer.trace import MAX_NODES, Node
+from explorer.trace.colours import CHOSEN, RGB
+from explorer.ui.common import render_dot
+from explorer.ui.common.glossary import html, word
+
+#: Each kind of node as the legend calls it.
+_LEGEND: dict[str, str] = {
+    "leaf": word("leaf", "leaf"),
+    "function": word("operation", "operation"),
+    "output": word("scalar", "output"),
+    "saved": word("saved", "saved for backward"),
+    "base": word("view", "base of a view"),
+    "block": "folded block",
+    "frozen": word("requires_grad", "no gradient"),
+}
+
+#: Words of a graph are escaped, so quotes stand around attributes only.
+_KIND = re.compile(r'class="(\w+)')
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "autograd_graph",
+    html="""
+<div class="box">
+  <div class="canvas"></div>
+  <div class="tools">
+    <button class="in" title="Zoom in" aria-label="Zoom in">+</button>
+    <button class="out" title="Zoom out" aria-label="Zoom out">−</button>
+    <button class="all" title="Show the whole graph">Fit</button>
+  </div>
+</div>
+""",
+    css=(_HERE / "graph.css").read_text(encoding="utf-8"),
+    js=(_HERE / "graph.js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Ids of what stands out: the chosen node, playback's node and the edges it uses."""
+
+    selected: str | None = None
+    current: str | None = None
+    active: tuple[str, ...] = ()
+
+
+_NONE = Marks()
+
+
+@st.cache_data(max_entries=64, show_spinner="Drawing the graph")
+def _svg(dot: str) -> str | None:
+    return render_dot.svg(dot)
+
+
+def graph(
+    dot: str,
+    nodes: Sequence[Node],
+    *,
+    key: str,
+    head: Any,
+    marks: Marks = _NONE,
+    height: int = 400,
+    alt: str,
+    on_choose: Callable[[str | None], None],
+) -> None:
+    """Draw `dot`; `on_choose` is called with a node's id when the reader picks one.
+
+    A node is picked by a click or from the list, which is there in every form and goes into the
+    row `head`.
+    """
+    with head:
+        _list(nodes[:MAX_NODES], key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
+    if len(nodes) > MAX_NODES:
+        st.info(
+            f"This graph has {len(nodes):,} nodes; up to {MAX_NODES} are drawn. "
+            "The DOT file holds them all."
+        )
+    else:
+        drawn = _svg(dot) if render_dot.available() else None
+        if drawn is None:
+            st.graphviz_chart(_outlined(dot, marks), width="stretch", height=height, alt=alt)
+        else:
+            _clickable(drawn, key=key, marks=marks, height=height, alt=alt, on_choose=on_choose)
+
+
+def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
+    """The graph to look at only, as a picture that fits its place; with `zoom` it can be moved."""
+    drawn = _svg(dot) if render_dot.available() else None
+    if drawn is None:
+        st.graphviz_chart(dot, width="stretch", height=height, alt=alt)
+    else:
+        chosen = (lambda _: None) if zoom else None
+        _clickable(drawn, key="miniature", height=height, alt=alt, on_choose=chosen)
+
+
+def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
+    """Name the colours of the kinds of node that a graph has; of one coloured by a number, the
+    `scale`: its full colour, and what that stands for (text, or `words.Html`)."""
+    kinds = set(_KIND.findall(dot))
+    items = [
+        f'<span><i class="ax-{kind}"></i>{name}</span>'
+        for kind, name in _LEGEND.items()
+        if kind in kinds
+    ]
+    if scale is not None:
+        colour, name = scale
+        fill = f"linear-gradient(to right, white, rgb{colour})"
+        items = [f'<span><i class="ax-scale" style="background:{fill}"></i>{html(name)}</span>']
+    st.html(f'<div class="ax-legend">{"".join(items)}</div>', width="stretch")
+
+
+def describe(node: Node) -> str:
+    """One line for the list: the reader's name, the function, the line."""
+    parts = [node.label, node.name] if node.label and node.label != node.name else [node.name]
+    where = [f"line {node.line}"] if node.line and node.kind != "block" else []
+    return " · ".join(parts + where)
+
+
+def _clickable(
+    svg: str,
+    *,
+    key: str,
+    height: int,
+    alt: str,
+    marks: Marks = _NONE,
+    on_choose: Callable[[str | None], None] | None = None,
+) -> None:
+    name = render_dot.digest(svg)
+    _component(
+        key=key,
+        data={
+            "svg": svg,
+            "digest": name,
+            "layout": f"{key}:{name}",
+            "selected": marks.selected,
+            "current": marks.current,
+            "active": list(marks.active),
+            "height": height,
+            "alt": alt,
+            "still": on_choose is None,
+        },
+        on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked or None),
+    )
+
+
+def _outlined(dot: str, marks: Marks) -> str:
+    """The DOT with the marked nodes outlined: a later statement for a node adds to the first."""
+    chosen = {marks.selected, marks.current} - {None}
+    extra = "".join(
+        f'"{name}" [color="{CHOSEN}" penwidth=2.5]\n' for name in sorted(chosen, key=str)
+    )
+    end = dot.rstrip().rfind("}")
+    return dot if end < 0 or not extra else f"{dot[:end]}{extra}}}\n"
+
+
+def _list(
+    nodes: Sequence[Node],
+    *,
+    key: str,
+    selected: str | None,
+    on_choose: Callable[[str | None], None],
+) -> None:
+    names = {node.id: describe(node) for node in nodes}
+    st.session_state[key] = selected if selected in names else None
+    st.selectbox(
+        "Node",
+        list(names),
+        format_func=lambda name: names.get(name, name),
+        key=key,
+        placeholder="Choose a node",
+        label_visibility="collapsed",
+        help="Chooses a node, as a click on it does",
+        on_change=lambda: on_choose(st.session_state[key]),
+        width=210,
+    )

@@ -1,0 +1,139 @@
+"""Small parts that several sections of the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from explorer.networks import CPU, devices
+from explorer.ui.common.glossary import html
+
+
+def choice(label: str, key: str, options: list[str], help: str) -> str:
+    """One of a few words, kept in the address; the first unless chosen otherwise."""
+    chosen = st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed",
+        help=help,
+    )
+    return chosen if chosen in options else options[0]
+
+
+def device(help: str) -> str:
+    """Where the network runs; asked only where there is more than the CPU."""
+    options = devices()
+    return choice("Device", "device", list(options), help) if len(options) > 1 else CPU
+
+
+def download(
+    make: Callable[[], bytes],
+    file: str,
+    help: str,
+    *,
+    key: str,
+    label: str = "PNG",
+    mime: str = "image/png",
+) -> None:
+    """A quiet button, labelled with the kind of file; `make` is called when it is pressed."""
+    st.download_button(
+        label,
+        make,
+        file,
+        mime,
+        key=f"download-{key}",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        help=help,
+    )
+
+
+def menu(label: str, *, icon: str, key: str, help: str) -> Any:
+    """A quiet button and the place it opens; None while that is closed, so that nothing is made
+    for it. What stands in it is no widget of the address: one that is not drawn leaves it."""
+    place = st.popover(
+        label,
+        icon=f":material/{icon}:",
+        type="tertiary",
+        key=key,
+        help=help,
+        on_change="rerun",
+    )
+    return place if place.open else None
+
+
+def note(*parts: str) -> None:
+    """A quiet sentence: text, and words of the glossary."""
+    st.html(f'<div class="ax-note">{html(*parts)}</div>')
+
+
+def scrolling(html: str, name: str, style: str = "") -> str:
+    """A table in a place that scrolls, which the keyboard can reach; `name` says what it is."""
+    return (
+        f'<div class="ax-scroll {style}" tabindex="0" role="region" aria-label="{escape(name)}">'
+        f"{html}</div>"
+    )
+
+
+def label(*parts: str) -> None:
+    """The name of what follows: text, and words of the glossary."""
+    st.html(f'<div class="ax-label">{html(*parts)}</div>', width="content")
+
+
+def refuse(sentence: str) -> None:
+    """What went wrong and what to do, shown as text."""
+    st.html(f'<div class="ax-error" role="alert">{escape(sentence)}</div>')
+
+
+def whole(
+    label: str,
+    key: str,
+    low: int,
+    high: int,
+    *,
+    start: int | None = None,
+    hidden: bool = False,
+    width: int = 96,
+    help: str | None = None,
+    placeholder: str | None = None,
+) -> int | None:
+    """A whole number, kept in the address; None where it is left open, as it is without `start`.
+    One that was kept and no longer exists is put back to `start`."""
+    kept = st.session_state.get(key)
+    if kept is not None and not low <= kept <= high:
+        st.session_state[key] = start
+    # Streamlit fails on an address with an infinite number where it wants an int, not a float.
+    chosen = st.number_input(
+        label,
+        float(low),
+        float(high),
+        start if start is None else float(start),
+        1.0,
+        "%.0f",
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed" if hidden else "visible",
+        width=width,
+        help=help,
+        placeholder=placeholder,
+    )
+    return None if chosen is None else round(chosen)
+
+
+def page(key: str, count: int, size: int) -> int:
+    """Which page of `count` things, `size` on each, counted from 0; asked where there are more
+    than one."""
+    pages = -(-count // size)
+    if pages == 1:
+        return 0
+    chosen = whole("Page", key, 1, pages, start=1, hidden=True, help=f"Which page, of {pages}")
+    label(f"of {pages}")
+    return (chosen or 1) - 1

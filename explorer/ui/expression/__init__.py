@@ -1,0 +1,1 @@
+"""The Expression page, part by part."""

@@ -1,0 +1,133 @@
+"""What the reader has picked: one choice that graph, walk, table and program all show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.trace import BackwardPass, Node, TensorRecord, Trace
+from explorer.ui.common.render_dot import digest
+
+#: The name of the pick in the address.
+ADDRESS = "at"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The node, the tensor and the step (its place in `steps`) that belong together; any may be
+    missing."""
+
+    node: Node | None = None
+    tensor: TensorRecord | None = None
+    step: int | None = None
+
+    @property
+    def line(self) -> int | None:
+        """The line of the program that made them."""
+        for thing in (self.tensor, self.node):
+            if thing is not None and thing.line:
+                return thing.line
+        return None
+
+
+class Picker:
+    """Keeps the pick of one trace in the session and in the address (`?at=`).
+
+    Another program's pick does not count. `nodes` are those drawn of the pass `shown`.
+    """
+
+    def __init__(
+        self, key: str, trace: Trace, shown: BackwardPass | None, nodes: Sequence[Node]
+    ) -> None:
+        self._key = f"{key}.pick"
+        self._trace, self._shown, self._nodes = trace, shown, nodes
+        self._name = digest(trace.source)
+        if self._key not in st.session_state:
+            st.session_state[self._key] = (self._name, st.query_params.get(ADDRESS, ""))
+
+    def node(self, name: str | None) -> None:
+        """Pick a node of the graph by its id; None lets go."""
+        self._keep(f"node-{name}" if name else "")
+
+    def tensor(self, number: int | None) -> None:
+        """Pick a tensor by its id; None lets go."""
+        self._keep("" if number is None else f"tensor-{number}")
+
+    def line(self, number: int) -> None:
+        """Pick what a line made: its last named tensor, or else any tensor or node of it."""
+        made = [t for t in self._trace.tensors if t.line == number]
+        made.sort(key=lambda t: t.named)
+        node = next((n for n in self._nodes if n.line == number), None)
+        if made:
+            self.tensor(made[-1].id)
+        else:
+            self.node(node.id if node else None)
+
+    def step(self, index: int | None) -> None:
+        """Pick the node of a step of the backward pass; None or an index outside lets go."""
+        steps = self._shown.steps if self._shown else ()
+        inside = index is not None and 0 <= index < len(steps)
+        self.node(steps[index].node if inside and index is not None else None)
+
+    def current(self) -> Selection:
+        """What is picked, each with its counterparts; the address says the same."""
+        name, pick = st.session_state[self._key]
+        kind, _, value = pick.partition("-") if name == self._name else ("", "", "")
+        found = Selection()
+        if kind == "node":
+            found = self._of_node(value)
+        elif kind == "tensor" and value.isdecimal():
+            found = self._of_tensor(int(value))
+        address = pick if found != Selection() else ""
+        if st.query_params.get(ADDRESS, "") != address:
+            if address:
+                st.query_params[ADDRESS] = address
+            else:
+                del st.query_params[ADDRESS]
+        return found
+
+    def _of_node(self, name: str) -> Selection:
+        nodes = (*self._nodes, *(self._shown.nodes if self._shown else ()))
+        node = next((n for n in nodes if n.id == name), None)
+        if node is None:
+            return Selection()
+        owner = node if node.tensor is not None else self._fed_by(node)
+        return Selection(node, self._record(owner.tensor if owner else None), self._step(node))
+
+    def _of_tensor(self, number: int) -> Selection:
+        record = self._record(number)
+        if record is None:
+            return Selection()
+        node = next((n for n in self._nodes if n.tensor == number), None)
+        step = self._step(node) if node else None
+        if node is None:  # inside a folded block
+            node = next((n for n in self._nodes if n.id == f"line{record.line}"), None)
+        return Selection(node, record, step)
+
+    def _fed_by(self, node: Node) -> Node | None:
+        """The leaf behind an AccumulateGrad."""
+        if node.kind != "accumulate" or self._shown is None:
+            return None
+        sources = {edge.source for edge in self._shown.edges if edge.target == node.id}
+        return next((n for n in self._shown.nodes if n.id in sources), None)
+
+    def _step(self, node: Node) -> int | None:
+        """The step of a node: its own, that of the function which made the same tensor, or that
+        of the node it leads to (a leaf's AccumulateGrad, a saved value's operation)."""
+        if self._shown is None:
+            return None
+        places = {step.node: i for i, step in enumerate(self._shown.steps)}
+        accumulate = {n.id for n in self._shown.nodes if n.kind == "accumulate"}
+        made = [n for n in self._shown.nodes if n.tensor is not None]
+        same = [n.id for n in made if n.tensor == node.tensor]
+        after = [edge.target for edge in self._shown.edges if edge.source == node.id]
+        after.sort(key=lambda n: n not in accumulate)
+        return next((places[n] for n in (node.id, *same, *after) if n in places), None)
+
+    def _record(self, number: int | None) -> TensorRecord | None:
+        return next((t for t in self._trace.tensors if t.id == number), None)
+
+    def _keep(self, pick: str) -> None:
+        st.session_state[self._key] = (self._name, pick)

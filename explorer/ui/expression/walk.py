@@ -1,0 +1,252 @@
+"""The backward pass, walked node by node: buttons, a slider, and what happens at each step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from itertools import pairwise
+
+import streamlit as st
+
+from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
+from explorer.trace.roles import role
+from explorer.ui.common import values
+from explorer.ui.common.glossary import WORDS, Html, behind, html, word
+from explorer.ui.common.graph import Marks
+from explorer.ui.expression.selection import Picker, Selection
+
+_PLAYING, _MOVED = "playing", "played.at"
+#: Seconds each step stands while the walk plays.
+PACE = 1.2
+#: Characters beside the formula.
+_WIDTH = 32
+
+
+def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
+    """Buttons and a slider over the steps; 0 is before the first."""
+    last = len(shown.steps)
+    if not last:
+        return
+    now = 0 if picked.step is None else picked.step + 1
+
+    def go(number: int) -> None:
+        picker.step(number - 1)
+        st.session_state.panel = "step"
+
+    def button(icon: str, text: str, number: int) -> None:
+        st.button(
+            text,
+            icon=f":material/{icon}:",
+            help=text,
+            key=f"walk-{icon}",
+            type="tertiary",
+            on_click=go,
+            args=(number,),
+            disabled=number == now or not 1 <= number <= last,
+        )
+
+    def slid() -> None:
+        number = st.session_state["walk-slider"]
+        if number != now:  # a slider whose range changed reports its old place again
+            go(number)
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
+        button("first_page", "First step", 1)
+        button("chevron_left", "Back", now - 1)
+        button("chevron_right", "Forward", now + 1)
+        button("last_page", "Last step", last)
+        _play(now, last, go)
+        st.session_state["walk-slider"] = now
+        st.slider(
+            "Step of the backward pass",
+            0,
+            last,
+            key="walk-slider",
+            label_visibility="collapsed",
+            help="Goes through the backward pass node by node; 0 is before the first",
+            on_change=slid,
+        )
+
+
+def _play(now: int, last: int, go: Callable[[int], None]) -> None:
+    playing = bool(st.session_state.get(_PLAYING)) and now < last
+    st.session_state[_PLAYING] = playing
+
+    def toggle() -> None:
+        st.session_state[_PLAYING] = not playing
+        if not playing:
+            go(1 if now == last else now + 1)
+        st.session_state[_MOVED] = time.monotonic()
+
+    icon, text = ("pause", "Stop") if playing else ("play_arrow", "Play the backward pass")
+    st.button(
+        text,
+        icon=f":material/{icon}:",
+        help=text,
+        key="walk-play",
+        type="tertiary",
+        on_click=toggle,
+    )
+    if playing:
+        st.fragment(_tick, run_every=PACE)(now, go)
+
+
+def _tick(now: int, go: Callable[[int], None]) -> None:
+    """Runs with every page run too; only the clock's own runs move on."""
+    if time.monotonic() - st.session_state.get(_MOVED, 0.0) > PACE / 2:
+        st.session_state[_MOVED] = time.monotonic()
+        go(now + 1)
+        st.rerun()
+
+
+def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
+    """What stands out in the graph: the chosen node, the step's node, and the edges along which
+    it hands gradients on. A node inside a folded block is marked by its block."""
+    drawn = {node.id for node in nodes}
+    lines = {node.id: f"line{node.line or 0}" for node in shown.nodes}
+
+    def where(name: str) -> str:
+        return name if name in drawn else lines.get(name, name)
+
+    chosen = where(picked.node.id) if picked.node else None
+    if picked.step is None:
+        return Marks(selected=chosen)
+    step = shown.steps[picked.step]
+    ways = [(flow.to, step.node) for flow in step.grads_out if flow.to is not None]
+    if not ways:  # AccumulateGrad: into its leaf
+        ways = [(edge.source, edge.target) for edge in shown.edges if edge.target == step.node]
+    active = tuple(f"{where(a)}-{where(b)}" for a, b in ways)
+    return Marks(selected=chosen, current=where(step.node), active=active)
+
+
+def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
+    """One step: gradients in, the rule and its numbers, gradients out and to whom."""
+    if shown is None:
+        st.html('<div class="ax-note">There was no backward pass to walk.</div>')
+        return
+    if picked.step is None:
+        st.html(f'<div class="ax-note">{_unstepped(picked, shown)}</div>')
+        return
+    step = shown.steps[picked.step]
+    node = next((n for n in shown.nodes if n.id == step.node), Node(step.node, "", step.name))
+    st.html(_head(step, node, shown))
+    came, rule, went = st.columns([0.24, 0.5, 0.26], gap="medium")
+    came.html(coming(step, shown))
+    with rule, st.container(key="rule", gap="xxsmall"):
+        if step.formula:
+            what = word("accumulation" if node.kind == "accumulate" else "vjp")
+            st.html(f'<div class="ax-flow"><span>{what}</span></div>')
+        for line in filter(None, (step.formula, step.numbers)):
+            st.latex(line)
+    went.html(going(step, shown))
+
+
+_NO_RULE = (
+    "No short rule is stated here for this operation; torch's documentation has it. "
+    "The numbers are those its hooks saw."
+)
+
+
+def _unstepped(picked: Selection, shown: BackwardPass) -> str:
+    if picked.node is not None or picked.tensor is not None:
+        thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
+        why = picked.tensor.why_none if picked.tensor else ""
+        term = behind(picked.tensor.why_term) if picked.tensor else ""
+        none = "no step that is kept" if _left_out(shown) else "no step"
+        return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)} {term}"
+    return (
+        f"{word('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
+        f"{shown.step_count:,} nodes, each after all that were computed from it. Move the slider, "
+        "or choose a node." + _left_out(shown)
+    )
+
+
+def _left_out(shown: BackwardPass) -> str:
+    """Which steps of a very long pass cannot be walked."""
+    for before, after in pairwise(shown.steps):
+        if after.number > before.number + 1:
+            return f" Steps {before.number + 1:,} to {after.number - 1:,} are not kept."
+    return ""
+
+
+def _head(step: BackwardStep, node: Node, shown: BackwardPass) -> str:
+    said = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
+    if step.own:
+        said.append(f"The rule is your own backward, line {step.own}.")
+    return (
+        f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
+        f"{escape(title(node, shown))}</b> <code>{_function(node)}</code> "
+        f"{escape(' '.join(filter(None, said)))}</div>"
+    )
+
+
+def _function(node: Node) -> Html:
+    """The node's name, which opens its own term or that of all such nodes."""
+    return word(node.name if node.name in WORDS else "grad_fn", node.name)
+
+
+def title(node: Node, shown: BackwardPass) -> str:
+    """The name a reader knows a node by: the tensor it made, or the leaf it fills."""
+    if node.kind == "accumulate":
+        leaves = {edge.source for edge in shown.edges if edge.target == node.id}
+        return next((f"{n.label}.grad" for n in shown.nodes if n.id in leaves), "a leaf's .grad")
+    return node.label or node.name
+
+
+def coming(step: BackwardStep, shown: BackwardPass) -> str:
+    """The gradients in, and where each came from; several paths into one input are added."""
+    nodes = {node.id: node for node in shown.nodes}
+    parts = []
+    for slot, grad in enumerate(step.grads_in):
+        ways = [
+            (nodes[s.node], flow.grad)
+            for s in shown.steps
+            for flow in s.grads_out
+            if flow.to == step.node and flow.slot == slot and s.node in nodes
+        ]
+        mark = f" {slot}" if len(step.grads_in) > 1 else ""
+        added = f": {len(ways)} paths, added" if len(ways) > 1 else ""
+        heading = html(word("gradient", "Gradient"), f" in{mark}, G{added}")
+        parts.append(_labelled(heading, grad))
+        if len(ways) > 1:
+            parts += [_labelled(f"from {title(n, shown)}", g, "ax-way") for n, g in ways[:6]]
+        elif ways:
+            parts.append(f'<div class="ax-from">from {escape(title(ways[0][0], shown))}</div>')
+        else:
+            users = (nodes[e.target] for e in shown.edges if e.source == step.node)
+            lost = _left_out(shown) and any(user.kind == "function" for user in users)
+            whence = "from a step that is not kept" if lost else "backward starts here"
+            parts.append(f'<div class="ax-from">{whence}</div>')
+    return f'<div class="ax-flow">{"".join(parts)}</div>'
+
+
+def going(step: BackwardStep, shown: BackwardPass) -> str:
+    """The gradients out and who gets them, and what the node had saved."""
+    nodes = {node.id: node for node in shown.nodes}
+    parts = [
+        _labelled(f"To {title(nodes[flow.to], shown)}", flow.grad)
+        for flow in step.grads_out
+        if flow.to in nodes
+    ]
+    if step.after is not None:
+        parts.append(_labelled(".grad before", step.before))
+        parts.append(_labelled(".grad after", step.after))
+    saved = word("saved", "saved")
+    for name, value in _saved(step):
+        parts.append(_labelled(html(saved, f" {name}"), value, "ax-way"))
+        saved = html("saved")  # one of them opens the glossary
+    return f'<div class="ax-flow">{"".join(parts)}</div>'
+
+
+def _saved(step: BackwardStep) -> Iterator[tuple[str, Array | Plain]]:
+    for name, value in step.saved.items():
+        if value is not None and "_sym_" not in name:
+            yield name, value
+
+
+def _labelled(name: str, value: Array | Plain, style: str = "") -> str:
+    return (
+        f'<div class="{style}"><span>{html(name)}</span>'
+        f'<div class="ax-value">{escape(values.any_text(value, width=_WIDTH))}</div></div>'
+    )

@@ -1,0 +1,90 @@
+"""Pictures in a row that wraps, each with a label; the reader may choose one, and a place in it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from explorer.ui.common.glossary import ELEMENTS
+from explorer.ui.common.render_dot import digest
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "picture_frames",
+    html='<div class="frames"></div>',
+    css=(_HERE / "image_grid.css").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_HERE / "image_grid.js").read_text(encoding="utf-8"),
+)
+
+#: A part of a picture as shares of its width and height: left, top, width, height.
+Part = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A picture (`png`) drawn `width` CSS pixels wide, or as wide as its place if that is less.
+
+    `alt` describes it to those who cannot see it; `marks` are outlined; `smooth` is for
+    photographs, where pixels should not be seen as squares.
+    """
+
+    id: str
+    png: bytes
+    alt: str
+    width: int
+    label: str = ""
+    title: str = ""
+    marks: tuple[Part, ...] = ()
+    selected: bool = False
+    smooth: bool = False
+
+
+#: Called with a frame's id and the place in it, as shares of its width and height.
+OnChoose = Callable[[str, float, float], None]
+
+
+def frames(
+    shown: Sequence[Frame],
+    *,
+    key: str,
+    on_choose: OnChoose | None = None,
+    arrows: bool = False,
+    height: int | None = None,
+) -> None:
+    """Draw the frames, with `arrows` between them where one leads to the next; above `height` CSS
+    pixels they scroll."""
+    pictures = [
+        {
+            "id": frame.id,
+            "src": "data:image/png;base64," + b64encode(frame.png).decode(),
+            "alt": frame.alt,
+            "width": frame.width,
+            "label": frame.label,
+            "title": frame.title,
+            "smooth": frame.smooth,
+        }
+        for frame in shown
+    ]
+
+    def chosen() -> None:
+        clicked = st.session_state[key].clicked
+        if on_choose and clicked:
+            on_choose(str(clicked["id"]), float(clicked["x"]), float(clicked["y"]))
+
+    _component(
+        key=key,
+        data={
+            "pictures": pictures,
+            "digest": digest(repr(pictures)),
+            "marks": {frame.id: frame.marks for frame in shown if frame.marks},
+            "selected": [frame.id for frame in shown if frame.selected],
+            "choose": on_choose is not None,
+            "arrows": arrows,
+            "height": height,
+        },
+        on_clicked_change=chosen,
+    )

@@ -1,0 +1,238 @@
+"""Every parameter with its numbers: value, .grad, the optimizer's buffers, the last update.
+
+Numbers that the last press changed are marked. A number can be picked; of a large tensor a window
+around the picked number is shown, beside pictures of the whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+from explorer.trace.text import number, shape_text
+from explorer.training import ParameterView, View
+from explorer.ui.common import heatmap
+from explorer.ui.common.glossary import ELEMENTS
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "numbers",
+    html='<div class="blocks"></div>',
+    css=(_HERE / "numbers.css").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_HERE / "numbers.js").read_text(encoding="utf-8"),
+)
+_PICKED, _PARAMETER = "steps.picked", "parameter"
+#: A problem with at most this many numbers shows them all; a tensor with more, a window.
+ALL, ROWS, COLUMNS = 16, 3, 3
+#: Most rows and columns of a picture.
+_CELLS = 96
+
+
+@dataclass(frozen=True)
+class Element:
+    """One number of a parameter: the parameter's name and the number's place in it, flattened."""
+
+    name: str
+    place: int
+
+    def index(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(int(i) for i in np.unravel_index(self.place, shape)) if shape else ()
+
+
+def picked(view: View) -> Element:
+    """The number the reader has picked, or the first."""
+    name, place = st.session_state.get(_PICKED, ("", 0))
+    if name not in view.parameters:
+        return Element(next(iter(view.parameters)), 0)
+    return Element(name, place if place < view.parameters[name].value.size else 0)
+
+
+def choose(view: View) -> Element:
+    """Where not all parameters are shown, the list of them; returns the picked number."""
+    at = picked(view)
+    if not _all(view):
+        st.session_state[_PARAMETER] = at.name
+        st.selectbox(
+            "Parameter",
+            list(view.parameters),
+            format_func=lambda n: f"{n} {shape_text(view.parameters[n].value.shape)}",
+            key=_PARAMETER,
+            label_visibility="collapsed",
+            help="Whose numbers and arithmetic are shown",
+            on_change=lambda: _pick(st.session_state[_PARAMETER], 0),
+        )
+    return at
+
+
+def _all(view: View) -> bool:
+    return len(view.parameters) == 1 or _total(view) <= ALL
+
+
+def _total(view: View) -> int:
+    return sum(p.value.size for p in view.parameters.values())
+
+
+def numbers(view: View, before: View | None, beside: View | None, at: Element) -> None:
+    """Draw the parameters; all of them where they are few, otherwise the picked one."""
+    names = list(view.parameters) if _all(view) else [at.name]
+    blocks = [_block(name, view, before, beside, at) for name in names]
+
+    def chosen() -> None:
+        clicked = st.session_state.numbers.clicked
+        if clicked:
+            _pick(str(clicked["name"]), int(clicked["place"]))
+
+    _component(
+        key="numbers",
+        data={
+            "blocks": blocks,
+            "picked": {"name": at.name, "place": at.place} if _total(view) > 1 else {},
+        },
+        on_clicked_change=chosen,
+    )
+
+
+def _pick(name: str, place: int) -> None:
+    st.session_state[_PICKED] = (name, place)
+
+
+#: Shown with all rows of the window.
+_TALL = ("value", ".grad")
+#: What each label means, and the term of the glossary it opens.
+LABELS = {
+    "value": ("The parameter itself", "parameter"),
+    ".grad": ("What backward has put there; step uses it", "gradient"),
+    "last update": ("The new value minus the old, of the last step", "step"),
+}
+#: Of the optimizers' own: the term of those that have one.
+BUFFERS = {"momentum_buffer": "momentum", "exp_avg": "adam", "exp_avg_sq": "adam"}
+
+
+def _block(
+    name: str, view: View, before: View | None, beside: View | None, at: Element
+) -> dict[str, Any]:
+    now = view.parameters[name]
+    old = before.parameters.get(name) if before else None
+    other = beside.parameters.get(name) if beside else None
+    shape = now.value.shape
+    place = at.place if at.name == name else 0
+    start = _start(shape, place)
+    rows = [
+        _row(label, _get(now, label), _get(old, label) if old else _ABSENT, shape, start, place)
+        for label in ("value", ".grad", *now.buffers, "last update")
+    ]
+    if other is not None:
+        rows += [
+            _row(label, _get(other, label), _ABSENT, shape, start, place) | {"beside": True}
+            for label in _TALL
+        ]
+    size = _table(shape)
+    window = size[0] > ROWS or size[1] > COLUMNS
+    return {
+        "name": name,
+        "shape": shape_text(shape),
+        "rows": rows,
+        "window": window,
+        "columns": list(range(start[1], min(start[1] + COLUMNS, size[1]))) if window else [],
+        "maps": [_map(title, array) for title, array in _mapped(now)] if window else [],
+    }
+
+
+_ABSENT: Any = object()
+
+
+def _get(parameter: ParameterView, label: str) -> np.ndarray | None:
+    plain = {"value": parameter.value, ".grad": parameter.grad, "last update": parameter.update}
+    return plain[label] if label in plain else parameter.buffers.get(label)
+
+
+def _table(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns in which a tensor is written down: the last axis runs along the row."""
+    columns = shape[-1] if shape else 1
+    return int(np.prod(shape[:-1], dtype=int)) if shape else 1, columns
+
+
+def _start(shape: tuple[int, ...], place: int) -> tuple[int, int]:
+    """Where the window begins, so that the place is in it."""
+    rows, columns = _table(shape)
+    row, column = divmod(place, columns)
+    return (
+        max(0, min(row - ROWS // 2, rows - ROWS)),
+        max(0, min(column - COLUMNS // 2, columns - COLUMNS)),
+    )
+
+
+def _row(
+    label: str,
+    array: np.ndarray | None,
+    old: Any,
+    shape: tuple[int, ...],
+    start: tuple[int, int],
+    place: int,
+) -> dict[str, Any]:
+    """One tensor of the parameter as texts; `index` are the leading indices of each row."""
+    help, term = LABELS.get(label, ("Kept by the optimizer", BUFFERS.get(label, "optimizer")))
+    row = {"label": label, "help": help, "term": term, "index": []}
+    if array is None:
+        return row | {"grid": [[{"text": "None", "changed": isinstance(old, np.ndarray)}]]}
+    if array.shape != shape:  # a counter of the optimizer
+        changed = isinstance(old, np.ndarray) and not np.array_equal(array, old)
+        return row | {"grid": [[{"text": number(array.reshape(-1)[0]), "changed": changed}]]}
+    same = isinstance(old, np.ndarray) and old.shape == shape
+    differs = ~_equal(array, old) if same else np.full(shape, old is None)
+    rows, columns = _table(shape)
+    values, marks = array.reshape(rows, columns), differs.reshape(rows, columns)
+    top, left = start
+    height = ROWS
+    if label not in _TALL and rows > ROWS:  # of these the picked number's row is enough
+        top, height = place // columns, 1
+    shown = range(top, min(top + height, rows))
+    grid = [
+        [
+            {"text": number(values[r, c]), "place": r * columns + c, "changed": bool(marks[r, c])}
+            for c in range(left, min(left + COLUMNS, columns))
+        ]
+        for r in shown
+    ]
+    return row | {"grid": grid, "index": [_index(shape, r) for r in shown]}
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray((a == b) | ((a != a) & (b != b)))
+
+
+def _index(shape: tuple[int, ...], row: int) -> str:
+    if len(shape) < 2:
+        return ""
+    return ", ".join(str(int(i)) for i in np.unravel_index(row, shape[:-1]))
+
+
+def _mapped(parameter: ParameterView) -> list[tuple[str, np.ndarray]]:
+    arrays = [("value", parameter.value), (".grad", parameter.grad)]
+    return [(title, a) for title, a in arrays if a is not None and a.dtype.kind == "f"]
+
+
+def _map(title: str, array: np.ndarray) -> dict[str, Any]:
+    """A picture around zero, the first axis downwards, all others along the row."""
+    flat = array.reshape(len(array), -1) if array.ndim > 1 else array.reshape(1, -1)
+    shown = flat[:_CELLS, :_CELLS]
+    out = io.BytesIO()
+    Image.fromarray(heatmap.colours(shown.astype(float))).save(out, "PNG")
+    top = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 0.0
+    cut = "" if shown.shape == flat.shape else f", first {shown.shape[0]} × {shown.shape[1]}"
+    return {
+        "title": f"{title} ±{number(top)}{cut}",
+        "src": "data:image/png;base64," + base64.b64encode(out.getvalue()).decode(),
+        "alt": f"{title} as colours: blue below zero, white zero, red above, up to {number(top)}",
+        "file": f"{title.strip('.')}.png",
+        "rows": shown.shape[0],
+        "columns": shown.shape[1],
+        "stride": flat.shape[1],
+    }

@@ -1,0 +1,64 @@
+"""Words of the glossary where they stand on the pages."""
+
+from __future__ import annotations
+
+import pytest
+
+import explorer
+from explorer.trace.records import Answer
+from explorer.ui.common import glossary_dialog, table
+from explorer.ui.common.glossary import WORDS, Html, behind, html, word
+from explorer.ui.expression import answers
+from explorer.ui.network import table as layers
+from explorer.ui.optimizer import numbers
+
+
+def test_a_word_is_a_button_with_its_key() -> None:
+    assert word("leaf", "leaf") == (
+        '<button type="button" class="ax-word" data-term="leaf">leaf</button>'
+    )
+    assert ">Non-leaf</button>" in word("non-leaf")
+
+
+def test_a_word_the_glossary_lacks_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        word("laef")
+
+
+def test_text_is_escaped_and_mark_up_is_not() -> None:
+    assert html("<b>", word("leaf", "a < b")) == (
+        '&lt;b&gt;<button type="button" class="ax-word" data-term="leaf">a &lt; b</button>'
+    )
+    assert html(Html("<b>")) == "<b>"
+
+
+@pytest.mark.parametrize("key", ["laef", "", "__class__", '"><script>'])
+def test_what_a_run_tells_may_name_no_word(key: str) -> None:
+    assert behind(key) == ""
+    shown = answers.as_html(Answer("none.failed", "Why?", "Because.", glossary=key))
+    assert "data-term" not in shown
+    assert key not in shown or not key
+
+
+@pytest.mark.parametrize("said", ["laef", "", None, 1, 1.5, ["leaf"], {"leaf": 1}, True, "LEAF"])
+def test_what_the_browser_says_may_be_anything(said: object) -> None:
+    assert glossary_dialog.known(said) is None
+    assert glossary_dialog.known("leaf") is WORDS["leaf"]
+
+
+def test_headings_open_words_that_exist() -> None:
+    headed = [column.term for column in (*table.TENSOR_COLUMNS, *layers.COLUMNS) if column.term]
+    labelled = [term for _, term in numbers.LABELS.values()]
+    assert len(headed) >= 10
+    assert {*headed, *labelled, *numbers.BUFFERS.values()} <= set(WORDS)
+
+
+def test_a_none_opens_the_word_behind_its_reason() -> None:
+    trace = explorer.run(
+        "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\n"
+        "lost = torch.ones(2, requires_grad=True)\nfixed = torch.ones(2)\ny.sum().backward()\n"
+    )
+    terms = {record.name: record.why_term for record in trace.tensors if record.named}
+    assert terms == {"x": "", "y": "non-leaf", "lost": "unused", "fixed": "requires_grad"}
+    rows = {row.cells[0]: row for row in table.tensor_rows(trace.tensors)}
+    assert {name: rows[name].term for name in terms} == terms | {"y": "hook"}

@@ -1,0 +1,84 @@
+"""Which traces are kept, and for how long."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import pytest
+
+import explorer
+from explorer.language import ProgramError
+from explorer.trace import Trace, from_plain, to_plain
+from explorer.ui.common import sandbox_call
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that reached the sandbox; each answers with the error named in its text."""
+    sent: list[str] = []
+    errors = {"busy": ProgramError("Too many."), "wrong": ProgramError("No such name.", line=1)}
+
+    def run(source: str, **_: object) -> Trace:
+        sent.append(source)
+        return Trace(source, error=errors.get(source))
+
+    monkeypatch.setattr(sandbox_call.sandbox, "run", run)
+    monkeypatch.setattr(sandbox_call, "_recent", sandbox_call.Recent(kept=2))
+    return sent
+
+
+def test_a_program_runs_once(asked: list[str]) -> None:
+    assert sandbox_call.run("fine") is sandbox_call.run("fine")
+    assert sandbox_call.run("wrong") is sandbox_call.run("wrong")
+    assert asked == ["fine", "wrong"]
+
+
+def test_another_setting_is_another_run(asked: list[str]) -> None:
+    sandbox_call.run("fine")
+    sandbox_call.run("fine", capture="retain_grad")
+    sandbox_call.run("fine", upstream=[1.0])
+    assert len(asked) == 3
+
+
+def test_run_again_means_run(asked: list[str]) -> None:
+    sandbox_call.run("fine")
+    sandbox_call.run("fine", afresh=True)
+    assert asked == ["fine", "fine"]
+
+
+def test_a_crowd_is_not_remembered(asked: list[str]) -> None:
+    sandbox_call.run("busy")
+    sandbox_call.run("busy")
+    assert asked == ["busy", "busy"]
+
+
+def test_large_traces_leave_earlier() -> None:
+    recent = sandbox_call.Recent(kept_bytes=5 * 2**20)
+    for key in "abc":
+        recent.put(key, Trace(key, variables={"text": key * 2**21}))
+    assert [key for key in "abc" if recent.get(key)] == ["b", "c"]
+    recent.put("huge", Trace("huge", variables={"text": "h" * 2**23}))
+    assert [key for key in ("b", "c", "huge") if recent.get(key)] == ["huge"]
+    recent.forget("huge")
+    recent.put("small", Trace("small"))
+    recent.put("d", Trace("d", variables={"text": "d" * 2**21}))
+    assert recent.get("small")
+    assert recent.get("d")
+
+
+def test_the_size_of_a_trace_is_about_what_it_takes() -> None:
+    source = "import torch\nx = torch.ones(64, 64, requires_grad=True)\ny = x\n"
+    source += "for i in range(100):\n    y = y * 1.0\ny.sum().backward()"
+    plain = json.dumps(to_plain(explorer.run(source)))
+    tracemalloc.start()
+    trace = from_plain(Trace, json.loads(plain))
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert 0.7 < sandbox_call.size(trace) / taken < 1.4
+
+
+def test_the_oldest_is_let_go(asked: list[str]) -> None:
+    for source in ("a", "b", "a", "c", "a", "b"):
+        sandbox_call.run(source)
+    assert asked == ["a", "b", "c", "b"]

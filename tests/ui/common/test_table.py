@@ -1,0 +1,68 @@
+"""The rows of the tensor table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explorer.trace import TensorRecord
+from explorer.ui.common import table
+
+
+def record(number: int = 0, **changed: object) -> TensorRecord:
+    plain: dict[str, object] = {
+        "id": number,
+        "name": "t",
+        "line": 2,
+        "shape": (1,),
+        "dtype": "float32",
+        "requires_grad": True,
+        "is_leaf": True,
+        "retains_grad": False,
+        "grad_fn": None,
+        "value": np.ones(1),
+    }
+    return TensorRecord(**(plain | changed))  # type: ignore[arg-type]
+
+
+def test_a_gradient_says_where_it_was_seen() -> None:
+    (row,) = table.tensor_rows([record(grad=np.array([2.0]), grad_from=".grad")])
+    assert row.cells[-2:] == ("[2]", ".grad")
+    assert len(row.cells) == len(table.TENSOR_COLUMNS)
+    assert row.kind == "leaf"
+    assert row.note == ""
+
+
+def test_a_none_says_why() -> None:
+    (row,) = table.tensor_rows([record(why_none="It was never used.")])
+    assert row.cells[-1] == "None"
+    assert row.note == "It was never used."
+
+
+def test_a_gradient_from_a_hook_says_why_grad_is_none() -> None:
+    seen = record(is_leaf=False, grad=np.ones(1), grad_from="hook", why_none="No leaf.")
+    (row,) = table.tensor_rows([seen])
+    assert row.cells[-1] == "a hook"
+    assert row.note == ".grad is None: No leaf."
+
+
+@pytest.mark.parametrize("size", [(8, 4), (3, 5), (2, 2, 3), (9,), (1, 1)])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_numbers_fit_and_begin_with_the_first(size: tuple[int, ...], scale: float) -> None:
+    value = np.random.default_rng(0).normal(size=size) * scale
+    (row,) = table.tensor_rows([record(value=value, shape=size)])
+    lines = row.cells[6].split("\n")
+    assert max(map(len, lines)) <= 28
+    shown = lines[0].strip("[] ").removesuffix(", …").rstrip("]").split(",")
+    first = np.atleast_1d(value.reshape(-1, size[-1])[0])[: len(shown)]
+    np.testing.assert_allclose([float(n) for n in shown], first, rtol=1e-4)
+    assert lines[0].startswith("[" * len(size))
+
+
+def test_four_short_numbers_are_all_shown() -> None:
+    (row,) = table.tensor_rows([record(value=np.arange(1.0, 5.0))])
+    assert row.cells[6] == "[1, 2, 3, 4]"
+
+
+def test_a_long_table_is_cut() -> None:
+    assert len(table.tensor_rows([record(i) for i in range(500)])) == table.MOST_ROWS
