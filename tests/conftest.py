@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from benchmarks.load.serving import serving
@@ -17,6 +18,10 @@ from benchmarks.load.serving import serving
 # One thread, as in the sandbox's children: the order of a float sum depends on their number, and
 # some tests compare to the last bit. Read when torch is first imported, here and in children.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# Processes would write it at the same time, and nothing reads it later.
+hypothesis.settings.register_profile("tests", database=None)
+hypothesis.settings.load_profile("tests")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
@@ -28,6 +33,21 @@ FLAGS = [
     "--disable-sync",
     "--disable-quic",
 ]
+
+
+#: More processes than processors, since some tests wait for a child's clock or for a browser.
+PROCESSES_MORE = 1
+#: Up to so many files run in the process that collects them: others take seconds to start.
+FEW_FILES = 2
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """How many processes `-n auto` runs the tests in."""
+    few = len(config.args) <= FEW_FILES and all(".py" in asked for asked in config.args)
+    if few or "PYTEST_XDIST_WORKER" in os.environ:
+        return 0
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    return processors + PROCESSES_MORE
 
 
 @contextmanager

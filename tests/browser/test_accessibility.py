@@ -186,7 +186,10 @@ class Seen:
         self.terms |= set(tab.evaluate(TERMS))
 
 
-@pytest.fixture(scope="module", params=PLACES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(page, marks=pytest.mark.xdist_group(page)) for page in PLACES],
+)
 def seen(request: pytest.FixtureRequest, chromium: Any, app: str) -> Iterator[Seen]:
     """All that can be seen of one page, looked at once for all tests."""
     found = Seen(request.param)

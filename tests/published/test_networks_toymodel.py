@@ -21,6 +21,9 @@ HISTOGRAMS = {
 }
 
 
+pytestmark = pytest.mark.xdist_group("ToyModel")
+
+
 @pytest.fixture(scope="module")
 def steps():
     return list(accumulate(problem("ToyModel"), 40, every=10, lr=1e-3))
