@@ -3,6 +3,7 @@
 import streamlit as st
 
 from explorer.ui.common import frame
+from explorer.ui.common.layout import apply_styles, columns
 from explorer.ui.feature_maps import (
     channels,
     decision,
@@ -14,12 +15,11 @@ from explorer.ui.feature_maps import (
     preprocessing,
     results,
     selection,
-    style,
 )
 
 frame.page("feature_maps")
-style.apply()
-choices, pictures, verdict = style.columns(0.26, 0.46, 0.28)
+apply_styles("feature_maps")
+choices, pictures, verdict = columns(0.26, 0.46, 0.28)
 
 with choices:
     chosen = picture.choose()

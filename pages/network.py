@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.ui.common import frame
-from explorer.ui.feature_maps.style import columns
+from explorer.ui.common.layout import apply_styles, columns
 from explorer.ui.network import (
     accumulation,
     backward_hook_comparison,
@@ -17,7 +17,6 @@ from explorer.ui.network import (
     norms,
     pick,
     runs,
-    style,
     table,
 )
 from explorer.ui.network.downloads import downloads
@@ -25,7 +24,7 @@ from explorer.ui.network.faults import fault
 from explorer.ui.network.job_progress import result
 
 frame.page("network")
-style.apply()
+apply_styles("network")
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     setting = choose.choose()
     choose.step_button(setting)

@@ -7,6 +7,7 @@ import streamlit as st
 from explorer.language import ProgramRefused
 from explorer.ui.common import frame, query_params
 from explorer.ui.common.errors import program_error
+from explorer.ui.common.layout import apply_styles
 from explorer.ui.common.widgets import note
 from explorer.ui.optimizer import (
     arithmetic,
@@ -21,11 +22,10 @@ from explorer.ui.optimizer import (
     sandbox_call,
     session,
     settings,
-    style,
 )
 
 frame.page("optimizer")
-style.apply()
+apply_styles("optimizer")
 sandbox_call.here()
 if problems.take_over():
     settings.begin()

@@ -98,6 +98,18 @@ def test_a_row_claims_no_library_it_does_not_use(row):
     assert set().union(*map(libraries, row.files())) == row.libraries
 
 
+def test_a_pages_folder_imports_no_other_pages():
+    """What two pages need is in explorer/ui/common."""
+    ui = ROOT / "explorer" / "ui"
+    folders = {path.parent.name for path in ui.glob("*/__init__.py")}
+    assert "common" in folders
+    for path in ui.rglob("*.py"):
+        folder = path.parent.name
+        parts = [name.split(".") for name in imported(path)]
+        others = {p[2] for p in parts if p[:2] == ["explorer", "ui"] and len(p) > 2} & folders
+        assert others <= {"common", folder}, path
+
+
 def callers(*functions: str) -> set[str]:
     """The files of the library that call one of these built-ins."""
     found = set()

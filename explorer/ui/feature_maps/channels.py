@@ -11,12 +11,12 @@ import streamlit as st
 
 from explorer.trace.text import number
 from explorer.ui.common.glossary import html, word
+from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, page
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import Frame, frames
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Spot, channel_names, pick_channel, pick_position
-from explorer.ui.feature_maps.style import columns
 from explorer.vision import Tiling, tile
 from explorer.vision.pictures import outlined, to_png
 from explorer.vision.receptive_field import Field

@@ -12,12 +12,12 @@ import streamlit as st
 
 from explorer.trace.text import number
 from explorer.ui.common.glossary import word
+from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, note
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import Frame, frames
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Spot
-from explorer.ui.feature_maps.style import columns
 from explorer.vision.attribution import top
 from explorer.vision.pictures import overlaid, to_png
 from explorer.vision.tiles import coloured

@@ -11,8 +11,8 @@ import streamlit as st
 from explorer.networks import Accumulated
 from explorer.trace.text import number
 from explorer.ui.common.glossary import html, word
+from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, note, scrolling, whole
-from explorer.ui.feature_maps.style import columns
 from explorer.ui.network import figures, norms, runs
 from explorer.ui.network.choose import known
 from explorer.ui.network.job_progress import result

@@ -9,9 +9,9 @@ import streamlit as st
 
 from explorer.networks import BackwardHooks, Change, Event, Experiment
 from explorer.ui.common.glossary import word
+from explorer.ui.common.layout import columns
 from explorer.ui.common.values import text
 from explorer.ui.common.widgets import label
-from explorer.ui.feature_maps.style import columns
 from explorer.ui.network import runs
 from explorer.ui.network.job_progress import result
 

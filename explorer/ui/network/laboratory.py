@@ -12,8 +12,8 @@ from explorer.networks import ACTIONS, KINDS, Change, Event, Experiment, Hook, R
 from explorer.networks.hooks import Seen
 from explorer.trace.text import array_lines, number, shape_text
 from explorer.ui.common.glossary import word
+from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import label, note, refuse, scrolling
-from explorer.ui.feature_maps.style import columns
 from explorer.ui.network import pick, runs
 from explorer.ui.network.job_progress import result
 from explorer.ui.network.settings import Setting

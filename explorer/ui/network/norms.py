@@ -9,8 +9,8 @@ import streamlit as st
 from explorer.networks import Report
 from explorer.trace.text import number
 from explorer.ui.common.glossary import word
+from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, scrolling
-from explorer.ui.feature_maps.style import columns
 from explorer.ui.network import figures, pick
 from explorer.ui.network.runs import BINS, Histograms, Numbers
 
