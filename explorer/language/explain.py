@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from types import TracebackType
+from collections import Counter
 
 from explorer.language.builtins import why_missing
 from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
@@ -136,7 +136,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "Check in_channels, and that the input is (batch, channels, height, width).",
     ),
     (
-        r"not compiled with CUDA|Cannot initialize CUDA|No CUDA GPUs|found no NVIDIA driver",
+        r"not compiled with CUDA|no NVIDIA driver|CUDA driver version|No CUDA GPUs"
+        r"|initialize CUDA|get CUDA generator|Cannot access accelerator device",
         "Programs run on the processor: there is no CUDA device here.",
         "Leave the device out, or write device = 'cuda' if torch.cuda.is_available() else 'cpu'.",
     ),
@@ -181,17 +182,26 @@ def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
         return error.error
     line, column, detail = None, None, ""
     try:
-        line, column = place_of(error.__traceback__)
+        line, column = place_of(error)
         message, hint, detail = _words(error, known)
     except Exception as another:  # no memory is left, or the program's own class raised it
         message, hint = SENTENCES.get(type(another), (_FAILED[0], ""))
     return ProgramError(message, line, column, line_of(source, line), hint, detail)
 
 
-def place_of(trace: TracebackType | None) -> tuple[int | None, int | None]:
-    """Line and column of the innermost frame that belongs to the program."""
-    frames = [f for f in traceback.extract_tb(trace) if f.filename == FILE]
-    return (frames[-1].lineno, frames[-1].colno) if frames else (None, None)
+def place_of(error: BaseException) -> tuple[int | None, int | None]:
+    """Line and column of the innermost frame that belongs to the program.
+
+    For an endless recursion it is the call that repeats: the innermost frame depends on the
+    stack's depth when the run began.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(f.lineno, f.colno) for f in frames if f.filename == FILE]
+    if isinstance(error, RecursionError) and places:
+        place, times = Counter(places).most_common(1)[0]
+        if times > 1:
+            return place
+    return places[-1] if places else (None, None)
 
 
 def _words(error: BaseException, known: set[str]) -> tuple[str, str, str]:

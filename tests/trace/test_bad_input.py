@@ -68,7 +68,19 @@ BAD = {
     "emoji name": (X + "\U0001f600 = 1", "not Python", 3, ""),
     "division": (X + "y = 1 / 0", "divides by zero", 3, "divisor"),
     "index": (X + "y = x[5]", "outside", 3, "shape"),
-    "recursion": ("def f(n):\n    return f(n)\nf(1)", "calls itself", 1, "stop"),
+    "recursion": ("def f(n):\n    return f(n)\nf(1)", "calls itself", 2, "stop"),
+    "recursion of two": (
+        "def f(n):\n    m = n\n    return g(m)\n\ndef g(n):\n    return f(n)\nf(1)",
+        "calls itself",
+        3,
+        "stop",
+    ),
+    "recursion raised": (
+        "def f(n):\n    raise RecursionError('maximum recursion depth exceeded')\nf(1)",
+        "calls itself",
+        2,
+        "stop",
+    ),
     "cleared gradient": (
         X + "w = torch.optim.SGD([x], lr=1)\n(x**2).sum().backward()\nw.zero_grad()\n"
         "print(x.grad[0])",
