@@ -57,7 +57,7 @@ def test_the_example_prints_what_it_says():
 
 def test_there_are_two_commands_and_both_name_files_that_exist():
     """One that runs the app, one that tests it; the third installs a smaller torch first."""
-    commands = re.findall(r"^python3\.11 -m venv .*$", README, re.MULTILINE)
+    commands = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
     runs, torch, tests = commands
     assert runs.endswith("streamlit run app.py")
     assert tests.endswith("-m pytest")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import explorer
 from explorer import sandbox
 from explorer.language import Program, ProgramRefused
 from explorer.language.syntax import SPECIAL_METHODS
@@ -73,8 +74,12 @@ def names(code: types.CodeType) -> set[str]:
     return found
 
 
-#: Names with two underscores the compiler itself uses, for class bodies and `super()`.
-COMPILERS = {"__module__", "__qualname__", "__class__", "__classcell__", "__name__", "__doc__"}
+#: Names with two underscores the compiler itself uses, for class bodies and `super()`; the last
+#: two since Python 3.13. No program may write them: see test_the_compilers_names_are_refused.
+COMPILERS = {
+    "__module__", "__qualname__", "__class__", "__classcell__", "__name__", "__doc__",
+    "__firstlineno__", "__static_attributes__",
+}  # fmt: skip
 
 
 def check(source: str) -> None:
@@ -92,6 +97,22 @@ def check(source: str) -> None:
 def test_unchanged(bases):
     for source in [*FORMS.values(), *PROGRAMS.values()] if bases == "forms" else HOSTILE:
         check(source)
+
+
+@pytest.mark.parametrize("name", ["__firstlineno__", "__static_attributes__", "__module__"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "class C:\n    {} = 1",
+        "class C:\n    def {}(self):\n        pass",
+        "class C:\n    pass\nC.{} = 1",
+        "class C:\n    pass\nprint(C.{})",
+        "class C:\n    pass\nprint(getattr(C, '{}'))",
+        "class C:\n    pass\nsetattr(C, '{}', 1)",
+    ],
+)
+def test_the_compilers_names_are_refused(name, use):
+    assert explorer.run(use.format(name)).error is not None
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
