@@ -1,9 +1,10 @@
-"""The entrance: what this is, a live miniature, doors to the pages."""
+"""The home page: what the app does, a small live example, links to the pages."""
 
 import streamlit as st
 
-from explorer.ui.common import frame
+from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.graph import legend, miniature
+from explorer.ui.common.pages import PAGES
 from explorer.ui.common.sandbox_call import run
 from explorer.ui.common.values import text
 
@@ -15,17 +16,16 @@ length = (x**2).sum().sqrt()
 length.backward()
 """
 
-frame.page("home")
+draw_frame("home")
 words, picture = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
 
 with words:
     st.html(
         '<div class="ax-hero" id="page"><h1>See what autograd does</h1>'
-        "<p>Type a tensor program, or paste one from a tutorial, and PyTorch runs it here. "
-        "Every value, every gradient and every step of the backward pass is on the screen."
-        "</p></div>"
+        "<p>Type PyTorch code, or paste a program from a tutorial. The app runs it and shows every "
+        "value, every gradient and every step of the backward pass.</p></div>"
     )
-    for page in frame.PAGES:
+    for page in PAGES:
         with st.container(border=True, gap="xxsmall", key=f"door-{page.key}"):
             st.page_link(page.file, label=f"**{page.title}**", icon=page.icon)
             st.html(f'<div class="ax-note"><b>{page.question}</b> {page.about}</div>')

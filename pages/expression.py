@@ -3,12 +3,13 @@
 import streamlit as st
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common import frame, table
+from explorer.ui.common import table
 from explorer.ui.common.downloads import downloads
 from explorer.ui.common.editor import editor, line_clicks, mark_lines
 from explorer.ui.common.errors import program_error
+from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.graph import graph, legend
-from explorer.ui.common.handover import step_button
+from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.sandbox_call import run
 from explorer.ui.expression import lesson, panels, predict, program, walk
 from explorer.ui.expression.answers import answers, example_of
@@ -19,7 +20,7 @@ from explorer.ui.expression.memory_panel import memory_panel
 from explorer.ui.expression.selection import Picker
 from explorer.ui.expression.tensor_panel import tensor_panel
 
-frame.page("expression")
+draw_frame("expression")
 left, right = (column.container(gap="xsmall") for column in st.columns([0.44, 0.56], gap="medium"))
 
 with left:
@@ -53,9 +54,9 @@ with right:
         key = foot.container(width="stretch")
         with foot:
             if not blind:
-                step_button(trace)
+                step_program(trace)
         saved = foot.toggle(
-            "Saved",
+            "Show saved values",
             key="saved",
             bind="query-params",
             help="Draws the values that operations keep for backward",

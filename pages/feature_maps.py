@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from explorer.ui.common import frame
+from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import apply_styles, columns
 from explorer.ui.feature_maps import (
     channels,
@@ -17,7 +17,7 @@ from explorer.ui.feature_maps import (
     selection,
 )
 
-frame.page("feature_maps")
+draw_frame("feature_maps")
 apply_styles("feature_maps")
 choices, pictures, verdict = columns(0.26, 0.46, 0.28)
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.ui.common import frame
+from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import apply_styles, columns
 from explorer.ui.network import (
     accumulation,
@@ -23,7 +23,7 @@ from explorer.ui.network.downloads import downloads
 from explorer.ui.network.faults import fault
 from explorer.ui.network.job_progress import result
 
-frame.page("network")
+draw_frame("network")
 apply_styles("network")
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
     setting = choose.choose()

@@ -5,8 +5,9 @@ from html import escape
 import streamlit as st
 
 from explorer.language import ProgramRefused
-from explorer.ui.common import frame, query_params
+from explorer.ui.common import query_params
 from explorer.ui.common.errors import program_error
+from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import apply_styles
 from explorer.ui.common.widgets import note
 from explorer.ui.optimizer import (
@@ -24,7 +25,7 @@ from explorer.ui.optimizer import (
     settings,
 )
 
-frame.page("optimizer")
+draw_frame("optimizer")
 apply_styles("optimizer")
 sandbox_call.here()
 if problems.take_over():
@@ -72,7 +73,7 @@ with right, st.container(gap="xsmall"):
         history.play_button(space)
         what, pair = charts.tools(space)
         exported_code.code_button(space)
-    draw = st.fragment(charts.pictures, run_every=history.PACE if history.playing() else None)
+    draw = st.fragment(charts.pictures, run_every=history.PLAYER.interval)
     draw(space, what, pair, second, comparison_run.NAMES[way])
 
 with below:

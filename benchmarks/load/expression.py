@@ -13,13 +13,13 @@ from explorer.trace.examples import EXAMPLES
 _TITLES = {f"{example.group}: {example.title}": example for example in EXAMPLES}
 #: What each panel shows, whatever the program.
 _SHOWN = {
-    "Table": lambda tab: tab.has("bidi_component", "tensors"),
+    "Tensors": lambda tab: tab.has("bidi_component", "tensors"),
     "Step": lambda tab: any(
         words in tab.texts() for words in ("ax-step", "Backward starts at", "There was no backward")
     ),
-    "Detail": lambda tab: "Choose a row" in tab.texts() or "What happened to it" in tab.texts(),
+    "Tensor": lambda tab: "Choose a row" in tab.texts() or "What happened to it" in tab.texts(),
     "Events": lambda tab: "ax-events" in tab.texts() or "No backward, hook" in tab.texts(),
-    "Check": lambda tab: tab.has("button", "check"),
+    "Gradient check": lambda tab: tab.has("button", "check"),
     "Memory": lambda tab: "ax-plain" in tab.texts(),
 }
 

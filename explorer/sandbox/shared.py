@@ -48,15 +48,19 @@ def check(
     seed: int = 0,
     upstream: Any = None,
     timeout: float = 5.0,
+    on_wait: OnWait | None = None,
+    reader: str | None = None,
     sandbox: Sandbox = _sandbox,
 ) -> Check:
     """What `explorer.trace.check.check` gives, from a child that has `timeout` seconds.
 
-    Raises ProgramRefused with a sentence for the reader.
+    Raises ProgramRefused with a sentence for the reader. `on_wait` and `reader` are those of
+    `Sandbox.call`.
     """
     asked = settings(seed, "hook", upstream)
     request = {"source": source, "seed": asked["seed"], "upstream": asked["upstream"]}
-    return rebuilt(Check, sandbox.call("check", request, timeout=timeout))
+    answer = sandbox.call("check", request, timeout=timeout, on_wait=on_wait, reader=reader)
+    return rebuilt(Check, answer)
 
 
 def _with_text(error: ProgramError, source: str) -> ProgramError:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from playwright.sync_api import sync_playwright
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common import frame
+from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.expression.panels import PANELS
 from tests.conftest import BROWSERS, FLAGS, running_app
 
@@ -63,7 +63,7 @@ def panel(title: str, row: str = "") -> Act:
 
 
 def check(tab: Any) -> None:
-    panel("Check")(tab)
+    panel("Gradient check")(tab)
     tab.locator(".st-key-check button").first.click()
     tab.wait_for_selector(".ax-check")
 
@@ -77,8 +77,8 @@ def guess(tab: Any) -> None:
 def pictures() -> Iterator[tuple[str, str, Act | None]]:
     """A name for each picture, the path it is taken of, and what is done there first."""
     sources = {example.key: example.source for example in EXAMPLES}
-    for page in (frame.HOME, *frame.PAGES):
-        yield page.key, "/" if page is frame.HOME else f"/{page.key}", None
+    for page in (HOME, *PAGES):
+        yield page.key, "/" if page is HOME else f"/{page.key}", None
     for example in EXAMPLES[1:]:
         yield f"example-{example.key}", address(example.source), None
     yield "error", address(FAILING), None
@@ -88,7 +88,7 @@ def pictures() -> Iterator[tuple[str, str, Act | None]]:
     yield "walk-paths", address(sources["shared"]), walk(4)
     for title in PANELS.values():
         yield f"panel-{title.lower()}", address(sources["loop"]), panel(title, "loss")
-    yield "panel-detail-large", address(LARGE), panel("Detail", "w")
+    yield "panel-detail-large", address(LARGE), panel("Tensor", "w")
     yield "check-right", address(sources["two_layers"]), check
     yield "check-wrong", address(sources["wrong_backward"]), check
     yield "check-kink", address(sources["corner"]), check

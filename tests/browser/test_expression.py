@@ -204,7 +204,7 @@ def test_the_address_holds_the_step(tab: Any, app: str) -> None:
 
 def test_the_check_gives_a_result(tab: Any, app: str) -> None:
     open_page(tab, app)
-    show(tab, "Check")
+    show(tab, "Gradient check")
     tab.locator(".st-key-check button").first.click()
     expect(tab.locator(".ax-check").first).to_contain_text("agrees")
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from docs.pictures import FOLDER, PICTURES, WIDTH
-from explorer.ui.common import frame
+from explorer.ui.common.pages import PAGES
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
@@ -23,7 +23,9 @@ def test_the_script_takes_the_pictures_the_readme_shows():
 
 
 def test_every_page_has_a_picture_and_every_picture_words():
-    assert {picture.page for picture in PICTURES} == {page.key for page in frame.PAGES}
+    sections = set(re.findall(r"^### (.+?): ", README, re.MULTILINE))
+    titles = {page.key: page.title for page in PAGES}
+    assert {titles[picture.page] for picture in PICTURES} == sections
     pictures = re.findall(r"<img [^>]*>", README)
     assert len(pictures) == len(PICTURES)
     for picture in pictures:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from explorer.ui.common import frame
-from explorer.ui.common.glossary import WORDS
+from explorer.ui.common.glossary import GLOSSARY
+from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.expression.panels import PANELS
 from tests.pages.test_network import settled
 from tests.pages.test_pages import html_of, opened
@@ -40,9 +40,9 @@ def terms(at: Any) -> set[str]:
     ],
 )
 def test_the_words_of_a_page_stand_in_the_glossary(page: str, some: set[str]) -> None:
-    files = {entry.key: entry.file for entry in (frame.HOME, *frame.PAGES)}
+    files = {entry.key: entry.file for entry in (HOME, *PAGES)}
     at = settled(opened(files[page]))
-    assert some <= terms(at) <= set(WORDS)
+    assert some <= terms(at) <= set(GLOSSARY)
 
 
 def test_the_words_of_the_panels_stand_in_the_glossary() -> None:
@@ -58,7 +58,7 @@ def test_the_words_of_the_panels_stand_in_the_glossary() -> None:
     assert "backward" in found["events"]
     assert "check" in found["check"]
     assert {"hook", "retain_grad"} <= found["memory"]
-    assert set().union(*found.values()) <= set(WORDS)
+    assert set().union(*found.values()) <= set(GLOSSARY)
 
 
 def test_the_glossary_opens_without_a_word() -> None:

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common import frame
+from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -43,8 +43,8 @@ def rows(at: Any) -> dict[str, list[str]]:
     return {row["cells"][0]: row["cells"] for row in component(at, "rows")["rows"]}
 
 
-@pytest.mark.parametrize("page", [frame.HOME, *frame.PAGES], ids=lambda page: page.key)
-def test_every_page_opens_with_its_headline(page: frame.Page) -> None:
+@pytest.mark.parametrize("page", [HOME, *PAGES], ids=lambda page: page.key)
+def test_every_page_opens_with_its_headline(page: Page) -> None:
     at = opened(page.file)
     assert not at.exception
     assert page.question in html_of(at)
@@ -56,8 +56,8 @@ def test_every_page_opens_with_its_headline(page: frame.Page) -> None:
 
 def test_the_registry_is_what_the_folder_holds() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*.py")}
-    assert {page.file for page in frame.PAGES} == files
-    keys = [page.key for page in (frame.HOME, *frame.PAGES)]
+    assert {page.file for page in PAGES} == files
+    keys = [page.key for page in (HOME, *PAGES)]
     assert len(set(keys)) == len(keys)
 
 

@@ -1,4 +1,4 @@
-"""Look something up on any page: the words of the field, and what the language has."""
+"""The glossary, opened from any page: the terms of the field, and what a program may use."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import streamlit as st
 
 from explorer.language import Entry, reference
 from explorer.trace.terms import Term
-from explorer.ui.common.glossary import ON_PAGE, WORDS
+from explorer.ui.common.glossary import GLOSSARY
+from explorer.ui.common.pages import Page
 
-#: Names of a group that are shown, and up to how many are described beside them.
+#: The most names of a group that are listed, and the most that are listed with a description.
 _MOST, _DESCRIBED = 60, 12
-#: The page whose glossary is open, and at which word: a page that runs again by the clock, as
-#: while something is played, leaves it open.
+#: The page whose glossary is open, and at which term. It stays open while the page reruns on a
+#: timer, as during playback.
 _OPEN = "lookup-open"
 
 
@@ -25,61 +26,63 @@ _clicks = st.components.v2.component(
 
 
 @st.fragment
-def lookup(page: str) -> None:
-    """The button that opens the glossary, the words of the page first. It also opens at any word
-    that stands on the page (`words.word`). A fragment: looking up does not run the page again."""
+def glossary_button(page: Page) -> None:
+    """Draw the button that opens the glossary, the page's own terms first.
+
+    The glossary also opens at any term the reader clicks (`glossary.term_link`). It is a fragment:
+    the page does not run again."""
     pressed = st.button(
         "Glossary",
         icon=":material/menu_book:",
         type="tertiary",
         key="lookup",
-        help="The words on this page, and what a program may use",
+        help="The terms on this page, and what a program may use",
     )
     clicked = _clicks(key="words", data={}, on_word_change=lambda: None).word
     term = known(clicked)
     if pressed or term:
         st.session_state.asked = ""  # not what was searched for the last time
-        st.session_state[_OPEN] = (page, term)
-    of, term = st.session_state.get(_OPEN, ("", None))
-    if of == page:
+        st.session_state[_OPEN] = (page.key, term)
+    open_on, term = st.session_state.get(_OPEN, ("", None))
+    if open_on == page.key:
         _dialog(page, term)
     else:
         _close()
 
 
 def known(clicked: object) -> Term | None:
-    """The word of this key; the browser says it, so it may be anything."""
-    return WORDS.get(clicked) if isinstance(clicked, str) else None
+    """The term of this key. The browser sends the key, so it may be anything."""
+    return GLOSSARY.get(clicked) if isinstance(clicked, str) else None
 
 
 def _close() -> None:
     st.session_state.pop(_OPEN, None)
 
 
-@st.dialog("Words and functions", width="large", on_dismiss=_close)
-def _dialog(page: str, term: Term | None) -> None:
-    """The word asked for, if there is one, then all of them."""
+@st.dialog("Terms and functions", width="large", on_dismiss=_close)
+def _dialog(page: Page, term: Term | None) -> None:
+    """The term asked for, if there is one, then all of them."""
     if term:
         st.html(f'<dl class="ax-words ax-asked">{_entry(term)}</dl>')
     asked = st.text_input(
         "Search",
         key="asked",
         placeholder="leaf, conv2d, softmax …",
-        help="Keeps the words and names that hold this text",
+        help="Shows only the terms and names that contain this text",
     )
-    words, functions = st.tabs(["Words", "Functions and names"])
-    words.html(terms_html(asked or "", page))
+    terms, functions = st.tabs(["Terms", "Functions and names"])
+    terms.html(terms_html(asked or "", page))
     functions.html(functions_html(asked or ""))
 
 
-def terms_html(asked: str, page: str) -> str:
-    """The glossary's entries that hold the text asked for, those of the page first."""
-    wanted = asked.strip().lower()
-    found = [t for t in WORDS.values() if wanted in " ".join((t.title, t.text, *t.also)).lower()]
-    here = [t for t in found if t.key in ON_PAGE[page]]
-    parts = {"On this page": here, "Elsewhere": [t for t in found if t not in here]}
-    lists = "".join(_list(title, terms) for title, terms in parts.items() if terms)
-    return lists or _nothing(asked)
+def terms_html(query: str, page: Page) -> str:
+    """The glossary's entries that contain the query, those of the page first."""
+    wanted = query.strip().lower()
+    terms = [t for t in GLOSSARY.values() if wanted in " ".join((t.title, t.text, *t.also)).lower()]
+    own = [term for term in terms if term.key in page.terms]
+    parts = {"On this page": own, "Elsewhere": [term for term in terms if term not in own]}
+    lists = "".join(_list(title, part) for title, part in parts.items() if part)
+    return lists or _no_match(query)
 
 
 def _list(title: str, terms: list[Term]) -> str:
@@ -91,22 +94,22 @@ def _entry(term: Term) -> str:
     return f"<dt>{escape(term.title)}</dt><dd>{escape(term.text)}</dd>"
 
 
-def functions_html(asked: str) -> str:
-    """Names a program may use that hold the text, by group; few enough stand with what they do."""
-    wanted = asked.strip().lower()
+def functions_html(query: str) -> str:
+    """Names a program may use that contain the query, by group; short lists describe them."""
+    wanted = query.strip().lower()
     parts = []
     for group in reference():
-        found = [entry for entry in group.entries if wanted in entry.name.lower()]
-        if not found:
+        entries = [entry for entry in group.entries if wanted in entry.name.lower()]
+        if not entries:
             continue
-        if len(found) <= _DESCRIBED:
-            rows = [f"<div>{_name(e)} {escape(e.description)}</div>" for e in found]
+        if len(entries) <= _DESCRIBED:
+            rows = [f"<div>{_name(e)} {escape(e.description)}</div>" for e in entries]
             listed = "".join(rows)
         else:
-            more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-            listed = ", ".join(map(_name, found[:_MOST])) + more
+            more = f" and {len(entries) - _MOST} more" if len(entries) > _MOST else ""
+            listed = ", ".join(map(_name, entries[:_MOST])) + more
         parts.append(f"<dt>{escape(group.title)}</dt><dd>{listed}</dd>")
-    return f'<dl class="ax-words">{"".join(parts)}</dl>' if parts else _nothing(asked)
+    return f'<dl class="ax-words">{"".join(parts)}</dl>' if parts else _no_match(query)
 
 
 def _name(entry: Entry) -> str:
@@ -114,5 +117,5 @@ def _name(entry: Entry) -> str:
     return f'<code title="{escape(entry.description)}">{escape(entry.name)}</code>'
 
 
-def _nothing(asked: str) -> str:
-    return f'<div class="ax-note">Nothing here is called {escape(asked)}.</div>'
+def _no_match(query: str) -> str:
+    return f'<div class="ax-note">No entry contains “{escape(query)}”.</div>'

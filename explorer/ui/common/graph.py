@@ -13,17 +13,17 @@ import streamlit as st
 from explorer.trace import MAX_NODES, Node
 from explorer.trace.colours import CHOSEN, RGB
 from explorer.ui.common import render_dot
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 
 #: Each kind of node as the legend calls it.
 _LEGEND: dict[str, str] = {
-    "leaf": word("leaf", "leaf"),
-    "function": word("operation", "operation"),
-    "output": word("scalar", "output"),
-    "saved": word("saved", "saved for backward"),
-    "base": word("view", "base of a view"),
+    "leaf": term_link("leaf", "leaf"),
+    "function": term_link("operation", "operation"),
+    "output": term_link("scalar", "output"),
+    "saved": term_link("saved", "saved for backward"),
+    "base": term_link("view", "base of a view"),
     "block": "folded block",
-    "frozen": word("requires_grad", "no gradient"),
+    "frozen": term_link("requires_grad", "no gradient"),
 }
 
 #: Words of a graph are escaped, so quotes stand around attributes only.

@@ -1,4 +1,4 @@
-"""A tensor as a picture: blue below zero, white at zero, red above; as a data address for html."""
+"""A tensor as a picture: blue below zero, white at zero, red above; as a data URL for HTML."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import io
 
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from PIL import Image
 
 from explorer.trace import Array, Summary
@@ -13,6 +14,16 @@ from explorer.trace.colours import NAN, SIGNED
 
 #: Most cells along a side.
 CELLS = 64
+
+
+def _unit(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
+    red, green, blue = rgb
+    return red / 255, green / 255, blue / 255
+
+
+_SIGNED = LinearSegmentedColormap.from_list(
+    "signed", [_unit(c) for c in SIGNED], N=511
+).with_extremes(bad=_unit(NAN))
 
 
 def matrix(array: Array) -> np.ndarray | None:
@@ -24,22 +35,19 @@ def matrix(array: Array) -> np.ndarray | None:
     return rows[:CELLS, :CELLS]
 
 
-def address(array: Array) -> str | None:
-    """The picture as a `data:` address, one pixel per number; None for a single number."""
-    shown = matrix(array)
-    if shown is None:
+def data_url(array: Array) -> str | None:
+    """The picture as a `data:` URL, one pixel per number; None for a single number."""
+    values = matrix(array)
+    if values is None:
         return None
     out = io.BytesIO()
-    Image.fromarray(colours(shown)).save(out, "PNG")
+    Image.fromarray(colours(values)).save(out, "PNG")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
 
 
-def colours(shown: np.ndarray) -> np.ndarray:
+def colours(values: np.ndarray) -> np.ndarray:
     """(rows, columns, 3) bytes; the largest absolute value gets the full colour, NaN is grey."""
-    finite = np.isfinite(shown)
-    top = float(np.abs(shown[finite]).max()) if finite.any() else 0.0
-    strength = np.clip(np.where(finite, shown, 0.0) / (top or 1.0), -1, 1)
-    at = np.linspace(-1, 1, len(SIGNED))
-    mixed = np.stack([np.interp(strength, at, c) for c in zip(*SIGNED, strict=True)], axis=-1)
-    mixed[~finite] = NAN
-    return mixed.round().astype(np.uint8)
+    finite = np.ma.masked_invalid(values)
+    top = float(np.abs(finite).max()) if finite.count() else 0.0
+    scaled = Normalize(-(top or 1.0), top or 1.0)(finite)
+    return np.asarray(_SIGNED(scaled, bytes=True))[..., :3]

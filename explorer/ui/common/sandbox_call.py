@@ -1,57 +1,58 @@
-"""Running the reader's program in the sandbox, once per program and setting."""
+"""Asking the sandbox for this reader: saying that they wait, and keeping the traces of programs."""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
+from cachetools import LRUCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer import sandbox
 from explorer.trace import Trace
 
-#: How many programs' traces are kept for all readers together, and about how many bytes of them;
-#: the last one is kept whatever its size.
+#: How many programs' traces are kept for all readers together, and about how many bytes of them.
+#: The last one is kept whatever its size.
 KEPT, KEPT_BYTES = 64, 256 * 2**20
+Answer = TypeVar("Answer")
 
 
-class Recent:
-    """The traces used last. They are immutable, so all readers may share one; `st.cache_data`
-    would unpickle a copy at every rerun and could not say that a reader waits."""
+def ask(
+    function: Callable[..., Answer],
+    *arguments: Any,
+    place: Any,
+    spinner: str | None = None,
+    **options: Any,
+) -> Answer:
+    """Call a function of `explorer.sandbox` for this reader.
 
-    def __init__(self, kept: int = KEPT, kept_bytes: int = KEPT_BYTES) -> None:
-        self._kept, self._kept_bytes = kept, kept_bytes
-        self._traces: OrderedDict[str, Trace] = OrderedDict()
-        self._sizes: dict[str, int] = {}
-        self._lock = threading.Lock()
+    `place`, an `st.empty()`, shows the reader's position in the queue, and the `spinner`'s text
+    while the job runs; it is empty again afterwards. Raises what the function raises.
+    """
 
-    def get(self, key: str) -> Trace | None:
-        with self._lock:
-            if key in self._traces:
-                self._traces.move_to_end(key)
-            return self._traces.get(key)
+    def show_position(position: int) -> None:
+        place.html(f'<div class="ax-note">Waiting: number {position} in the queue.</div>')
 
-    def put(self, key: str, trace: Trace) -> None:
-        taken = size(trace)
-        with self._lock:
-            self._traces[key], self._sizes[key] = trace, taken
-            self._traces.move_to_end(key)
-            while len(self._traces) > 1 and self._is_full():
-                del self._sizes[self._traces.popitem(last=False)[0]]
+    context = get_script_run_ctx()
+    options |= {"on_wait": show_position, "reader": context.session_id if context else None}
+    try:
+        if spinner is None:
+            return function(*arguments, **options)
+        with place, st.spinner(spinner):
+            return function(*arguments, **options)
+    finally:
+        place.empty()
 
-    def forget(self, key: str) -> None:
-        with self._lock:
-            if self._traces.pop(key, None) is not None:
-                del self._sizes[key]
 
-    def _is_full(self) -> bool:
-        return len(self._traces) > self._kept or sum(self._sizes.values()) > self._kept_bytes
+def charge(trace: Trace) -> int:
+    """The share of `KEPT_BYTES` a trace takes: no trace takes more than all of it, nor so little
+    that more than `KEPT` fit."""
+    return min(max(size(trace), KEPT_BYTES // KEPT), KEPT_BYTES)
 
 
 def size(value: Any) -> int:
@@ -71,42 +72,42 @@ def size(value: Any) -> int:
     return taken + sum(map(size, parts))
 
 
-_recent = Recent()
+#: Traces are immutable, so all readers may share one; `st.cache_data` would unpickle a copy at
+#: every rerun and could not say that a reader waits.
+_traces: LRUCache[str, Trace] = LRUCache(KEPT_BYTES, getsizeof=charge)
+_lock = threading.Lock()
 
 
 def run(
     source: str, *, capture: str = "hook", upstream: Any = None, afresh: bool = False, seed: int = 0
 ) -> Trace:
-    """What the program did; see `explorer.sandbox.run`. Says so while it runs or waits.
+    """What the program did; see `explorer.sandbox.run`. Shows that it runs, or waits.
 
-    `afresh` runs the program even if its trace is at hand.
+    `afresh` runs the program even if its trace is kept.
     """
     settings = {"seed": seed, "capture": capture, "upstream": upstream}
     key = repr((source, settings))
     place = st.empty()  # always there, so that what follows keeps its place on the page
-    found = None if afresh else _recent.get(key)
-    if found is None:
-        found = _really(source, settings, place)
-        if _own_doing(found):
-            _recent.put(key, found)
+    with _lock:
+        trace = None if afresh else _traces.get(key)
+    if trace is not None:
+        return trace
+    trace = ask(
+        sandbox.run,
+        source,
+        timeout=sandbox.options().seconds,
+        place=place,
+        spinner="Running the program",
+        **settings,
+    )
+    with _lock:
+        if _decided_by_program(trace):
+            _traces[key] = trace
         else:
-            _recent.forget(key)
-    return found
-
-
-def _really(source: str, settings: dict[str, Any], place: Any) -> Trace:
-    def waiting(position: int) -> None:
-        place.html(f'<div class="ax-note">Waiting: number {position} in the line.</div>')
-
-    context = get_script_run_ctx()
-    reader = context.session_id if context else None
-    with place, st.spinner("Running the program"):
-        seconds = sandbox.options().seconds
-        trace = sandbox.run(source, timeout=seconds, on_wait=waiting, reader=reader, **settings)
-    place.empty()
+            _traces.pop(key, None)
     return trace
 
 
-def _own_doing(trace: Trace) -> bool:
+def _decided_by_program(trace: Trace) -> bool:
     """Whether the program alone decided the outcome, and not how busy the machine was."""
     return trace.error is None or trace.error.line is not None

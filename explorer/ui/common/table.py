@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.trace import Array, TensorRecord
 from explorer.trace.text import shape_text
 from explorer.ui.common import values
-from explorer.ui.common.glossary import ELEMENTS, WORDS
+from explorer.ui.common.glossary import ELEMENTS, GLOSSARY
 
 #: A table shows at most this many rows and says how many there are.
 MOST_ROWS = 200
@@ -95,7 +95,7 @@ def _tensor_row(record: TensorRecord, hidden: bool) -> Row:
     if hidden:
         return Row(record.id, (*start, "?", ""), "", kind)
     if record.grad is None:
-        term = record.why_term if record.why_term in WORDS else ""
+        term = record.why_term if record.why_term in GLOSSARY else ""
         return Row(record.id, (*start, "None"), record.why_none, kind, term)
     note = f".grad is None: {record.why_none}" if record.why_none else ""
     way = record.grad_from or ""
@@ -131,7 +131,7 @@ def table(
             "columns": [vars(column) for column in columns],
             "rows": [vars(row) for row in rows],
             "selected": selected,
-            "terms": {row.term: WORDS[row.term].title for row in rows if row.term},
+            "terms": {row.term: GLOSSARY[row.term].title for row in rows if row.term},
             "label": f"{label}. Arrow keys go from row to row, and to the words in them and above; "
             "Enter chooses.",
             "rest": rest,

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.trace import Trace
 from explorer.trace.examples import Example
 from explorer.trace.records import Answer
-from explorer.ui.common.glossary import behind
+from explorer.ui.common.glossary import optional_term_link
 
 
 def answers(trace: Trace, example: Example | None) -> None:
@@ -29,7 +29,7 @@ def _example(example: Example) -> str:
 
 def as_html(found: Answer, *, open: bool = False) -> str:
     """One answer that opens, with the word of the glossary behind it."""
-    term = f'<div class="ax-term">{behind(found.glossary)}</div>'
+    term = f'<div class="ax-term">{optional_term_link(found.glossary)}</div>'
     cure = f'<div class="ax-cure">{escape(found.cure)}</div>' if found.cure else ""
     return (
         f'<details class="ax-answer"{" open" if open else ""}>'

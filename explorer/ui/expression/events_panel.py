@@ -12,7 +12,7 @@ from explorer.trace import Array, Trace
 from explorer.trace.records import Change, Event, Unkept
 from explorer.trace.text import shape_text
 from explorer.ui.common import values
-from explorer.ui.common.glossary import Html, html, word
+from explorer.ui.common.glossary import Html, html, term_link
 
 #: Characters of a value: what fits beside a tensor's numbers.
 _WIDTH = 30
@@ -57,7 +57,7 @@ def as_html(events: Sequence[Event]) -> str:
 def _what(event: Event, first: bool) -> Html:
     """What happened; the first event of a kind opens the glossary at its name."""
     before, name, after = event.what.partition(_NAMES.get(event.kind, "\0"))
-    return html(before, word(event.kind, name), after) if name and first else html(event.what)
+    return html(before, term_link(event.kind, name), after) if name and first else html(event.what)
 
 
 def _line(event: Event) -> str:

@@ -1,4 +1,4 @@
-"""The numerical check, on demand: a button, and the verdict for every leaf."""
+"""The gradient check: a button, and the verdict for every leaf."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from explorer.trace import Trace
 from explorer.trace.answers.checked import from_check
 from explorer.trace.check import Check, Element, LeafCheck
 from explorer.trace.text import number
+from explorer.ui.common import sandbox_call
 from explorer.ui.common.errors import program_error
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.render_dot import digest
 
 _KEY = "checked"
-#: Wall clock of a check that was asked for, and of one that was not.
+#: Time limits in seconds: of a check the reader asked for, and of one the app starts itself.
 SECONDS, UNASKED = 8.0, 2.0
 _VERDICTS = {
     "agrees": "agrees",
@@ -33,14 +34,14 @@ _VERDICTS = {
 _HEAD = "".join(
     f"<th>{heading}</th>"
     for heading in (
-        *(word("leaf"), "Verdict", "Checked", "Largest deviation"),
-        *(word("gradient"), word("check", "Slope"), "Note"),
+        *(term_link("leaf"), "Verdict", "Checked", "Largest deviation"),
+        *(term_link("gradient"), term_link("check", "Slope"), "Note"),
     )
 )
 
 
 def check_panel(trace: Trace, upstream: Any) -> None:
-    """Offer the check; show what it found for this very program."""
+    """Offer the check; show its result if it was made for this program."""
     name, request = _request(trace, upstream)
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
@@ -50,63 +51,63 @@ def check_panel(trace: Trace, upstream: Any) -> None:
             help="Compares the gradient of every leaf with slopes measured in float64",
         )
         st.html(
-            '<div class="ax-note">Each element is moved up and down by a millionth, in float64; '
-            f"the {word('check', 'slope')} of the result must equal the gradient of the last "
-            "backward.</div>",
+            '<div class="ax-note">We nudge each element by ±10⁻⁶ in float64 and compare the '
+            f"measured {term_link('check', 'slope')} with the gradient of the last backward.</div>",
             width="stretch",
         )
     if pressed:
         try:
-            with st.spinner("Checking"):
-                st.session_state[_KEY] = (name, _found(request, SECONDS))
+            st.session_state[_KEY] = (name, _check(request, SECONDS, "Checking"))
         except ProgramRefused as refused:
             st.session_state.pop(_KEY, None)
             program_error(refused.error)
-    of, found = st.session_state.get(_KEY, (None, None))
-    if of == name and found is not None:
-        st.html(as_html(found))
+    checked, result = st.session_state.get(_KEY, (None, None))
+    if checked == name and result is not None:
+        st.html(as_html(result))
 
 
 def with_own_rules(trace: Trace, upstream: Any) -> Trace:
-    """The trace, with an answer for every gradient that a backward of the reader's own makes
-    wrong. No error tells of one, so programs that have one are checked unasked, once."""
+    """The trace, with an answer for every gradient that a custom backward gets wrong. PyTorch
+    raises no error for those, so a program with a custom backward is checked once, unasked."""
     if not any(step.own for shown in trace.passes for step in shown.steps):
         return trace
     name, request = _request(trace, upstream)
     if st.session_state.get(_KEY, (None,))[0] != name:
         try:
-            st.session_state[_KEY] = (name, _found(request, UNASKED))
-        except ProgramRefused:  # nothing was found in time; the button says why
+            st.session_state[_KEY] = (name, _check(request, UNASKED))
+        except ProgramRefused:  # no result in time; the button says why
             st.session_state[_KEY] = (name, None)
-    found = st.session_state[_KEY][1]
-    return replace(trace, answers=(*from_check(found), *trace.answers)) if found else trace
+    result = st.session_state[_KEY][1]
+    return replace(trace, answers=(*from_check(result), *trace.answers)) if result else trace
 
 
 def _request(trace: Trace, upstream: Any) -> tuple[str, dict[str, Any]]:
-    """What is asked of the sandbox, and a name for it."""
+    """The request for the sandbox, and a name for it."""
     request = {"source": trace.source, "seed": trace.seed, "upstream": upstream}
     return digest(repr(request)), request
 
 
-def _found(request: dict[str, Any], seconds: float) -> Check:
-    return sandbox.check(**request, timeout=seconds)
+def _check(request: dict[str, Any], seconds: float, spinner: str | None = None) -> Check:
+    return sandbox_call.ask(
+        sandbox.check, **request, timeout=seconds, place=st.empty(), spinner=spinner
+    )
 
 
-def as_html(found: Check) -> str:
+def as_html(check: Check) -> str:
     """The largest deviation, then a row for each leaf."""
-    if found.reason or not found.leaves:
-        why = found.reason or "The last backward reached no leaf."
+    if check.reason or not check.leaves:
+        why = check.reason or "The last backward reached no leaf."
         return f'<div class="ax-note">Not checked: {escape(why)}</div>'
-    rows = "".join(map(_row, found.leaves))
+    rows = "".join(map(_row, check.leaves))
     return (
-        f'<div class="ax-step">{_sum(found)}</div>'
+        f'<div class="ax-step">{_summary(check)}</div>'
         f'<table class="ax-plain ax-check"><tr>{_HEAD}</tr>{rows}</table>'
     )
 
 
-def _sum(found: Check) -> str:
-    worst = [(leaf.worst.deviation, leaf) for leaf in found.leaves if leaf.worst]
-    wrong = [leaf.name for leaf in found.leaves if leaf.verdict == "differs"]
+def _summary(check: Check) -> str:
+    worst = [(leaf.worst.deviation, leaf) for leaf in check.leaves if leaf.worst]
+    wrong = [leaf.name for leaf in check.leaves if leaf.verdict == "differs"]
     if wrong:
         return f"<b>The gradient of {escape(', '.join(wrong))} is wrong.</b>"
     if not worst:
@@ -114,7 +115,7 @@ def _sum(found: Check) -> str:
     largest, leaf = max(worst, key=lambda pair: pair[0])
     return (
         f"<b>Largest deviation {number(largest)}</b>, at {escape(_place(leaf, leaf.worst))}. "
-        f"{sum(leaf.checked for leaf in found.leaves):,} elements compared."
+        f"{sum(leaf.checked for leaf in check.leaves):,} elements compared."
     )
 
 

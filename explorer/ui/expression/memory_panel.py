@@ -11,7 +11,7 @@ import streamlit as st
 
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.ui.common import values
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def as_html(found: Held) -> str:
     names = ", ".join(dict.fromkeys(f"{t.name} ({t.nbytes:,})" for t in found.tensors[:20]))
     rows = [
         (
-            html("A ", word("hook", "hook"), " that only looks"),
+            html("A ", term_link("hook", "hook"), " that only looks"),
             "0 bytes",
             "It is called while the gradient passes by.",
         ),
@@ -72,9 +72,9 @@ def as_html(found: Held) -> str:
             "As much as retain_grad, for as long as you keep it.",
         ),
         (
-            word("retain_grad"),
+            term_link("retain_grad"),
             f"{found.retained:,} bytes",
-            html("One .grad for each ", word("non-leaf", "non-leaf"), f": {names}.")
+            html("One .grad for each ", term_link("non-leaf", "non-leaf"), f": {names}.")
             if names
             else "There is no non-leaf to keep.",
         ),

@@ -6,11 +6,11 @@ import streamlit as st
 
 #: In the order of the switch. The title also stands in the address (`?panel=`).
 PANELS = {
-    "tensors": "Table",
+    "tensors": "Tensors",
     "step": "Step",
-    "tensor": "Detail",
+    "tensor": "Tensor",
     "events": "Events",
-    "check": "Check",
+    "check": "Gradient check",
     "memory": "Memory",
 }
 #: Those that tell no gradient.
@@ -32,7 +32,7 @@ def switch(*, blind: bool = False) -> str:
         key=KEY,
         bind="query-params",
         label_visibility="collapsed",
-        help="Table: all tensors. Step: one node of the backward pass. Detail: one tensor. "
-        "Events: hooks, zero_grad, step. Check: gradients against slopes. Memory: hooks against "
-        "retain_grad.",
+        help="Tensors: all of them in a table. Step: one node of the backward pass. Tensor: one in "
+        "detail. Events: hooks, zero_grad, step. Gradient check: compare with measured slopes. "
+        "Memory: hooks and retain_grad compared.",
     )

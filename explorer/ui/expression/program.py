@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.language.tree import literal
 from explorer.trace import BackwardPass, Trace
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
@@ -17,7 +17,7 @@ _PRINTED = 4000
 
 def capture_choice() -> str:
     """How gradients of non-leaf tensors are read."""
-    said = html(word("non-leaf", "Non-leaf"), " gradients by")
+    said = html(term_link("non-leaf", "Non-leaf"), " gradients by")
     st.html(f'<div class="ax-note">{said}</div>', width="content")
     return st.segmented_control(
         "Gradients of non-leaf tensors by",
@@ -37,7 +37,7 @@ def capture_choice() -> str:
 def upstream_choice(name: str) -> str | list | float:
     """Ask what backward should start from where the output is not a scalar."""
     st.html(
-        f'<div class="ax-note"><b>{escape(name)}</b> is not a {word("scalar", "scalar")}. '
+        f'<div class="ax-note"><b>{escape(name)}</b> is not a {term_link("scalar", "scalar")}. '
         "Backward starts from:</div>"
     )
     start = st.segmented_control(

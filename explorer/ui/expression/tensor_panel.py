@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.trace.text import number, shape_text
 from explorer.ui.common import heatmap, values
-from explorer.ui.common.glossary import Html, behind, html, word
+from explorer.ui.common.glossary import Html, html, optional_term_link, term_link
 from explorer.ui.expression import events_panel
 from explorer.ui.expression.selection import Picker, Selection
 
@@ -19,7 +19,7 @@ _NUMBERS = 16
 #: Rows of numbers above a picture.
 _BESIDE = 3
 _MOST = 12
-_SEEN = {".grad": (", in .grad",), "hook": (", seen by a ", word("hook", "hook"))}
+_SEEN = {".grad": (", in .grad",), "hook": (", seen by a ", term_link("hook", "hook"))}
 
 
 def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
@@ -39,7 +39,7 @@ def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
 
 def seen(record: TensorRecord) -> Html:
     """The gradient's heading: where it was read."""
-    return html(word("gradient"), *_SEEN.get(record.grad_from or "", ()))
+    return html(term_link("gradient"), *_SEEN.get(record.grad_from or "", ()))
 
 
 def facts(record: TensorRecord) -> str:
@@ -47,7 +47,7 @@ def facts(record: TensorRecord) -> str:
     parts = [
         f"{shape_text(record.shape)} {record.dtype.removeprefix('torch.')}",
         f"{record.nbytes:,} bytes",
-        word("version", f"version {record.version}"),
+        term_link("version", f"version {record.version}"),
         f"line {record.line}",
     ]
     if record.module:
@@ -90,7 +90,7 @@ def as_html(title: str, array: Array | None) -> str:
     if array is None:
         return f'<div class="ax-flow">{parts[0]}<div class="ax-value">None</div></div>'
     size = int(np.prod(array.shape))
-    picture = heatmap.address(array) if size > _NUMBERS else None
+    picture = heatmap.data_url(array) if size > _NUMBERS else None
     if size > 1:
         parts.append(f'<div class="ax-from">{escape(statistics(array))}</div>')
     if not isinstance(array, Summary):
@@ -139,7 +139,7 @@ def bars(summary: Summary) -> str:
 def _story(trace: Trace, record: TensorRecord) -> str:
     why = ""
     if record.why_none:
-        said = f"{escape(record.why_none)} {behind(record.why_term)}"
+        said = f"{escape(record.why_none)} {optional_term_link(record.why_term)}"
         why = f'<div class="ax-from">.grad is None: {said}</div>'
     happened = events_panel.of(trace, record.name)[:_MOST]
     listed = events_panel.as_html(happened) if happened else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
@@ -12,13 +11,13 @@ import streamlit as st
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
 from explorer.trace.roles import role
 from explorer.ui.common import values
-from explorer.ui.common.glossary import WORDS, Html, behind, html, word
+from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.common.graph import Marks
+from explorer.ui.common.player import Player
 from explorer.ui.expression.selection import Picker, Selection
 
-_PLAYING, _MOVED = "playing", "played.at"
-#: Seconds each step stands while the walk plays.
-PACE = 1.2
+#: Plays the walk, with 1.2 seconds for each step.
+PLAYER = Player("walk", 1.2)
 #: Characters beside the formula.
 _WIDTH = 32
 
@@ -53,8 +52,8 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
         button("first_page", "First step", 1)
-        button("chevron_left", "Back", now - 1)
-        button("chevron_right", "Forward", now + 1)
+        button("chevron_left", "Previous step", now - 1)
+        button("chevron_right", "Next step", now + 1)
         button("last_page", "Last step", last)
         _play(now, last, go)
         st.session_state["walk-slider"] = now
@@ -70,32 +69,20 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
 
 
 def _play(now: int, last: int, go: Callable[[int], None]) -> None:
-    playing = bool(st.session_state.get(_PLAYING)) and now < last
-    st.session_state[_PLAYING] = playing
-
-    def toggle() -> None:
-        st.session_state[_PLAYING] = not playing
-        if not playing:
-            go(1 if now == last else now + 1)
-        st.session_state[_MOVED] = time.monotonic()
-
-    icon, text = ("pause", "Stop") if playing else ("play_arrow", "Play the backward pass")
-    st.button(
-        text,
-        icon=f":material/{icon}:",
-        help=text,
-        key="walk-play",
+    if now >= last:
+        PLAYER.stop()
+    PLAYER.button(
+        "Play the backward pass",
+        "Stop",
         type="tertiary",
-        on_click=toggle,
+        on_start=lambda: go(1 if now == last else now + 1),
     )
-    if playing:
-        st.fragment(_tick, run_every=PACE)(now, go)
+    if PLAYER.playing:
+        st.fragment(_next_step, run_every=PLAYER.interval)(now, go)
 
 
-def _tick(now: int, go: Callable[[int], None]) -> None:
-    """Runs with every page run too; only the clock's own runs move on."""
-    if time.monotonic() - st.session_state.get(_MOVED, 0.0) > PACE / 2:
-        st.session_state[_MOVED] = time.monotonic()
+def _next_step(now: int, go: Callable[[int], None]) -> None:
+    if PLAYER.is_due():
         go(now + 1)
         st.rerun()
 
@@ -135,7 +122,7 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
     came.html(coming(step, shown))
     with rule, st.container(key="rule", gap="xxsmall"):
         if step.formula:
-            what = word("accumulation" if node.kind == "accumulate" else "vjp")
+            what = term_link("accumulation" if node.kind == "accumulate" else "vjp")
             st.html(f'<div class="ax-flow"><span>{what}</span></div>')
         for line in filter(None, (step.formula, step.numbers)):
             st.latex(line)
@@ -152,11 +139,11 @@ def _unstepped(picked: Selection, shown: BackwardPass) -> str:
     if picked.node is not None or picked.tensor is not None:
         thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
         why = picked.tensor.why_none if picked.tensor else ""
-        term = behind(picked.tensor.why_term) if picked.tensor else ""
+        term = optional_term_link(picked.tensor.why_term) if picked.tensor else ""
         none = "no step that is kept" if _left_out(shown) else "no step"
         return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)} {term}"
     return (
-        f"{word('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
+        f"{term_link('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
         f"{shown.step_count:,} nodes, each after all that were computed from it. Move the slider, "
         "or choose a node." + _left_out(shown)
     )
@@ -183,7 +170,7 @@ def _head(step: BackwardStep, node: Node, shown: BackwardPass) -> str:
 
 def _function(node: Node) -> Html:
     """The node's name, which opens its own term or that of all such nodes."""
-    return word(node.name if node.name in WORDS else "grad_fn", node.name)
+    return term_link(node.name if node.name in GLOSSARY else "grad_fn", node.name)
 
 
 def title(node: Node, shown: BackwardPass) -> str:
@@ -207,7 +194,7 @@ def coming(step: BackwardStep, shown: BackwardPass) -> str:
         ]
         mark = f" {slot}" if len(step.grads_in) > 1 else ""
         added = f": {len(ways)} paths, added" if len(ways) > 1 else ""
-        heading = html(word("gradient", "Gradient"), f" in{mark}, G{added}")
+        heading = html(term_link("gradient", "Gradient"), f" in{mark}, G{added}")
         parts.append(_labelled(heading, grad))
         if len(ways) > 1:
             parts += [_labelled(f"from {title(n, shown)}", g, "ax-way") for n, g in ways[:6]]
@@ -232,7 +219,7 @@ def going(step: BackwardStep, shown: BackwardPass) -> str:
     if step.after is not None:
         parts.append(_labelled(".grad before", step.before))
         parts.append(_labelled(".grad after", step.after))
-    saved = word("saved", "saved")
+    saved = term_link("saved", "saved")
     for name, value in _saved(step):
         parts.append(_labelled(html(saved, f" {name}"), value, "ax-way"))
         saved = html("saved")  # one of them opens the glossary

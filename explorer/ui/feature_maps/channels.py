@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, page
 from explorer.ui.feature_maps import results
@@ -110,7 +110,7 @@ def _about(spot: Spot, tiling: Tiling) -> tuple[str, ...]:
     of = f"{len(dead)} of {len(spot.values)}"
     which = "channel" if len(dead) == 1 else "channels"
     rest = f", that is, nowhere above 0: {of}, {which} {_list(dead)}."
-    return (f"{said} ", word("dead", "Dead"), rest)
+    return (f"{said} ", term_link("dead", "Dead"), rest)
 
 
 def _list(numbers: np.ndarray | tuple[int, ...], most: int = 12) -> str:
@@ -122,7 +122,7 @@ def _one(model_input: ModelInput, spot: Spot, each: bool) -> None:
     height, width = spot.map.shape
     names = channel_names(model_input, spot)
     name = f", {names[spot.channel]}" if names else ""
-    label(word("feature_map", "Channel"), f" {spot.channel}{name}")
+    label(term_link("feature_map", "Channel"), f" {spot.channel}{name}")
     reach = float(abs(spot.map if each else spot.values).max())
     drawn = coloured(spot.map, reach or 1.0, bool((spot.values < 0).any()))
     field = results.field(model_input, spot.layer.name, spot.of, spot.maps.call)
@@ -202,7 +202,7 @@ def _facts(spot: Spot, field: Field) -> str:
     s, i = spot.maps.statistics, spot.channel
     rows = {
         f"row {spot.row}, column {spot.column}": number(spot.value),
-        word("receptive_field", "sees"): _extent(field),
+        term_link("receptive_field", "sees"): _extent(field),
         "range": f"{number(s.min[i])} to {number(s.max[i])}",
         "mean, std": f"{number(s.mean[i])}, {number(s.std[i])}",
         "above 0": f"{s.positive[i]:.1%}" + (" (dead)" if s.dead[i] else ""),

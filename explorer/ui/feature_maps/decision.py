@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, note
 from explorer.ui.feature_maps import results
@@ -61,7 +61,7 @@ def decision(model_input: ModelInput, spot: Spot) -> None:
 
 
 def _cam(model_input: ModelInput, spot: Spot, target: int, name: str) -> None:
-    label(word("grad_cam"), f" of {spot.layer.name}")
+    label(term_link("grad_cam"), f" of {spot.layer.name}")
     found = results.cam(model_input, spot.layer.name, spot.maps.call, target)
     if isinstance(found, str):
         note(found)
@@ -78,7 +78,7 @@ def _cam(model_input: ModelInput, spot: Spot, target: int, name: str) -> None:
 
 
 def _saliency(model_input: ModelInput, target: int, name: str) -> None:
-    label(word("saliency"))
+    label(term_link("saliency"))
     found = results.evidence(model_input, target)
     if isinstance(found, str):
         note(found)

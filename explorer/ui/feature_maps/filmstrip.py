@@ -7,7 +7,7 @@ from typing import cast
 
 import streamlit as st
 
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.widgets import choice, download, label
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import Frame, frames
@@ -25,7 +25,7 @@ _LETTERS = 30  # of a caption: two lines
 def head(model_input: ModelInput) -> Of:
     """The line above the filmstrip: what it shows, and its download."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        label("Every ", word("convolution", "convolution"), " along the network")
+        label("Every ", term_link("convolution", "convolution"), " along the network")
         of = cast(Of, choice("Show", "of", ["output", "input"], _HELP))
         st.html(
             f'<div class="ax-note">{_CAPTIONS[of].capitalize()}: the first {results.FIRST} '

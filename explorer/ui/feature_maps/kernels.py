@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.widgets import choice, download, note, page, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import Frame, frames
@@ -56,7 +56,7 @@ def kernels(model_input: ModelInput, spot: Spot) -> None:
     low, high = drawn.ranges[0]
     below = f"{number(low)} (blue) over 0 (white)" if drawn.signed else "0 (white)"
     said = f" {over}: {height} × {width}, from {below} to {number(high)} (red)."
-    note("The ", word("kernel", "kernels"), said)
+    note("The ", term_link("kernel", "kernels"), said)
 
 
 def _width(count: int) -> int:
@@ -90,4 +90,4 @@ def statistics(model_input: ModelInput, spot: Spot) -> None:
     )
     dead = int(found.dead.sum())
     said = f" means no value above 0 for this picture: {dead} of {count} channels."
-    note(word("dead", "Dead"), said)
+    note(term_link("dead", "Dead"), said)

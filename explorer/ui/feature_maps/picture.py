@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from matplotlib import get_data_path
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.networks.synthetic_images import CLASSES, draw_one
+from explorer.ui.common import sandbox_call
 from explorer.ui.common.widgets import note, refuse
 from explorer.vision import ImageError, Picture, decode
 from explorer.vision.image import MAX_BYTES, MAX_PIXELS, from_plain
@@ -92,21 +92,20 @@ def _read(data: bytes) -> Chosen | str:
     if kept[0] == digest:
         return kept[1]
 
-    def waiting(position: int) -> None:
-        place.html(f'<div class="ax-note">Waiting: number {position} in the line.</div>')
-
-    context = get_script_run_ctx()
-    reader = context.session_id if context else None
     try:
-        with place, st.spinner("Reading the picture"):
-            plain = sandbox.call("image", data, timeout=_SECONDS, on_wait=waiting, reader=reader)
+        plain = sandbox_call.ask(
+            sandbox.call,
+            "image",
+            data,
+            timeout=_SECONDS,
+            place=place,
+            spinner="Reading the picture",
+        )
     except ProgramRefused as refused:  # busy or died: the next try may go well, so not kept
         return f"The picture could not be read: {refused.error.message}"
-    finally:
-        place.empty()
-    found = _decoded(plain, digest)
-    st.session_state[_KEPT] = digest, found
-    return found
+    picture = _decoded(plain, digest)
+    st.session_state[_KEPT] = digest, picture
+    return picture
 
 
 def _decoded(plain: Any, digest: str) -> Chosen | str:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from explorer.trace.colours import SIGNED
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.widgets import label, note, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput
@@ -42,11 +42,13 @@ def pixel(model_input: ModelInput, spot: Spot) -> None:
         st.html(f'<div class="ax-map-sum">{_sum(found, sums)}</div>', width="stretch")
     blocks = (
         ("What the kernel lies on", found.patch[chosen], found.inside, "×"),
-        (word("kernel"), found.weights[chosen], None, "="),
+        (term_link("kernel"), found.weights[chosen], None, "="),
         (f"Products; their sum is {number(sums[chosen])}", found.products[chosen], None, ""),
     )
     st.html('<div class="ax-map-grids">' + "".join(_block(*block) for block in blocks) + "</div>")
-    padding = () if found.inside.all() else ("; striped places are ", word("padding", "padding"))
+    padding = (
+        () if found.inside.all() else ("; striped places are ", term_link("padding", "padding"))
+    )
     note(
         f"{_span('Row', found.rows)} and {_span('column', found.columns)} of input channel "
         f"{found.first_channel + chosen}",

@@ -10,7 +10,7 @@ import streamlit as st
 
 from explorer.networks import Accumulated
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, note, scrolling, whole
 from explorer.ui.network import figures, norms, runs
@@ -117,7 +117,7 @@ def _show(found: Gathered) -> None:
         download(lambda: png, "accumulation.png", "The figure as PNG", key="accumulation")
     with right:
         step = steps[at - 1]
-        loss = word("loss", "loss")
+        loss = term_link("loss", "loss")
         label(f"After sample {at}: ", loss, f" {number(step.loss)}, {step.since} in .grad")
         st.html(_now(step) + _reads(steps))
     if found.histograms:
@@ -143,7 +143,7 @@ def _slider(most: int) -> int:
 
 def _now(step: Accumulated) -> str:
     return _table(
-        ["Parameter", "this sample's own", word("accumulation", "accumulated")],
+        ["Parameter", "this sample's own", term_link("accumulation", "accumulated")],
         {name: [step.own.get(name), norm] for name, norm in step.norms.items()},
     )
 

@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from explorer.networks import BackwardHooks, Change, Event, Experiment
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.values import text
 from explorer.ui.common.widgets import label
@@ -46,9 +46,9 @@ def _table(hooks: BackwardHooks) -> str:
     after = [(_of(c.name), *(_after(run, c.name) for run in scaled)) for c in first]
     words = f"If the hook returns grad_input × {hooks.amount:g}:"
     cells = f'{_rows(rows)}<tr class="ax-if"><th colspan="3">{words}</th></tr>{_rows(after)}'
-    old = word("deprecated_hook", "deprecated")
+    old = term_link("deprecated_hook", "deprecated")
     head = f"<tr><td></td><th>{_breaking('register_backward_hook')} ({old})</th>"
-    new = word("full_backward_hook", "full")
+    new = term_link("full_backward_hook", "full")
     head += f"<th>{_breaking('register_full_backward_hook')} ({new})</th></tr>"
     return f'<table class="ax-plain ax-both">{head}{cells}</table>'
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.networks import names, problem
 from explorer.networks.classifiers import CLASSIFIERS, published, weights_file
-from explorer.ui.common import frame
+from explorer.ui.common.open_in_optimizer import step_network
 from explorer.ui.common.widgets import choice, device, note, refuse, whole
 from explorer.ui.network import pick
 from explorer.ui.network.settings import IMAGENET, RANDOM, Facts, Setting, facts
@@ -17,7 +17,6 @@ from explorer.vision import DownloadError
 from explorer.vision.download import fetch
 
 #: Where the Optimizer page finds the name of the network to step.
-KEY = "step_network"
 _SIDES = (16, 512)
 _NAMES = names()
 
@@ -141,18 +140,9 @@ def _number(label: str, key: str, bounds: tuple[int, int], start: int, help: str
 
 
 def step_button(setting: Setting) -> None:
-    """Offer to step the network, where there is a page for it and the network is small."""
-    page = next((p for p in frame.PAGES if p.key == "optimizer"), None)
-    if page is None or setting.large:
-        return
-    if st.button(
-        "Step this network",
-        icon=page.icon,
-        type="tertiary",
-        help=f"Open it on the {page.title} page",
-    ):
-        st.session_state[KEY] = setting.name
-        st.switch_page(page.file)
+    """Offer to step the network, if it is small."""
+    if not setting.large:
+        step_network(setting.name)
 
 
 def source(setting: Setting) -> None:

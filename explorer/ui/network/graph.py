@@ -23,7 +23,7 @@ from explorer.networks import (
 from explorer.networks.graph_dot import CLASSES
 from explorer.trace import MAX_NODES, Node, dot_text
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, word
+from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.graph import Marks, graph, legend
 from explorer.ui.common.widgets import choice, note
 from explorer.ui.network import runs
@@ -170,7 +170,7 @@ def _foot(
     values = [v for v in map(measure, folded.nodes) if v is not None and math.isfinite(v)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         most = f" 0 to {number(max(values))}" if values else " not known"
-        legend("", (full, html(word(_TERMS[colour], colour), most)))
+        legend("", (full, html(term_link(_TERMS[colour], colour), most)))
         if folded.hidden:
             note(f"{folded.hidden:,} operations folded: choose a block.")
         if marked is not None and marked.unfolds and marked.id not in opened:

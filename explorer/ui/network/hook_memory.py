@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from explorer.networks import Held
-from explorer.ui.common.glossary import Html, html, word
+from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.widgets import note
 from explorer.ui.network import runs
 from explorer.ui.network.job_progress import result
@@ -39,7 +39,7 @@ def section(setting: Setting) -> None:
 def _way(name: str) -> Html:
     """A way's name, which begins with the term for it."""
     first, space, rest = name.partition(" ")
-    return html(word(first, first), space + rest)
+    return html(term_link(first, first), space + rest)
 
 
 def _table(found: Sequence[Held]) -> str:

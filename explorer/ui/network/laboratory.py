@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.networks import ACTIONS, KINDS, Change, Event, Experiment, Hook, Report
 from explorer.networks.hooks import Seen
 from explorer.trace.text import array_lines, number, shape_text
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import label, note, refuse, scrolling
 from explorer.ui.network import pick, runs
@@ -45,10 +45,10 @@ def section(setting: Setting, report: Report) -> None:
         refuse(f"{found.error.message} {found.error.hint}".strip())
     left, right = columns(0.6, 0.4)
     with left:
-        label("What the ", word("hook", "hooks"), f" saw, in order: {len(found.events)}")
+        label("What the ", term_link("hook", "hooks"), f" saw, in order: {len(found.events)}")
         st.html(_events(found.events))
     with right:
-        label(word("gradient", "Gradients"), " without and with the hooks")
+        label(term_link("gradient", "Gradients"), " without and with the hooks")
         st.html(_summary(found.changes) + _changes(found.changes))
 
 

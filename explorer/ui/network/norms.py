@@ -8,7 +8,7 @@ import streamlit as st
 
 from explorer.networks import Report
 from explorer.trace.text import number
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, scrolling
 from explorer.ui.network import figures, pick
@@ -24,9 +24,9 @@ def bars(report: Report, chosen: str | None) -> None:
     finite = [v for v in norms if v is not None]
     png = _bars(tuple(names), tuple(norms), chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        label(word("norm"), " of each parameter's ", word("gradient", "gradient"))
+        label(term_link("norm"), " of each parameter's ", term_link("gradient", "gradient"))
         scale = "Logarithmic scale." if figures.log_scale(finite) else ""
-        loss = "" if report.loss is None else f"{word('loss')} {number(report.loss)}."
+        loss = "" if report.loss is None else f"{term_link('loss')} {number(report.loss)}."
         st.html(f'<div class="ax-note">{loss} {scale}</div>', width="stretch")
         download(lambda: png, "gradient-norms.png", "The bars as PNG", key="norms")
     largest = max(finite, default=None)

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.trace.records import WHOLE
 from explorer.training import TrainingSession, Update
 from explorer.training.numbers import element
-from explorer.ui.common.glossary import word
+from explorer.ui.common.glossary import term_link
 from explorer.ui.optimizer.numbers import Element
 from explorer.ui.optimizer.workspace import Workspace
 
@@ -39,7 +39,7 @@ def arithmetic(space: Workspace, at: Element) -> None:
     title = "The last step" if found is last else "step, if pressed now"
     st.html(
         f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, '
-        f"{word('optimizer', used.optimizer)}</div>"
+        f"{term_link('optimizer', used.optimizer)}</div>"
     )
     with st.container(key="rule", gap="xxsmall"):
         lines = r" \\ ".join(

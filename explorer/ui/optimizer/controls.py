@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from explorer.ui.common.errors import program_error
-from explorer.ui.common.glossary import Html, html, word
+from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import whole
 from explorer.ui.optimizer.workspace import MOST, Run, Workspace
@@ -58,7 +58,7 @@ def calls(space: Workspace) -> None:
 
 def _will(name: str, space: Workspace) -> Html:
     """What the call will do; the sentence begins with its name."""
-    return html(word(name), space.view.previews[name].removeprefix(name))
+    return html(term_link(name), space.view.previews[name].removeprefix(name))
 
 
 def _due(space: Workspace) -> str:

@@ -1,18 +1,19 @@
-"""Which moment of the run the pictures show: a slider through history, played or moved by hand."""
+"""Which step of the run the charts show: a slider through the history, played or moved by hand."""
 
 from __future__ import annotations
-
-import time
 
 import streamlit as st
 
 from explorer.training import Point
 from explorer.training.numbers import in_words
+from explorer.ui.common.player import Player
 from explorer.ui.optimizer.workspace import Workspace
 
-_MOMENT, _OF, _PLAYING, _MOVED = "moment", "moment.of", "moment.playing", "moment.moved"
-#: Seconds a frame stands; a replay has about this many frames.
-PACE, FRAMES = 0.2, 60
+_MOMENT, _OF = "moment", "moment.of"
+#: Plays the history, five frames a second.
+PLAYER = Player("moment", 0.2)
+#: A replay has about this many frames.
+FRAMES = 60
 
 
 def follow_present(space: Workspace) -> None:
@@ -21,45 +22,34 @@ def follow_present(space: Workspace) -> None:
     if state.get(_OF) != (id(space), space.version):
         state[_OF] = (id(space), space.version)
         state[_MOMENT] = len(space.points()) - 1
-        state[_PLAYING] = False
-
-
-def playing() -> bool:
-    return bool(st.session_state.get(_PLAYING))
+        PLAYER.stop()
 
 
 def play_button(space: Workspace) -> None:
     """Play the run from where the slider stands, or from its start; or pause."""
     last = len(space.points()) - 1
-    state = st.session_state
 
-    def toggle() -> None:
-        state[_PLAYING] = not playing()
-        state[_MOVED] = time.monotonic()
-        if playing() and state.get(_MOMENT, 0) >= last:
-            state[_MOMENT] = 0
+    def begin_again() -> None:
+        if st.session_state.get(_MOMENT, 0) >= last:
+            st.session_state[_MOMENT] = 0
 
-    icon, text = ("pause", "Pause") if playing() else ("play_arrow", "Play")
-    st.button(
-        text,
-        icon=f":material/{icon}:",
-        help="Goes through the run so far, or stops there",
-        key="moment-play",
-        on_click=toggle,
+    PLAYER.button(
+        "Play",
+        "Pause",
+        help="Replays the run so far, or pauses",
         disabled=last < 1 or space.run is not None,
+        on_start=begin_again,
     )
 
 
 def advance(last: int) -> None:
-    """While playing: the next frame, if it is time; at the end, stop. Runs with every run of the
-    page too, but only the clock's own runs move on."""
-    state = st.session_state
-    if not playing() or time.monotonic() - state.get(_MOVED, 0.0) < PACE / 2:
+    """While playing: show the next frame, if it is due; stop at the end."""
+    if not PLAYER.is_due():
         return
-    state[_MOVED] = time.monotonic()
+    state = st.session_state
     state[_MOMENT] = min(last, state.get(_MOMENT, 0) + -(-last // FRAMES))
     if state[_MOMENT] >= last:
-        state[_PLAYING] = False
+        PLAYER.stop()
         st.rerun()
 
 

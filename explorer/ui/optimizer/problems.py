@@ -14,7 +14,7 @@ from explorer.networks import constant_init, planar, tiny
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import defaults
-from explorer.ui.common.handover import KEY as PROGRAM
+from explorer.ui.common import open_in_optimizer
 from explorer.ui.common.query_params import validate, validate_named
 from explorer.ui.optimizer import custom_problem
 
@@ -114,8 +114,6 @@ def _network() -> Problem:
     )
 
 
-#: Where the Network page leaves the name of a network to step.
-NETWORK = "step_network"
 #: Networks of the Network page that are problems of their own here, with what else to choose.
 _KNOWN: dict[str, tuple[str, dict[str, str]]] = {
     "all-0.1": ("tenths", {"variant": "today"}),
@@ -165,7 +163,7 @@ FIRST = "parabola"
 def take_over() -> bool:
     """What another page has handed over becomes the problem; whether there was anything."""
     state = st.session_state
-    program, network = state.pop(PROGRAM, None), state.pop(NETWORK, None)
+    program, network = open_in_optimizer.take()
     if program:
         state.problem = OWN
         state[custom_problem.SETUP], state[custom_problem.LOSS] = program["setup"], program["loss"]

@@ -1,13 +1,13 @@
-"""Asking the sandbox to do a press on the reader's own problem."""
+"""Asking the sandbox to replay the reader's own problem."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer import sandbox
+from explorer.ui.common import sandbox_call
 
 _PLACE = "steps.place"
 
@@ -19,17 +19,6 @@ def here() -> None:
 
 def ask(request: Any) -> Any:
     """Do the job "replay". Raises ProgramRefused."""
-    context = get_script_run_ctx()
-    place = st.session_state.get(_PLACE)
-
-    def waiting(position: int) -> None:
-        if place is not None:
-            place.html(f'<div class="ax-note">Waiting: number {position} in the line.</div>')
-
-    return sandbox.call(
-        "replay",
-        request,
-        timeout=sandbox.options().seconds,
-        reader=context.session_id if context else None,
-        on_wait=waiting,
-    )
+    place = st.session_state.get(_PLACE) or st.empty()
+    timeout = sandbox.options().seconds
+    return sandbox_call.ask(sandbox.call, "replay", request, timeout=timeout, place=place)

@@ -7,26 +7,26 @@ import pytest
 import explorer
 from explorer.trace.records import Answer
 from explorer.ui.common import glossary_dialog, table
-from explorer.ui.common.glossary import WORDS, Html, behind, html, word
+from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.expression import answers
 from explorer.ui.network import table as layers
 from explorer.ui.optimizer import numbers
 
 
 def test_a_word_is_a_button_with_its_key() -> None:
-    assert word("leaf", "leaf") == (
+    assert term_link("leaf", "leaf") == (
         '<button type="button" class="ax-word" data-term="leaf">leaf</button>'
     )
-    assert ">Non-leaf</button>" in word("non-leaf")
+    assert ">Non-leaf</button>" in term_link("non-leaf")
 
 
 def test_a_word_the_glossary_lacks_is_an_error() -> None:
     with pytest.raises(KeyError):
-        word("laef")
+        term_link("laef")
 
 
 def test_text_is_escaped_and_mark_up_is_not() -> None:
-    assert html("<b>", word("leaf", "a < b")) == (
+    assert html("<b>", term_link("leaf", "a < b")) == (
         '&lt;b&gt;<button type="button" class="ax-word" data-term="leaf">a &lt; b</button>'
     )
     assert html(Html("<b>")) == "<b>"
@@ -34,7 +34,7 @@ def test_text_is_escaped_and_mark_up_is_not() -> None:
 
 @pytest.mark.parametrize("key", ["laef", "", "__class__", '"><script>'])
 def test_what_a_run_tells_may_name_no_word(key: str) -> None:
-    assert behind(key) == ""
+    assert optional_term_link(key) == ""
     shown = answers.as_html(Answer("none.failed", "Why?", "Because.", glossary=key))
     assert "data-term" not in shown
     assert key not in shown or not key
@@ -43,14 +43,14 @@ def test_what_a_run_tells_may_name_no_word(key: str) -> None:
 @pytest.mark.parametrize("said", ["laef", "", None, 1, 1.5, ["leaf"], {"leaf": 1}, True, "LEAF"])
 def test_what_the_browser_says_may_be_anything(said: object) -> None:
     assert glossary_dialog.known(said) is None
-    assert glossary_dialog.known("leaf") is WORDS["leaf"]
+    assert glossary_dialog.known("leaf") is GLOSSARY["leaf"]
 
 
 def test_headings_open_words_that_exist() -> None:
     headed = [column.term for column in (*table.TENSOR_COLUMNS, *layers.COLUMNS) if column.term]
     labelled = [term for _, term in numbers.LABELS.values()]
     assert len(headed) >= 10
-    assert {*headed, *labelled, *numbers.BUFFERS.values()} <= set(WORDS)
+    assert {*headed, *labelled, *numbers.BUFFERS.values()} <= set(GLOSSARY)
 
 
 def test_a_none_opens_the_word_behind_its_reason() -> None:

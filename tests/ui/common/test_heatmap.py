@@ -31,4 +31,4 @@ def test_sizes() -> None:
     assert heatmap.matrix(np.array(1.0)) is None
     assert heatmap.matrix(np.array([True, False])) is None
     large = Summary((99, 99), 0, 1, 0, 1, 0, (1,), (0.0, 1.0), np.ones((8, 8)))
-    assert str(heatmap.address(large)).startswith("data:image/png;base64,")
+    assert str(heatmap.data_url(large)).startswith("data:image/png;base64,")

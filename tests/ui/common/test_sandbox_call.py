@@ -6,6 +6,7 @@ import json
 import tracemalloc
 
 import pytest
+from cachetools import LRUCache
 
 import explorer
 from explorer.language import ProgramError
@@ -24,7 +25,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return Trace(source, error=errors.get(source))
 
     monkeypatch.setattr(sandbox_call.sandbox, "run", run)
-    monkeypatch.setattr(sandbox_call, "_recent", sandbox_call.Recent(kept=2))
+    monkeypatch.setattr(sandbox_call, "_traces", LRUCache(2))
     return sent
 
 
@@ -54,17 +55,17 @@ def test_a_crowd_is_not_remembered(asked: list[str]) -> None:
 
 
 def test_large_traces_leave_earlier() -> None:
-    recent = sandbox_call.Recent(kept_bytes=5 * 2**20)
+    traces = LRUCache(sandbox_call.KEPT_BYTES, getsizeof=sandbox_call.charge)
+    part = sandbox_call.KEPT_BYTES // 10
     for key in "abc":
-        recent.put(key, Trace(key, variables={"text": key * 2**21}))
-    assert [key for key in "abc" if recent.get(key)] == ["b", "c"]
-    recent.put("huge", Trace("huge", variables={"text": "h" * 2**23}))
-    assert [key for key in ("b", "c", "huge") if recent.get(key)] == ["huge"]
-    recent.forget("huge")
-    recent.put("small", Trace("small"))
-    recent.put("d", Trace("d", variables={"text": "d" * 2**21}))
-    assert recent.get("small")
-    assert recent.get("d")
+        traces[key] = Trace(key, variables={"text": key * 4 * part})
+    assert list(traces) == ["b", "c"]
+    traces["huge"] = Trace("huge", variables={"text": "h" * 11 * part})
+    assert list(traces) == ["huge"]
+    del traces["huge"]
+    for number in range(sandbox_call.KEPT + 1):
+        traces[str(number)] = Trace("small")
+    assert list(traces) == [str(number) for number in range(1, sandbox_call.KEPT + 1)]
 
 
 def test_the_size_of_a_trace_is_about_what_it_takes() -> None:

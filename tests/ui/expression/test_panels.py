@@ -12,6 +12,7 @@ from explorer.trace import Summary
 from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.common import downloads, glossary_dialog
+from explorer.ui.common.pages import page
 from explorer.ui.expression import answers, events_panel, gradient_check, memory_panel, tensor_panel
 
 CHANGED = """\
@@ -93,7 +94,7 @@ def test_names_are_escaped_everywhere() -> None:
         tensor_panel.facts(record),
         events_panel.as_html(trace.events),
         gradient_check.as_html(check(source)),
-        glossary_dialog.terms_html("<b>", "expression"),
+        glossary_dialog.terms_html("<b>", page("expression")),
         glossary_dialog.functions_html("<b>"),
     ):
         assert "<b>" not in shown.replace("<b>d[", "").replace("<b>1</b>", "").replace(
@@ -160,12 +161,12 @@ def test_an_answer_opens_to_its_cure_and_its_word() -> None:
 
 
 def test_looking_up() -> None:
-    assert "retain_graph" in glossary_dialog.terms_html("frees what", "expression")
+    assert "retain_graph" in glossary_dialog.terms_html("frees what", page("expression"))
     found = glossary_dialog.functions_html("SOFTMAX")
     assert "torch.softmax" in found
     assert "Computes the softmax function." in found  # torch.special.softmax, in torch's words
     assert "torch.nn.Linear" in glossary_dialog.functions_html("")
-    assert "Nothing here" in glossary_dialog.terms_html("zzzz", "expression")
+    assert "No entry contains" in glossary_dialog.terms_html("zzzz", page("expression"))
 
 
 def test_the_trace_goes_out_and_comes_back() -> None:

@@ -1,0 +1,72 @@
+"""Playing a sequence on a timer: whether it plays, the button, and when the next frame is due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+
+@dataclass(frozen=True)
+class Player:
+    """One sequence that plays. `key` names it in the session; a frame lasts `seconds`.
+
+    The parts of a page that move run as a fragment every `interval` seconds. A fragment also runs
+    with every run of the page, so `is_due` tells the timer's runs from those.
+    """
+
+    key: str
+    seconds: float
+
+    @property
+    def playing(self) -> bool:
+        return bool(st.session_state.get(f"{self.key}.playing"))
+
+    @property
+    def interval(self) -> float | None:
+        """What `st.fragment` takes as `run_every`."""
+        return self.seconds if self.playing else None
+
+    def stop(self) -> None:
+        st.session_state[f"{self.key}.playing"] = False
+
+    def button(
+        self,
+        start: str,
+        stop: str,
+        *,
+        help: str = "",
+        type: Literal["secondary", "tertiary"] = "secondary",
+        disabled: bool = False,
+        on_start: Callable[[], None],
+    ) -> None:
+        """Draw the button that plays (labelled `start`) or stops; `on_start` chooses the first
+        frame."""
+        icon, text = ("pause", stop) if self.playing else ("play_arrow", start)
+        st.button(
+            text,
+            icon=f":material/{icon}:",
+            help=help or text,
+            key=f"{self.key}-play",
+            type=type,
+            on_click=self._toggle,
+            args=(on_start,),
+            disabled=disabled,
+        )
+
+    def is_due(self) -> bool:
+        """Whether it is time for the next frame; counts from now if so."""
+        moved = st.session_state.get(f"{self.key}.moved", 0.0)
+        if not self.playing or time.monotonic() - moved < self.seconds / 2:
+            return False
+        st.session_state[f"{self.key}.moved"] = time.monotonic()
+        return True
+
+    def _toggle(self, on_start: Callable[[], None]) -> None:
+        st.session_state[f"{self.key}.playing"] = not self.playing
+        st.session_state[f"{self.key}.moved"] = time.monotonic()
+        if self.playing:
+            on_start()
