@@ -15,24 +15,23 @@ from explorer.language import ProgramError, without_addresses
 from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
-from explorer.trace.modules import named_parameters
 from explorer.trace.passes import RawPass
 from explorer.trace.reasons import why_none
-from explorer.trace.recorder import Recorder
+from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import (
     Plain,
     TensorRecord,
     Trace,
 )
 from explorer.trace.run_analysis import RunAnalysis
-from explorer.trace.tensor_registry import LiveTensor, below
+from explorer.trace.tensor_registry import LiveTensor, below, named_parameters
 
 #: Longest text of a variable that is no tensor, and most variables and items kept.
 MAX_TEXT, MAX_ITEMS = 500, 200
 
 
 def assemble(
-    recorder: Recorder,
+    recorder: ProgramRecorder,
     variables: Mapping[str, Any],
     *,
     source: str,
@@ -79,7 +78,9 @@ def assemble(
 # -- variables ------------------------------------------------------------------------------
 
 
-def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, LiveTensor | Plain]:
+def _finals(
+    recorder: ProgramRecorder, variables: Mapping[str, Any]
+) -> dict[str, LiveTensor | Plain]:
     """Every variable as it is at the end; tensors changed since their line get a new record."""
     finals: dict[str, LiveTensor | Plain] = {}
     for name, value in list(variables.items())[:MAX_ITEMS]:
@@ -95,7 +96,7 @@ def _finals(recorder: Recorder, variables: Mapping[str, Any]) -> dict[str, LiveT
     return finals
 
 
-def _final(recorder: Recorder, name: str, tensor: torch.Tensor) -> LiveTensor:
+def _final(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTensor:
     known = [
         seen
         for slot in recorder.slots.values()
@@ -157,9 +158,9 @@ def _text(value: Any) -> str:
 # -- tensors --------------------------------------------------------------------------------
 
 
-def _worth_showing(recorder: Recorder, raw_passes: Sequence[RawPass]) -> list[LiveTensor]:
+def _worth_showing(recorder: ProgramRecorder, raw_passes: Sequence[RawPass]) -> list[LiveTensor]:
     """Named tensors, and unnamed ones that are part of a graph."""
-    every = recorder.every()
+    every = recorder.all_tensors()
     used = {frozen.number for seen in every for frozen in seen.frozen}
     return [s for s in every if s.named or s.grad_fn is not None or s.number in used]
 

@@ -12,7 +12,7 @@ from explorer.trace.capture import Kept
 from explorer.trace.drawing import dot_text
 from explorer.trace.folding import MAX_NODES, fold
 from explorer.trace.passes import RawPass, RawStep
-from explorer.trace.recorder import Recorder
+from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import (
     Array,
     BackwardPass,
@@ -32,7 +32,7 @@ FIRST_STEPS, LAST_STEPS = 1000, 1000
 
 
 def assemble_pass(
-    raw: RawPass, recorder: Recorder, ids: Mapping[int, int], records: Sequence[TensorRecord]
+    raw: RawPass, recorder: ProgramRecorder, ids: Mapping[int, int], records: Sequence[TensorRecord]
 ) -> BackwardPass:
     functions = [_seen_of(recorder, node, ids) for node in raw.functions]
     owners = _owners(raw, recorder, ids)
@@ -80,14 +80,16 @@ def _line(raw: RawPass, position: int, seen: LiveTensor | None) -> int | None:
     return None
 
 
-def _seen_of(recorder: Recorder, node: Any, ids: Mapping[int, int]) -> LiveTensor | None:
+def _seen_of(recorder: ProgramRecorder, node: Any, ids: Mapping[int, int]) -> LiveTensor | None:
     """The record of the tensor a node made: the named one, where it has several."""
     found = [s for s in recorder.made.get((id(node), 0), []) if s.number in ids]
     named = [s for s in found if s.named]
     return (named or found)[-1] if found else None
 
 
-def _owners(raw: RawPass, recorder: Recorder, ids: Mapping[int, int]) -> dict[int, LiveTensor]:
+def _owners(
+    raw: RawPass, recorder: ProgramRecorder, ids: Mapping[int, int]
+) -> dict[int, LiveTensor]:
     """Which tensor each drawn leaf and output is."""
     owners: dict[int, LiveTensor] = {}
     outputs = [p for p, drawn in enumerate(raw.drawn) if drawn.kind == "output"]
@@ -167,7 +169,7 @@ def _own_label(drawn: Drawn) -> str:
     return drawn.name if drawn.kind in ("saved", "leaf") else ""
 
 
-def _name_of(recorder: Recorder, tensor: torch.Tensor) -> str:
+def _name_of(recorder: ProgramRecorder, tensor: torch.Tensor) -> str:
     seen = recorder.find(tensor)
     return seen.name if seen is not None else "output"
 

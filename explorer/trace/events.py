@@ -1,48 +1,45 @@
-"""What the program set in motion besides operations: hooks, optimizer steps, cleared gradients.
+"""What happened besides operations: the log of hook calls, optimizer steps and cleared gradients.
 
 Each becomes an `Event`, in the order they ran; of very many the first and the last are kept.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from torch import nn
 
 from explorer.trace.capture import Kept
-from explorer.trace.modules import named_parameters
 from explorer.trace.records import Array, Change, Event, Unkept
-
-if TYPE_CHECKING:
-    from explorer.trace.recorder import Recorder
 
 #: Events kept: this many first ones, and this many last ones.
 FIRST_EVENTS, LAST_EVENTS = 200, 100
 #: Most elements of a tensor whose values an event keeps; tensors in one event.
 MOST_ELEMENTS, MOST_CHANGES = 64, 20
 
-#: A tensor as an event finds it: its values, if there are few; None where there is no tensor.
+#: A tensor at the time of an event: its values, if there are few; None where there is no tensor.
 Snapshot = Kept | Unkept | None
-
-_quiet = torch._C.DisableTorchFunction
 
 
 @dataclass
 class HookCall:
-    """One call of a hook on a tensor: what went in, what it returned."""
+    """One call of a hook on a tensor: the gradient it received, and what it returned.
+
+    `is_leaf` says whether the tensor was a leaf when the hook was registered with the method
+    `kind`. `hooks` holds the names under which hooks were registered on this tensor; one list
+    serves all its calls. `dropped` is the variable inside the hook that was given a new tensor
+    in place of the hook's argument, `read_grad` the line that read the tensor's `.grad`, which
+    was None.
+    """
 
     line: int
     name: str
     is_leaf: bool
     kind: str
     gradient: Snapshot
-    #: The names under which hooks were put on this tensor; one list for all its calls.
     hooks: list[str]
     tensor: torch.Tensor | None
     given: torch.Tensor | None
@@ -66,8 +63,14 @@ class HookCall:
 
 
 @dataclass
-class Held:
-    """An optimizer the program used, and what its steps did."""
+class OptimizerUse:
+    """An optimizer the program used, and what its steps did.
+
+    `skipped` holds the parameters a step left alone because they had no gradient, with the line;
+    `moved` those it changed although their gradient was zero, with their values before and
+    after. `empty` holds the lines of a step that found all gradients cleared, and of the
+    zero_grad that cleared them.
+    """
 
     optimizer: torch.optim.Optimizer
     line: int
@@ -91,171 +94,53 @@ class Held:
                 yield [p for p in given if isinstance(p, torch.Tensor)], group
 
 
-class Events:
-    """Keeps the events of one run, and wraps what the program registers so that it is seen."""
+class EventLog:
+    """The events of one run, and what the answers need to know about hooks and optimizers."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
+    def __init__(self) -> None:
         self.first: list[Event] = []
         self.last: deque[Event] = deque(maxlen=LAST_EVENTS)
         self.count = 0
+        #: The calls of hooks on tensors, and the one that is running.
         self.hook_calls: list[HookCall] = []
-        self.hooks_on: dict[int, tuple[weakref.ref[torch.Tensor], list[str]]] = {}
         self.running: HookCall | None = None
-        self.optimizers: dict[int, Held] = {}
-        self.last_zero = (0, -1)
+        #: By id of the optimizer.
+        self.optimizers: dict[int, OptimizerUse] = {}
+        #: The lines that called `retain_grad`.
         self.retained: list[int] = []
 
     def all(self) -> tuple[Event, ...]:
+        """The events that are kept, in the order they ran."""
         return (*self.first, *self.last)
 
-    def add(self, kind: str, what: str, name: str = "", changes: Sequence[Change] = ()) -> None:
+    def add(
+        self, kind: str, line: int, what: str, name: str = "", changes: Sequence[Change] = ()
+    ) -> None:
+        """Log an event; the fields are those of `Event`, with line 0 where it is not known."""
         self.count += 1
-        line = self.recorder.line or None
-        event = Event(self.count, kind, line, what, name, tuple(changes[:MOST_CHANGES]))
+        event = Event(self.count, kind, line or None, what, name, tuple(changes[:MOST_CHANGES]))
         if len(self.first) < FIRST_EVENTS:
             self.first.append(event)
         else:
             self.last.append(event)
 
-    # -- hooks --------------------------------------------------------------------------------
-
-    def register(
-        self, what: str, receiver: Any, method: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
-        """Register the program's hook inside one that tells of its calls."""
-        given = dict(kwargs)
-        hook = args[0] if args else given.pop("hook", None)
-        if not callable(hook):
-            return method(*args, **kwargs)
-        wrap = self._on_tensor if isinstance(receiver, torch.Tensor) else self._on_module
-        return method(wrap(what.split(".")[1], receiver, hook), *args[1:], **given)
-
-    def _on_tensor(
-        self, kind: str, tensor: torch.Tensor, hook: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        name = self.recorder.name_of(tensor)
-        known = self.hooks_on.get(id(tensor))
-        if known is None or known[0]() is not tensor:
-            known = self.hooks_on[id(tensor)] = (weakref.ref(tensor), [])
-        hooks = known[1]
-        hooks.append(name)
-        of = weakref.ref(tensor)
-        is_leaf = tensor.is_leaf
-
-        def told(given: torch.Tensor) -> Any:
-            accumulated = kind == "register_post_accumulate_grad_hook"
-            gradient = snapshot(given.grad if accumulated else given)
-            target = of()
-            shown = name or (self.recorder.name_of(target) if target is not None else "")
-            line = self.recorder.line
-            call = HookCall(line, shown, is_leaf, kind, gradient, hooks, target, given)
-            with self.recorder.inside(call):
-                result = hook(given)
-            call.tensor = call.given = None  # or the calls would keep the graphs
-            if isinstance(result, torch.Tensor):
-                call.returned, call.is_replaced = snapshot(result), True
-            if len(self.hook_calls) < FIRST_EVENTS:
-                self.hook_calls.append(call)
-            said = "returned a tensor, which replaces the gradient" if call.is_replaced else ""
-            what = f"{kind} on {shown or 'a tensor'} was called; it {said or 'returned None'}"
-            self.add("hook", what, shown, [change("gradient", gradient, call.returned)])
-            return result
-
-        return told
-
-    def _on_module(
-        self, kind: str, module: nn.Module, hook: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        def told(*args: Any, **kwargs: Any) -> Any:
-            shown = self.recorder.module_name(args[0] if args else module)
-            with self.recorder.inside(None):
-                result = hook(*args, **kwargs)
-            said = "returned None" if result is None else "returned a value, which takes its place"
-            self.add("hook", f"{kind} on {shown} was called; it {said}", shown)
-            return result
-
-        return told
-
-    # -- optimizers ---------------------------------------------------------------------------
-
-    def step(
-        self, optimizer: torch.optim.Optimizer, run: Callable[[], Any], has_closure: bool
-    ) -> Any:
-        """`optimizer.step()`: see which parameters it changes, and with which gradient."""
-        line = self.recorder.line
-        with _quiet():
-            held = self.held(optimizer)
-            before = [(p, snapshot(p), p.grad) for p in held.parameters()]
-            self._note_gradients(held, [p for p, _, _ in before])
-        # A closure is the reader's code and is watched; torch's own arithmetic is not.
-        with nullcontext() if has_closure else _quiet():
-            result = run()
-        self.recorder.line = line
-        with _quiet():
-            self._stepped(held, before)
-        return result
-
-    def _stepped(
-        self, held: Held, before: list[tuple[torch.Tensor, Snapshot, torch.Tensor | None]]
-    ) -> None:
-        held.steps += 1
-        changes = []
-        for parameter, old, grad in before:
-            name = self.recorder.name_of(parameter) or "a parameter"
-            if grad is None and parameter.grad is None:
-                held.skipped.setdefault(name, self.recorder.line)
-                continue
-            self.recorder.wrote("step", parameter)
-            new = snapshot(parameter)
-            changes.append(change(name, old, new))
-            if isinstance(old, Kept) and isinstance(new, Kept):
-                idle = grad is not None and not grad.any()
-                if idle and not old.same_as(parameter) and name not in held.moved:
-                    held.moved[name] = (self.recorder.line, old, new)
-        self.add("step", f"{type(held.optimizer).__name__}.step()", "", changes)
-
-    def _note_gradients(self, held: Held, parameters: list[torch.Tensor]) -> None:
-        """A step after zero_grad, before another backward, finds nothing to do."""
-        line, passes = self.last_zero
-        if passes == self.recorder.pass_count > 0 and held.empty is None:
-            gradients = [p.grad for p in parameters if p.grad is not None]
-            if not any(bool(g.any()) for g in gradients):
-                held.empty = (self.recorder.line, line)
-
-    def zero_grad(self, receiver: Any, run: Callable[[], Any]) -> Any:
-        """`optimizer.zero_grad()` or `model.zero_grad()`."""
-        recorder = self.recorder
-        with _quiet():
-            if isinstance(receiver, nn.Module):
-                parameters: list[torch.Tensor] = [p for _, p in named_parameters(receiver)]
-            else:
-                parameters = self.held(receiver).parameters()
-            full = [p for p in parameters if p.grad is not None]
-            before = [(recorder.name_of(p) or "a parameter", snapshot(p.grad), p) for p in full]
-            result = run()
-            for parameter in full:
-                recorder.cleared[id(parameter)] = recorder.line
-            if full:
-                self.last_zero = (recorder.line, recorder.pass_count)
-            changes = [change(f"{name}.grad", old, snapshot(p.grad)) for name, old, p in before]
-        self.add("zero_grad", f"{type(receiver).__name__}.zero_grad()", "", changes)
-        return result
-
-    def held(self, optimizer: torch.optim.Optimizer) -> Held:
-        return self.optimizers.setdefault(id(optimizer), Held(optimizer, self.recorder.line))
+    def add_hook_call(self, call: HookCall) -> None:
+        """Keep a hook call; of very many the first."""
+        if len(self.hook_calls) < FIRST_EVENTS:
+            self.hook_calls.append(call)
 
 
 def snapshot(tensor: torch.Tensor | None) -> Snapshot:
-    """A copy of a small tensor's values; of a large one only that it was there."""
+    """A copy of a small tensor's values; of a large one only its shape."""
     if tensor is None:
         return None
     return Kept(tensor) if tensor.numel() <= MOST_ELEMENTS else Unkept(tuple(tensor.shape))
 
 
 def change(name: str, before: Snapshot, after: Snapshot) -> Change:
+    """What an event did to one tensor, as plain data."""
     return Change(name, _plain(before), _plain(after))
 
 
-def _plain(found: Snapshot) -> Array | Unkept | None:
-    return found.array() if isinstance(found, Kept) else found
+def _plain(values: Snapshot) -> Array | Unkept | None:
+    return values.array() if isinstance(values, Kept) else values

@@ -1,10 +1,9 @@
-"""Watches a running program and remembers its tensors, where they were made, and its passes."""
+"""Records a running program: its tensors and where they were made, and its backward passes."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +13,20 @@ from torch import nn
 from explorer.language import OutsideLanguage, Place
 from explorer.trace import passes
 from explorer.trace.capture import Kept
-from explorer.trace.events import Events, HookCall, Snapshot, change, snapshot
-from explorer.trace.history import History, Write
-from explorer.trace.operations import Failed, Operations
+from explorer.trace.events import Snapshot, change, snapshot
+from explorer.trace.observed_calls import ObservedCalls
+from explorer.trace.operations import Operations
 from explorer.trace.passes import RawPass
-from explorer.trace.tensor_registry import FIRST, Memory
+from explorer.trace.run_log import RunLog
+from explorer.trace.tensor_registry import FIRST
 from explorer.trace.torchviz_graph import leaf_of, leaves_of
 
-#: Most elements of a leaf whose path downhill is followed, and how many points of it are kept.
+#: Most elements of a leaf whose descent is recorded, and how many points of it are kept.
 MOST_FOLLOWED, POINTS = 16, 6
-#: Leaves that are followed.
+#: Leaves whose descent is recorded.
 MOST_LEAVES = 40
 #: Backward calls that may run inside each other, in hooks and custom backwards. From about 60 on
-#: torch goes on in threads of its own, which a forked child lacks.
+#: torch continues in threads of its own, which a forked child lacks.
 MOST_NESTED = 20
 #: Additions to a gradient that are kept.
 MOST_ADDED = 12
@@ -35,7 +35,7 @@ _quiet = torch._C.DisableTorchFunction
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
+class Accumulation:
     """A backward that found a gradient already in `.grad` and added to it."""
 
     line: int | None
@@ -46,7 +46,7 @@ class Added:
 
 
 @dataclass(frozen=True, eq=False)
-class Refused:
+class RefusedBackward:
     """A backward call on a tensor that does not require grad."""
 
     line: int
@@ -54,8 +54,8 @@ class Refused:
 
 
 @dataclass(frozen=True, eq=False)
-class Before:
-    """A leaf as a backward pass found it; values of small ones only."""
+class LeafBefore:
+    """A leaf as it was before a backward pass; values of small ones only."""
 
     leaf: torch.Tensor
     value: Snapshot
@@ -63,40 +63,38 @@ class Before:
     had_gradient: bool
 
     @classmethod
-    def of(cls, leaf: torch.Tensor) -> Before:
+    def of(cls, leaf: torch.Tensor) -> LeafBefore:
         grad = leaf.grad
         had = grad is not None and bool(grad.any())
         return cls(leaf, snapshot(leaf), snapshot(grad), had)
 
 
-class Recorder(Memory):
-    """Remembers what the program does; `explorer.trace.running` makes the Trace of it."""
+class ProgramRecorder(RunLog):
+    """The log of a running program; `explorer.trace.running` makes the Trace of it.
+
+    The methods of `Watcher` are called by the rewritten program.
+    """
 
     def __init__(self, capture: str = "hook", **limits: Any) -> None:
         super().__init__(capture, **limits)
-        self.history = History()
-        self.events = Events(self)
+        self.observed = ObservedCalls(self)
         self.first_passes: list[RawPass] = []
         self.last_pass: RawPass | None = None
-        self.pass_count = 0
         self.depth = 0
-        self.ordinal = 0
-        self.texts: dict[int, str] = {}
-        self.cleared: dict[int, int] = {}
-        self.none_reads: dict[int, tuple[torch.Tensor, int, int]] = {}
-        self.failed: Failed | None = None
-        self.refused: Refused | None = None
-        self.added: list[Added] = []
+        self.refused: RefusedBackward | None = None
+        self.added: list[Accumulation] = []
+        #: By id of a leaf: its latest values, each with the gradient it had there.
         self.descents: dict[int, tuple[torch.Tensor, deque[tuple[Kept, Kept]]]] = {}
 
     @property
     def kept_passes(self) -> list[RawPass]:
         return [*self.first_passes, *([self.last_pass] if self.last_pass else [])]
 
-    # -- what the program tells ---------------------------------------------------------------
-
     def watching(self) -> Operations:
+        """Active while the program runs: every operation is recorded."""
         return Operations(self)
+
+    # -- called by the rewritten program --------------------------------------------------------
 
     def step(self, line: int) -> None:
         self.ordinal = 0
@@ -110,32 +108,17 @@ class Recorder(Memory):
         if isinstance(value, torch.Tensor):
             with _quiet():
                 self.check_size(value)
-                seen = self.find(value)
+                live = self.find(value)
                 where = self.places[place]
-                if seen is None and value.numel():
-                    self.unseen(value, where)
-                    seen = self.add(("note", place), where.line, where.text, value)
-                elif seen is not None and not seen.named and where.text:
-                    seen.name, seen.line = where.text, where.line
+                if live is None and value.numel():
+                    self.met(value, where)
+                    self.add(("note", place), where.line, where.text, value)
+                elif live is not None and not live.named and where.text:
+                    live.name, live.line = where.text, where.line
         return value
 
-    def follow(self, leaf: torch.Tensor, value: Kept, slope: Kept) -> None:
-        """Remember where a small leaf stood, and with which gradient."""
-        known = self.descents.get(id(leaf))
-        if known is None and len(self.descents) < MOST_LEAVES:
-            known = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
-        if known is not None:
-            known[1].append((value, slope))
-
-    def statement(self) -> str:
-        """The text of the running statement: the longest expression on its line."""
-        if not self.texts:
-            for place in self.places:
-                self.texts[place.line] = max(self.texts.get(place.line, ""), place.text, key=len)
-        return self.texts.get(self.line, "")
-
-    def unseen(self, tensor: torch.Tensor, where: Place) -> None:
-        """A tensor met for the first time; torch.from_numpy is no operation that can be seen."""
+    def met(self, tensor: torch.Tensor, where: Place) -> None:
+        """A tensor without a record; torch.from_numpy is not an operation that can be observed."""
         if self.history.active and tensor.grad_fn is None and not self.history.of(tensor):
             cuts = self.history.named(where.line, where.text)
             if cuts:
@@ -147,7 +130,7 @@ class Recorder(Memory):
         ):
             with _quiet():
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
-                    self.unseen(value, self.places[place])
+                    self.met(value, self.places[place])
                 self.bind_value(place, name, value)
         if self.history.active:
             where = self.places[place]
@@ -158,46 +141,22 @@ class Recorder(Memory):
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        starts = _starts(what, receiver, args, kwargs)
-        if starts and all(t.requires_grad for t in starts):
-            return self.backward(what, starts, lambda: function(*args, **kwargs))
-        if starts:
-            without = next(t for t in starts if not t.requires_grad)
-            self.refused = Refused(self.line, without)
+        roots = _roots(what, receiver, args, kwargs)
+        if roots and all(t.requires_grad for t in roots):
+            return self.backward(what, roots, lambda: function(*args, **kwargs))
+        if roots:
+            without = next(t for t in roots if not t.requires_grad)
+            self.refused = RefusedBackward(self.line, without)
         elif what.endswith(".zero_grad"):
-            return self.events.zero_grad(receiver, lambda: function(*args, **kwargs))
+            return self.observed.zero_grad(receiver, lambda: function(*args, **kwargs))
         elif what == "Optimizer.step":
             has_closure = bool(args or kwargs)
-            return self.events.step(receiver, lambda: function(*args, **kwargs), has_closure)
+            return self.observed.step(receiver, lambda: function(*args, **kwargs), has_closure)
         elif ".register_" in what:
-            return self.events.register(what, receiver, function, *args, **kwargs)
+            return self.observed.register(what, receiver, function, *args, **kwargs)
         elif what == "Tensor.retain_grad":
             self.events.retained.append(self.line)
         return function(*args, **kwargs)
-
-    @contextmanager
-    def inside(self, call: HookCall | None) -> Iterator[None]:
-        """A hook of the reader's is running: operations are seen there too."""
-        line, before = self.line, self.events.running
-        self.events.running = call
-        try:
-            with self.watching():
-                yield
-        finally:
-            self.line, self.events.running = line, before
-
-    def wrote(self, function: str, target: torch.Tensor) -> None:
-        """`target` was changed in place. Called with torch functions disabled."""
-        try:
-            storage = target.untyped_storage().data_ptr()
-        except (RuntimeError, NotImplementedError):
-            return
-        source = next((cut for cut in self.history.of(target) if cut.how == "data"), None)
-        silent = source is not None or function == "data"
-        name = source.name if source is not None else self.name_of(target)
-        self.history.writes.append(Write(self.number, self.line, function, storage, name))
-        if silent:
-            self.events.add("write", f"{name}.data was changed; autograd does not see this", name)
 
     # -- passes -----------------------------------------------------------------------------
 
@@ -208,7 +167,7 @@ class Recorder(Memory):
         run: Callable[[], Any],
         ours: bool = False,
     ) -> Any:
-        """Run a backward call and remember the pass: the first three, and the last."""
+        """Run a backward call and record the pass; the first three are kept, and the last."""
         if self.depth == MOST_NESTED:
             raise OutsideLanguage(
                 f"More than {MOST_NESTED} backward calls run inside each other.",
@@ -222,7 +181,7 @@ class Recorder(Memory):
             raw.ours = ours
             leaves = leaves_of(raw.functions)
             raw.leaves = {id(leaf): self.refreshed(leaf) for leaf in leaves}
-            before = [Before.of(leaf) for leaf in leaves]
+            before = [LeafBefore.of(leaf) for leaf in leaves]
         if len(self.first_passes) < FIRST:
             self.first_passes.append(raw)
         else:
@@ -234,44 +193,53 @@ class Recorder(Memory):
             self.depth -= 1
             self.line = at  # hooks and custom backwards have lines of their own
             with _quiet():
-                self.spread(raw)
+                self.assign_gradients(raw)
             self.check_time()
         with _quiet():
-            self.finished(raw, before)
+            self.log_pass(raw, before)
         return result
 
-    def spread(self, raw: RawPass) -> None:
-        """Give the gradients the hooks saw to the tensors they belong to."""
+    def assign_gradients(self, raw: RawPass) -> None:
+        """Give the gradients that the hooks captured to the tensors they belong to."""
         for step in raw.steps:
             node = raw.functions[step.function]
             for output_nr, grad in enumerate(step.grads_in):
-                for seen in self.made.get((id(node), output_nr), ()):
+                for live in self.made.get((id(node), output_nr), ()):
                     if grad is not None:
-                        seen.grad = grad
+                        live.grad = grad
 
-    def finished(self, raw: RawPass, before: list[Before]) -> None:
-        """A pass is over: what it added to which gradient, and where each small leaf stood."""
+    def log_pass(self, raw: RawPass, before: list[LeafBefore]) -> None:
+        """A pass has ended: log what it added to which gradient, and where each small leaf is."""
         arrived = {
             id(leaf): step.grads_in[0]
             for step in raw.steps
             if (leaf := leaf_of(raw.functions[step.function])) is not None
         }
         changes = []
-        for was in before:
-            leaf, slope = was.leaf, arrived.get(id(was.leaf))
-            if slope is not None and isinstance(was.value, Kept) and leaf.numel() <= MOST_FOLLOWED:
-                self.follow(leaf, was.value, slope)
+        for earlier in before:
+            leaf, value = earlier.leaf, earlier.value
+            slope = arrived.get(id(leaf))
+            if slope is not None and isinstance(value, Kept) and leaf.numel() <= MOST_FOLLOWED:
+                self.add_descent(leaf, value, slope)
             if raw.call == "torch.autograd.grad" or leaf.grad is None:
                 continue
             new = snapshot(leaf.grad)
-            changes.append(change(f"{self.name_of(leaf)}.grad", was.grad, new))
-            if was.had_gradient and slope is not None and len(self.added) < MOST_ADDED:
-                self.added.append(Added(raw.line, raw.number, leaf, was.grad, new))
+            changes.append(change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
+            if earlier.had_gradient and slope is not None and len(self.added) < MOST_ADDED:
+                self.added.append(Accumulation(raw.line, raw.number, leaf, earlier.grad, new))
         root = self.name_of(raw.roots[0]) if raw.roots else ""
-        self.events.add("backward", f"{raw.call} from {root or 'an output'}", root, changes)
+        self.add_event("backward", f"{raw.call} from {root or 'an output'}", root, changes)
+
+    def add_descent(self, leaf: torch.Tensor, value: Kept, slope: Kept) -> None:
+        """Record the value of a small leaf and its gradient there."""
+        known = self.descents.get(id(leaf))
+        if known is None and len(self.descents) < MOST_LEAVES:
+            known = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
+        if known is not None:
+            known[1].append((value, slope))
 
 
-def _starts(what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+def _roots(what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
     """The tensors a backward call starts from; none for any other call, or a call torch refuses."""
     if what == "Tensor.backward":
         given: Any = receiver

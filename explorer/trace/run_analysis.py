@@ -17,7 +17,7 @@ import torch
 from explorer.language import ProgramError, line_of, without_prompts
 from explorer.trace.history import Cut
 from explorer.trace.passes import RawPass
-from explorer.trace.recorder import Recorder
+from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Plain
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import array_lines
@@ -28,7 +28,7 @@ from explorer.trace.torchviz_graph import leaf_of, walk
 class RunAnalysis:
     """A finished run. `finals` are the records of its variables as they are at the end."""
 
-    recorder: Recorder
+    recorder: ProgramRecorder
     source: str
     error: ProgramError | None
     finals: Mapping[str, LiveTensor | Plain]
@@ -36,7 +36,7 @@ class RunAnalysis:
 
     @cached_property
     def every(self) -> list[LiveTensor]:
-        return self.recorder.every()
+        return self.recorder.all_tensors()
 
     @cached_property
     def by_node(self) -> dict[int, list[LiveTensor]]:

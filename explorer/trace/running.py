@@ -19,7 +19,7 @@ from explorer.language import (
     isolated,
 )
 from explorer.trace.assemble import assemble
-from explorer.trace.recorder import Recorder
+from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Trace
 from explorer.trace.tensor_registry import LiveTensor
 
@@ -59,7 +59,7 @@ def run(
     if not source.strip():
         empty = ProgramError("The program is empty.", hint="Type one, or choose an example.")
         return Trace(source, error=empty, seed=seed, capture=capture)
-    recorder = Recorder(capture, deadline=deadline, on_line=on_line)
+    recorder = ProgramRecorder(capture, deadline=deadline, on_line=on_line)
     try:
         return _recorded(recorder, program, upstream, source, seed)
     except (Exception, ProgramStopped) as failure:  # the last resort: a program nobody thought of
@@ -88,7 +88,7 @@ def settings(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
 
 
 def _recorded(
-    recorder: Recorder, program: Program, upstream: Upstream, source: str, seed: int
+    recorder: ProgramRecorder, program: Program, upstream: Upstream, source: str, seed: int
 ) -> Trace:
     environment = Environment(recorder)
     error: ProgramError | None = None
@@ -114,12 +114,12 @@ def _recorded(
 
 
 def _own_backward(
-    recorder: Recorder, environment: Environment, program: Program, upstream: Upstream
+    recorder: ProgramRecorder, environment: Environment, program: Program, upstream: Upstream
 ) -> str | None:
     """Run backward for a program that did not. Returns the output's name if it could not."""
     outputs = [
         seen
-        for seen in recorder.every()
+        for seen in recorder.all_tensors()
         if seen.grad_fn is not None and seen.is_current() and not _is_inner(seen.tensor)
     ]
     if not outputs:

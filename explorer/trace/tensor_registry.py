@@ -1,4 +1,4 @@
-"""The tensors a program makes, remembered by where they were made and by autograd's nodes."""
+"""The tensors a program makes, by the place that made them and by their autograd node."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from torch import nn
 from explorer.language import OutsideLanguage, Watcher
 from explorer.trace.capture import Kept, keep
 from explorer.trace.history import Cut
-from explorer.trace.modules import named_modules, named_parameters
 
 #: Visits of one place that are kept: the first three, and the last.
 FIRST = 3
 #: Most elements one tensor may have.
 MAX_ELEMENTS = 20_000_000
-#: Tensors looked at inside one list, or one object of the reader's own; parameters of a module.
+#: Items read of one list, or of one object of the program's own; parameters of a module.
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
 #: Longest name of a tensor or module; a program may use keys of any length.
 MAX_NAME = 200
 
 
 class LiveTensor:
-    """One tensor at the moment it was met. Holds it, so that its ids stay true until the end."""
+    """A tensor as it was when it was recorded. Holds it, so that no other tensor gets its id."""
 
     def __init__(self, number: int, line: int, name: str, tensor: torch.Tensor) -> None:
         self.number, self.line, self.name = number, line, name
@@ -44,7 +43,7 @@ class LiveTensor:
         self.operation = ""
         self.inputs: tuple[LiveTensor, ...] = ()
         self.frozen: list[LiveTensor] = []
-        #: Those inputs whose record held their values when the operation ran, by id.
+        #: By id, those inputs whose record held their values when the operation ran.
         self.fresh: frozenset[int] = frozenset()
         #: The name this tensor was first given; a loop may give it others later.
         self.first_name = ""
@@ -55,7 +54,7 @@ class LiveTensor:
         self.module: nn.Module | None = None
 
     def is_current(self) -> bool:
-        """Whether the tensor still is what it was, small changes through `.data` included."""
+        """Whether the tensor is unchanged; a small one is also compared by its values."""
         tensor = self.tensor
         if tensor.is_inference():
             return True
@@ -67,61 +66,64 @@ class LiveTensor:
         )
 
 
-class Memory(Watcher):
-    """Remembers tensors. Of one place in the program the first visits and the last are kept."""
+class TensorRegistry(Watcher):
+    """Records tensors. Of one place in the program the first visits and the last are kept."""
 
     def __init__(self, capture: str = "hook", **limits: Any) -> None:
         super().__init__(**limits)
         self.capture = capture
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
+        #: How often each line ran, and each function was called.
         self.runs: dict[int, int] = defaultdict(int)
         self.calls: dict[str, int] = defaultdict(int)
+        #: By the id of the autograd node that made them and the number of its output.
         self.made: dict[tuple[int, int], list[LiveTensor]] = {}
+        #: Tensors without a node, and the paths of modules, by id.
         self.leaves: dict[int, LiveTensor] = {}
         self.modules: dict[int, tuple[str, nn.Module]] = {}
         self.number = 0
 
-    def every(self) -> list[LiveTensor]:
-        """All records, in the order they were made."""
+    def all_tensors(self) -> list[LiveTensor]:
+        """All records, oldest first."""
         return sorted(
-            (seen for slot in self.slots.values() for seen in slot), key=lambda seen: seen.number
+            (live for slot in self.slots.values() for live in slot), key=lambda live: live.number
         )
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
-        """Remember a tensor; of one position the first visits and the last are kept."""
+        """Record a tensor; of one position the first visits and the last are kept."""
         self.number += 1
-        seen = LiveTensor(self.number, line, name, tensor)
+        live = LiveTensor(self.number, line, name, tensor)
         slot = self.slots[position]
         self.visits[position] += 1
-        seen.statement = self.line
-        seen.visit = max(self.visits[position], self.runs[self.line])
+        live.statement = self.line
+        live.visit = max(self.visits[position], self.runs[self.line])
         if len(slot) > FIRST:
             self.forget(slot.pop())
-        slot.append(seen)
-        if seen.grad_fn is None:
-            self.leaves[id(tensor)] = seen
+        slot.append(live)
+        if live.grad_fn is None:
+            self.leaves[id(tensor)] = live
         else:
-            self.made.setdefault((id(seen.grad_fn), seen.output_nr), []).append(seen)
+            self.made.setdefault((id(live.grad_fn), live.output_nr), []).append(live)
             if self.capture == "retain_grad":
                 tensor.retain_grad()
-        return seen
+        return live
 
-    def forget(self, seen: LiveTensor) -> None:
-        seen.inputs, seen.frozen = (), []  # or each record would keep all before it
-        if seen.grad_fn is None:
-            if self.leaves.get(id(seen.tensor)) is seen:
-                del self.leaves[id(seen.tensor)]
+    def forget(self, live: LiveTensor) -> None:
+        live.inputs, live.frozen = (), []  # or each record would keep all before it
+        if live.grad_fn is None:
+            if self.leaves.get(id(live.tensor)) is live:
+                del self.leaves[id(live.tensor)]
             return
-        key = (id(seen.grad_fn), seen.output_nr)
-        rest = [other for other in self.made.get(key, []) if other is not seen]
+        key = (id(live.grad_fn), live.output_nr)
+        rest = [other for other in self.made.get(key, []) if other is not live]
         if rest:
             self.made[key] = rest
         else:
             self.made.pop(key, None)
 
     def refreshed(self, leaf: torch.Tensor) -> LiveTensor | None:
-        """The record of a leaf as it is now: a new one if it was changed since the last."""
+        """The record of a leaf as it is now: a new one if the leaf has changed since the last."""
         old = self.leaves.get(id(leaf))
         if old is None or old.is_current():
             return old
@@ -130,18 +132,18 @@ class Memory(Watcher):
         return new
 
     def find(self, tensor: torch.Tensor) -> LiveTensor | None:
-        """The latest record of this tensor, if it was met before."""
+        """The latest record of this tensor, if there is one."""
         if tensor.grad_fn is None:
             return self.leaves.get(id(tensor))
-        found = self.made.get((id(tensor.grad_fn), tensor.output_nr))
-        return found[-1] if found else None
+        records = self.made.get((id(tensor.grad_fn), tensor.output_nr))
+        return records[-1] if records else None
 
     def name_of(self, tensor: torch.Tensor) -> str:
-        """What the reader calls it; empty if it was never met."""
-        seen = self.find(tensor)
-        if seen is None and tensor._is_view() and tensor._base is not None:
-            seen = self.find(tensor._base)
-        return (seen.first_name or seen.name) if seen is not None else ""
+        """The program's name for a tensor; empty if it was never recorded."""
+        live = self.find(tensor)
+        if live is None and tensor._is_view() and tensor._base is not None:
+            live = self.find(tensor._base)
+        return (live.first_name or live.name) if live is not None else ""
 
     def check_size(self, tensor: torch.Tensor) -> None:
         if tensor.numel() > MAX_ELEMENTS:
@@ -154,6 +156,7 @@ class Memory(Watcher):
     # -- names --------------------------------------------------------------------------------
 
     def bind_value(self, place: int, name: str, value: Any) -> None:
+        """`name` was given a value: name the tensors in it."""
         if isinstance(value, torch.Tensor):
             self.bind_tensor(place, name, value)
         elif isinstance(value, nn.Module):
@@ -179,25 +182,25 @@ class Memory(Watcher):
         shown = name
         if where.scope:
             shown = f"{where.scope.split('.')[-1]}.{name}_{self.calls[where.scope]}"
-        seen = self.find(tensor)
-        if seen is not None and seen.tensor is tensor and seen.is_current():
-            if seen.named and (where.scope or seen.name == shown):
+        live = self.find(tensor)
+        if live is not None and live.tensor is tensor and live.is_current():
+            if live.named and (where.scope or live.name == shown):
                 return
-            if not seen.named:
-                seen.name, seen.named, seen.scope = shown, True, where.scope
-                seen.line = where.line
+            if not live.named:
+                live.name, live.named, live.scope = shown, True, where.scope
+                live.line = where.line
                 return
-        elif seen is not None and seen.named and where.scope:
+        elif live is not None and live.named and where.scope:
             return
         new = self.add(("bind", place, name), where.line, shown, tensor)
         new.named, new.scope = True, where.scope
-        if seen is not None and seen.tensor is tensor:
-            new.operation, new.inputs, new.fresh = seen.operation, seen.inputs, seen.fresh
-            new.cuts, new.module, new.frozen = seen.cuts, seen.module, seen.frozen
-            new.first_name = seen.first_name or (seen.name if seen.named else "")
+        if live is not None and live.tensor is tensor:
+            new.operation, new.inputs, new.fresh = live.operation, live.inputs, live.fresh
+            new.cuts, new.module, new.frozen = live.cuts, live.module, live.frozen
+            new.first_name = live.first_name or (live.name if live.named else "")
 
     def module_name(self, module: nn.Module | None) -> str:
-        """The path the reader knows a module by ("net.fc"), or its class."""
+        """The path of a module in the program ("net.fc"), or its class."""
         if module is None:
             return ""
         known = self.modules.get(id(module))
@@ -205,19 +208,19 @@ class Memory(Watcher):
 
     def named_leaves(self) -> dict[str, torch.Tensor]:
         return {
-            seen.name: seen.tensor
-            for seen in self.leaves.values()
-            if seen.named and seen.requires_grad
+            live.name: live.tensor
+            for live in self.leaves.values()
+            if live.named and live.requires_grad
         }
 
 
 def below(name: str, path: str) -> str:
-    """The name of what stands at `path` in the thing called `name`."""
+    """The name of the part at `path` of the object called `name`."""
     return f"{name}.{path}"[:MAX_NAME] if path else name
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a list, a dict or an object of the reader's own, by how they are written."""
+    """The items of a list, a dict or an object of the program's own, each as Python writes it."""
     if isinstance(value, list | tuple):
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(value[:MAX_ITEMS]))
     elif isinstance(value, dict):
@@ -227,3 +230,34 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
         fields = list(vars(value).items())[:MAX_ITEMS]
         yield from ((below(name, field), item) for field, item in fields)
+
+
+# -- the parts of a module ----------------------------------------------------------------------
+# torch's `named_modules` and `named_parameters` call methods that a program's class may define
+# otherwise; what is recorded must not depend on them, nor run them.
+
+
+def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """(path, module) for the module itself, with an empty path, and all below it, each once."""
+    visited: set[int] = set()
+    waiting = [("", module)]
+    while waiting:
+        path, part = waiting.pop()
+        if id(part) not in visited:
+            visited.add(id(part))
+            yield path, part
+            prefix = f"{path}." if path else ""
+            children = part.__dict__["_modules"].items()
+            below = [(f"{prefix}{name}", child) for name, child in children if child is not None]
+            waiting += reversed(below)
+
+
+def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """(path, parameter) for every parameter, each once, in torch's order."""
+    visited: set[int] = set()
+    for path, part in named_modules(module):
+        prefix = f"{path}." if path else ""
+        for name, parameter in part.__dict__["_parameters"].items():
+            if parameter is not None and id(parameter) not in visited:
+                visited.add(id(parameter))
+                yield f"{prefix}{name}", parameter

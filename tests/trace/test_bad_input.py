@@ -176,7 +176,7 @@ def test_a_tensor_that_grew_too_large_keeps_the_trace():
 def test_parts_of_modules_are_torchs_own():
     import torch
 
-    from explorer.trace.modules import named_modules, named_parameters
+    from explorer.trace.tensor_registry import named_modules, named_parameters
 
     shared = torch.nn.Linear(2, 2)
     module = torch.nn.Sequential(

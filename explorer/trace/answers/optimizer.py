@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from explorer.trace.events import Held
+from explorer.trace.events import OptimizerUse
 from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis, is_small_array, short
 from explorer.trace.tensor_registry import LiveTensor
@@ -32,7 +32,7 @@ def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     yield from _kept_graphs(analysis)
 
 
-def _not_held(optimizers: list[Held], analysis: RunAnalysis) -> Iterator[Answer]:
+def _not_held(optimizers: list[OptimizerUse], analysis: RunAnalysis) -> Iterator[Answer]:
     held = {id(p) for optimizer in optimizers for p in optimizer.parameters()}
     free = [
         seen
@@ -61,7 +61,7 @@ def _not_held(optimizers: list[Held], analysis: RunAnalysis) -> Iterator[Answer]
     )
 
 
-def _skipped(held: Held) -> Iterator[Answer]:
+def _skipped(held: OptimizerUse) -> Iterator[Answer]:
     if not held.skipped:
         return
     names = tuple(held.skipped)
@@ -79,7 +79,7 @@ def _skipped(held: Held) -> Iterator[Answer]:
     )
 
 
-def _moved(held: Held, analysis: RunAnalysis) -> Iterator[Answer]:
+def _moved(held: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     for name, (line, old, new) in held.moved.items():
         parameter = next((p for p in held.parameters() if analysis.name(p) == name), None)
         group = held.group_of(parameter) if parameter is not None else {}

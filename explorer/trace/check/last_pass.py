@@ -10,7 +10,7 @@ import torch
 
 from explorer.language import Environment
 from explorer.trace.check.tape import Tape
-from explorer.trace.recorder import Recorder
+from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.running import Upstream, _gradient
 from explorer.trace.torchviz_graph import leaf_of, walk
 
@@ -26,7 +26,7 @@ class Last:
     leaves: dict[int, torch.Tensor]
 
 
-class PassKeeper(Recorder):
+class PassKeeper(ProgramRecorder):
     """A recorder that keeps the last pass's gradients whole, and a tape of the operations."""
 
     def __init__(self, **limits: Any) -> None:
