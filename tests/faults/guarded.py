@@ -38,10 +38,14 @@ def programs() -> dict[Address, str]:
 
 def warm() -> None:
     """Import what the product and the programs need of others, so that every fork has it."""
-    import hypothesis  # noqa: F401
+    import hypothesis.strategies  # noqa: F401
+    import pytest  # noqa: F401
     import torch
     import torch._decomp
     import torch._dynamo
+    import torchviz  # noqa: F401
+
+    from tests.language import forms, programs  # noqa: F401
 
     torch.set_num_threads(1)
     x = torch.ones(2, requires_grad=True)
