@@ -7,6 +7,8 @@ import pytest
 from explorer.trace import Edge, Flow, Trace, from_plain, to_plain
 from explorer.trace.records import BackwardPass, BackwardStep, TensorRecord
 
+pytestmark = pytest.mark.fast
+
 
 def test_trace_survives_json_with_nan_and_arrays():
     value = np.array([[1.0, np.nan], [np.inf, -0.0]], dtype=np.float32)

@@ -22,7 +22,7 @@ from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("accessibility")]
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 #: Theme and width. What a page opens with is looked at in all, the rest in the first and last.
@@ -187,10 +187,7 @@ class Seen:
         self.terms |= set(tab.evaluate(TERMS))
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(page, marks=pytest.mark.xdist_group(page)) for page in PLACES],
-)
+@pytest.fixture(scope="module", params=PLACES)
 def seen(request: pytest.FixtureRequest, chromium: Any, app: str) -> Iterator[Seen]:
     """All that can be seen of one page, looked at once for all tests."""
     found = Seen(request.param)

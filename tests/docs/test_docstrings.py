@@ -6,6 +6,8 @@ import pytest
 
 import explorer
 
+pytestmark = pytest.mark.fast
+
 CALLS = {"run", "ProgramProblem", "TrainingSession"}
 PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
 

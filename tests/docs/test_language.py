@@ -12,6 +12,8 @@ from explorer.language import reference
 from explorer.language.syntax import ALLOWED, LEFT_OUT
 from tests.language.both import compare
 
+pytestmark = pytest.mark.fast
+
 PAGE = language.PAGE.read_text()
 
 

@@ -11,6 +11,8 @@ from PIL import Image
 from docs.pictures import FOLDER, PICTURES, WIDTH
 from explorer.ui.common.pages import PAGES
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text()
 TEXTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from explorer.trace.check import check
 
+pytestmark = pytest.mark.fast
+
 
 class Kind(NamedTuple):
     """A function with its right backward, and faults of it: what stands in it, what instead."""

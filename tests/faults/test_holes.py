@@ -18,6 +18,8 @@ from explorer.training import ProgramProblem
 from explorer.training.remote import RemoteSession
 from explorer.ui.expression.program import _numbers
 
+pytestmark = pytest.mark.fast
+
 LARGE = 5000
 
 

@@ -87,7 +87,9 @@ def good_program_is_right(server: Sandbox, expected: list[float]) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group", [pytest.param("state", marks=pytest.mark.fast), *(g for g in GROUPS if g != "state")]
+)
 def test_group(group, server, canary):
     programs = GROUPS[group]
     trace = sandbox.run(GOOD, timeout=30, sandbox=server)
@@ -122,6 +124,7 @@ def test_group(group, server, canary):
     assert after[1] - before[1] < 50 * 2**20
 
 
+@pytest.mark.fast
 def test_there_are_more_than_200_in_all_groups():
     assert sum(map(len, GROUPS.values())) >= 200
     assert all(len(set(programs)) == len(programs) >= 20 for programs in GROUPS.values())

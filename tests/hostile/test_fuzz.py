@@ -93,6 +93,7 @@ def check(source: str) -> None:
     assert special <= SPECIAL_METHODS | COMPILERS
 
 
+@pytest.mark.fast
 @pytest.mark.parametrize("bases", ["forms", "hostile"])
 def test_unchanged(bases):
     for source in [*FORMS.values(), *PROGRAMS.values()] if bases == "forms" else HOSTILE:

@@ -8,6 +8,8 @@ import torch
 from explorer.language import isolated
 from tests.language.both import compare, guarded, refusal
 
+pytestmark = pytest.mark.fast
+
 LSTMS = """
 import torch
 from torch import nn

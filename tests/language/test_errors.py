@@ -5,6 +5,8 @@ import pytest
 from explorer.language import ProgramError
 from tests.language.both import refusal
 
+pytestmark = pytest.mark.fast
+
 T = "import torch\n"
 
 #: program -> (line, part of the message, part of the hint)

@@ -6,6 +6,8 @@ from tests.language.both import compare, guarded
 from tests.language.forms import FORMS
 from tests.language.programs import PROGRAMS
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("name", FORMS)
 def test_form(name):

@@ -12,6 +12,8 @@ import pytest
 
 from explorer.language import tree
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parent.parent.parent
 ALONE = {"parse", "compile", "literal_eval", "getsource", "getsourcelines"}
 

@@ -14,6 +14,8 @@ from explorer.language.vocabulary import checked
 from explorer.language.vocabulary.kind import Kind
 from tests.language.both import guarded
 
+pytestmark = pytest.mark.fast
+
 #: Entries whose object is one of ours in the place of the library's own.
 OURS = {f"torch.{kind}Tensor" for kind in ("Float", "Double", "Long", "Int")}
 OURS |= {f"torch.optim.{name}" for name in vars(torch.optim)}

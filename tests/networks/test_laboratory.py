@@ -9,6 +9,8 @@ from explorer.networks import ACTIONS, KINDS, Hook, experiment, gradients_held
 from explorer.torchvision_guard import torchvision
 from tests.networks.helpers import Awkward, assert_same, snapshot
 
+pytestmark = pytest.mark.fast
+
 
 def chain():
     torch.manual_seed(1)

@@ -7,6 +7,8 @@ from hypothesis.extra import numpy as arrays
 
 from explorer.networks.statistics import describe, histogram
 
+pytestmark = pytest.mark.fast
+
 floats = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, np.nan, np.inf, -np.inf])
 
 

@@ -57,6 +57,7 @@ def drawn_file(name: str) -> bytes:
     return saved(Image.fromarray(rgb), "PNG")
 
 
+@pytest.mark.fast
 def test_opens_on_a_worked_example(page: Any) -> None:
     assert len(frames(page, "way-in")["pictures"]) == 3
     strip = frames(page, "strip")
@@ -128,6 +129,7 @@ def test_every_network_and_view_draws(page: Any) -> None:
             fine(page)
 
 
+@pytest.mark.fast
 def test_a_layer_its_channel_and_position_can_be_chosen(page: Any) -> None:
     page.selectbox(key="layer").set_value("block2.conv2").run()
     page.number_input(key="channel").set_value(23).run()

@@ -82,6 +82,7 @@ def click(at: Any, box: str) -> Any:
     return fine(nodes.select_index(nodes.options.index(label)).run())
 
 
+@pytest.mark.fast
 def test_opens_on_a_worked_example(page: Any) -> None:
     cells = layers(page)
     assert list(cells) == ["conv1", "conv2", "pool", "fc", "tmp"]
@@ -110,6 +111,7 @@ def test_every_small_preset_opens(page: Any, name: str) -> None:
     assert found.source.strip() in page.code[0].value
 
 
+@pytest.mark.fast
 def test_every_view_of_the_worked_example(page: Any) -> None:
     for name in VIEWS:
         view(page, name)
@@ -150,6 +152,7 @@ def test_a_block_unfolds_and_folds_again(page: Any) -> None:
     assert "layer1.0" not in boxes(fine(page))
 
 
+@pytest.mark.fast
 def test_a_layer_is_chosen_everywhere(page: Any) -> None:
     click(page, "conv1")
     assert page.query_params["at"] == "conv1"

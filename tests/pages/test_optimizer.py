@@ -94,6 +94,7 @@ def test_every_problem_opens_and_every_button_works(problem: str) -> None:
     assert "seed" in said(at)
 
 
+@pytest.mark.fast
 def test_opens_on_a_parabola_with_its_graph_and_its_numbers() -> None:
     at = page()
     assert value(at) == 2.16  # 10 · 0.6³
@@ -102,6 +103,7 @@ def test_opens_on_a_parabola_with_its_graph_and_its_numbers() -> None:
     assert "PowBackward0" in component(at, "svg")["svg"]
 
 
+@pytest.mark.fast
 def test_the_four_calls_do_what_was_announced() -> None:
     at = press(page(), "reset", "zero_grad", "forward")
     assert "PowBackward0" in component(at, "svg")["svg"]
@@ -122,6 +124,7 @@ def test_the_four_calls_do_what_was_announced() -> None:
     assert "sum of 2 backward passes" in said(at)
 
 
+@pytest.mark.fast
 def test_gradient_descent_ends_where_published() -> None:
     at = press(page(), "reset")
     at.number_input(key="n").set_value(10).run()
@@ -150,6 +153,7 @@ def test_hyperparameters_change_without_a_reset() -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+@pytest.mark.fast
 def test_every_optimizer_steps_as_torch_does(optimizer: str) -> None:
     at = page()
     if optimizer != "SGD":

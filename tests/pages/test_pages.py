@@ -44,6 +44,7 @@ def rows(at: Any) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("page", [HOME, *PAGES], ids=lambda page: page.key)
+@pytest.mark.fast
 def test_every_page_opens_with_its_headline(page: Page) -> None:
     at = opened(page.file)
     assert not at.exception
@@ -54,6 +55,7 @@ def test_every_page_opens_with_its_headline(page: Page) -> None:
         assert page.question in html_of(at)
 
 
+@pytest.mark.fast
 def test_the_registry_is_what_the_folder_holds() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*.py")}
     assert {page.file for page in PAGES} == files
@@ -74,6 +76,7 @@ def test_every_example_runs(example: Any) -> None:
     assert example.question.split()[0] in html_of(at)
 
 
+@pytest.mark.fast
 def test_a_failing_program_shows_its_line_and_what_came_before() -> None:
     at = opened("pages/expression.py")
     run_program(at, "import torch\n\na = torch.ones(2)\nb = a @ torch.ones(3)\n")
@@ -82,6 +85,7 @@ def test_a_failing_program_shows_its_line_and_what_came_before() -> None:
     assert list(rows(at)) == ["a"]
 
 
+@pytest.mark.fast
 def test_a_picked_node_picks_its_tensor() -> None:
     at = opened("pages/expression.py")
     names = at.selectbox(key="graph-list").options
@@ -200,6 +204,7 @@ def test_every_pass_can_be_seen() -> None:
     assert component(at, "svg")["digest"] != before
 
 
+@pytest.mark.fast
 def test_the_walk_marks_the_table_and_the_graph() -> None:
     at = opened("pages/expression.py")
     at.slider(key="walk-slider").set_value(3).run()
@@ -217,6 +222,7 @@ def test_the_walk_marks_the_table_and_the_graph() -> None:
 
 @pytest.mark.parametrize("panel", list(PANELS))
 @pytest.mark.parametrize("key", ["loop", "no_history", "wrong_backward"])
+@pytest.mark.fast
 def test_every_panel_of_every_kind_of_run(panel: str, key: str) -> None:
     at = opened("pages/expression.py")
     at.selectbox(key="example-0").set_value(key).run()
@@ -224,6 +230,7 @@ def test_every_panel_of_every_kind_of_run(panel: str, key: str) -> None:
     assert not at.exception
 
 
+@pytest.mark.fast
 def test_the_check_runs_on_demand() -> None:
     at = opened("pages/expression.py")
     at.segmented_control(key="panel").set_value("check").run()
@@ -247,6 +254,7 @@ def offered(at: AppTest) -> set[str]:
     return found | {element.proto.label for element in at.get("download_button")}
 
 
+@pytest.mark.fast
 def test_predict_first_hides_then_reveals() -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     at.switch_page("pages/expression.py")

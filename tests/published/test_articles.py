@@ -1,8 +1,11 @@
 """The articles' small programs, with the numbers they print."""
 
 import numpy as np
+import pytest
 
 from explorer.trace import TensorRecord, run
+
+pytestmark = pytest.mark.fast
 
 A = """
 import torch

@@ -5,6 +5,8 @@ import pytest
 
 from explorer.networks import inspect, problem
 
+pytestmark = pytest.mark.fast
+
 
 def test_loss_and_gradients():
     preset = problem("two-layer sigmoid")

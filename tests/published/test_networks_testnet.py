@@ -5,6 +5,8 @@ import pytest
 
 from explorer.networks import compare_backward_hooks, inspect, problem
 
+pytestmark = pytest.mark.fast
+
 
 def compared(name):
     preset = problem(name)

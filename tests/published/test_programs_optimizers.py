@@ -5,6 +5,8 @@ import torch
 
 from tests.language.both import guarded, plain, same
 
+pytestmark = pytest.mark.fast
+
 OPTIMIZERS = {
     "SGD": "lr=0.1",
     "SGD momentum": "lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01",

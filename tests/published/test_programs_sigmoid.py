@@ -4,6 +4,8 @@ import pytest
 
 from explorer.trace import TensorRecord, run
 
+pytestmark = pytest.mark.fast
+
 HEAD = """
 import torch
 

@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
 import torch
 
 from explorer.trace import run
+
+pytestmark = pytest.mark.fast
 
 NET = """
 import torch

@@ -6,6 +6,8 @@ import pytest
 from explorer import networks
 from explorer.training import PRESETS, TrainingSession
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(("lr", "expected"), [(0.2, "0.060466"), (1.1, "61.917")])
 def test_gradient_descent_on_x_squared(lr, expected):

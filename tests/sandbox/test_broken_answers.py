@@ -10,6 +10,8 @@ from explorer.sandbox import client
 from explorer.sandbox.client import rebuilt
 from explorer.trace import Trace
 
+pytestmark = pytest.mark.fast
+
 
 class Child:
     """Answers every call with the same."""

@@ -10,6 +10,8 @@ import pytest
 from explorer.sandbox import wire
 from explorer.sandbox.server import MOST_OF_ONE, MOST_WAITING, JobHeader, Server
 
+pytestmark = pytest.mark.fast
+
 
 class Busy:
     """A house without a free processor."""

@@ -6,6 +6,8 @@ from explorer import sandbox, trace
 from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
 
+pytestmark = pytest.mark.fast
+
 MEAN = """\
 import torch
 x = torch.tensor([[1., 2.]], requires_grad=True)

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.sandbox.queue import FairQueue
+
+pytestmark = pytest.mark.fast
 
 
 @dataclass(eq=False)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from explorer.sandbox import wire
 
+pytestmark = pytest.mark.fast
+
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
     | st.binary(),

@@ -10,6 +10,8 @@ from explorer.trace import TensorRecord, run
 from tests.oracle import compare, run_plain
 from tests.trace.programs import PROGRAMS
 
+pytestmark = pytest.mark.fast
+
 
 def test_there_are_enough_programs():
     assert len(PROGRAMS) >= 40

@@ -7,6 +7,8 @@ import pytest
 
 from explorer.trace import run
 
+pytestmark = pytest.mark.fast
+
 W = "w = torch.tensor([1.0, 2.0], requires_grad=True)\n"
 V = "v = torch.tensor([3.0, 4.0], requires_grad=True)\n"
 FIT = """

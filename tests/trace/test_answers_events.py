@@ -12,6 +12,8 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.roles import role
 from tests.trace.programs import PROGRAMS
 
+pytestmark = pytest.mark.fast
+
 LOOP = """
 import torch
 w = torch.tensor([1.0, -2.0], requires_grad=True)

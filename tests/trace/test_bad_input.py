@@ -6,6 +6,8 @@ import pytest
 
 from explorer.trace import run
 
+pytestmark = pytest.mark.fast
+
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
 #: name -> (program, part of the sentence, line, part of the hint)

@@ -8,6 +8,8 @@ from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.terms import GLOSSARY
 
+pytestmark = pytest.mark.fast
+
 BY_KEY = {example.key: example for example in EXAMPLES}
 
 

@@ -16,6 +16,8 @@ from explorer.trace import run
 from tests.published.test_articles import A, C, E
 from tests.trace.programs import PROGRAMS
 
+pytestmark = pytest.mark.fast
+
 GOLDEN = Path(__file__).parent / "golden"
 SOURCES = {
     "article_a": A,

@@ -15,6 +15,8 @@ from explorer.trace.passes import RawStep, saved_values
 from explorer.trace.tensor_registry import MAX_NAME
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk
 
+pytestmark = pytest.mark.fast
+
 NESTED = """\
 import torch
 class Nested(torch.autograd.Function):

@@ -8,6 +8,8 @@ from explorer import sandbox
 from explorer.trace import run
 from explorer.trace.check import check
 
+pytestmark = pytest.mark.fast
+
 OUTPUT = "import torch\nx = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)\ny = x**3\n"
 
 

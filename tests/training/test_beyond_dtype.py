@@ -9,6 +9,8 @@ import pytest
 from explorer.training import PRESETS, TrainingSession
 from explorer.training.optimizers import HYPER, defaults
 
+pytestmark = pytest.mark.fast
+
 NUMBERS = [
     (optimizer, name)
     for optimizer in HYPER

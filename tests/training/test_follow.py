@@ -17,6 +17,8 @@ from explorer.training import (
 )
 from explorer.training.landscape import COARSEST, loss_surface
 
+pytestmark = pytest.mark.fast
+
 
 def value(session: TrainingSession) -> np.ndarray:
     return session.parameters["x"].value

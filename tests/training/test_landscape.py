@@ -13,6 +13,8 @@ from explorer.training import (
     through_path,
 )
 
+pytestmark = pytest.mark.fast
+
 
 def test_rosenbrock_is_the_formula():
     session = TrainingSession(PRESETS["rosenbrock"], lr=1e-3)

@@ -8,6 +8,8 @@ import torch
 from explorer.networks.planar import planar
 from explorer.training import PRESETS, Problem, ProgramProblem, TrainingSession, random_stream
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize("problem", [*PRESETS.values(), planar()], ids=lambda p: p.name)
 def test_the_same_seed_gives_the_same_numbers(problem: Problem):

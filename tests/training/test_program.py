@@ -8,6 +8,8 @@ from explorer.language import ProgramRefused
 from explorer.training import ProgramProblem, TrainingSession
 from tests.training.plain import loop, same
 
+pytestmark = pytest.mark.fast
+
 TORCH = "import torch\n"
 X = TORCH + "x = torch.tensor([1.0, 2.0], requires_grad=True)\n"
 

@@ -17,6 +17,8 @@ from explorer.training import (
 )
 from tests.training.plain import loop, same
 
+pytestmark = pytest.mark.fast
+
 PARABOLA = PRESETS["parabola"]
 
 

@@ -10,6 +10,8 @@ from explorer.trace.examples import EXAMPLES
 from explorer.training import ProgramProblem, TrainingSession
 from explorer.training.split import split
 
+pytestmark = pytest.mark.fast
+
 SOURCES = {example.key: example.source for example in EXAMPLES}
 #: Programs with one pass from a scalar, whose gradients stand as backward left them.
 PLAIN = [

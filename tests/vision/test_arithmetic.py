@@ -8,6 +8,8 @@ from torch import nn
 from explorer.vision import pixel_arithmetic
 from tests.vision.models import Reused, network, random_input
 
+pytestmark = pytest.mark.fast
+
 LAYERS = {
     "plain": {"kernel_size": 3},
     "one": {"kernel_size": 1, "bias": False},

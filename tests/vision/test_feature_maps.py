@@ -15,6 +15,8 @@ from explorer.vision.borrow import borrowed
 from explorer.vision.feature_maps import channel_statistics
 from tests.vision.models import NAMES, Reused, network, random_input
 
+pytestmark = pytest.mark.fast
+
 
 def plain_hooks(model: nn.Module, x: Tensor) -> tuple[dict, dict]:
     """What every module got and gave, by plain hooks that clone."""

@@ -1,10 +1,13 @@
 """Which layers make maps, and what their inputs can see."""
 
+import pytest
 import torch
 from torch import nn
 
 from explorer.vision import build, first_not_finite, map_layers, receptive_fields
 from tests.vision.models import Reused
+
+pytestmark = pytest.mark.fast
 
 
 def test_sizes_are_those_of_plain_hooks() -> None:

@@ -8,6 +8,8 @@ from PIL import Image
 
 from explorer.vision.pictures import enlarged, outlined, overlaid, side_by_side, to_png
 
+pytestmark = pytest.mark.fast
+
 ORANGE = (221, 138, 31)
 
 

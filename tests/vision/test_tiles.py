@@ -9,6 +9,8 @@ from PIL import Image
 from explorer.vision import tile
 from explorer.vision.tiles import CAPTION, GUTTER
 
+pytestmark = pytest.mark.fast
+
 
 def corner(picture: np.ndarray, index: int, columns: int, height: int, width: int) -> tuple:
     """Where tile number `index` begins: its top and left."""

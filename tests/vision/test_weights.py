@@ -18,6 +18,8 @@ from explorer.vision import WeightsError, load_weights
 from explorer.vision import weights as module
 from tests.vision.test_feature_maps import state_of
 
+pytestmark = pytest.mark.fast
+
 
 def snapshot(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}

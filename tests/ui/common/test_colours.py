@@ -12,6 +12,8 @@ import pytest
 from explorer.trace.colours import FILLS, GRADIENT, REMARK, TEXT
 from explorer.ui.common import palette
 
+pytestmark = pytest.mark.fast
+
 ROOT = Path(__file__).parent.parent.parent.parent
 #: The places where colours are written down; the icon of the browser's tab can read neither.
 PLACES = {"explorer/trace/colours.py", "explorer/ui/common/icon.svg"}

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import pytest
+
 from explorer.language import ProgramError
 from explorer.ui.common.errors import as_html
+
+pytestmark = pytest.mark.fast
 
 EVIL = "</div><script>alert(1)</script>"
 

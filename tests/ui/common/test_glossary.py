@@ -12,6 +12,8 @@ from explorer.ui.expression import answers
 from explorer.ui.network import table as layers
 from explorer.ui.optimizer import numbers
 
+pytestmark = pytest.mark.fast
+
 
 def test_a_word_is_a_button_with_its_key() -> None:
     assert term_link("leaf", "leaf") == (

@@ -10,6 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.ui.common import render_dot
 
+pytestmark = pytest.mark.fast
+
 SCRIPT = """
 import streamlit as st
 from explorer.trace import Node

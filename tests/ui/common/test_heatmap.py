@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from explorer.trace import Summary
 from explorer.ui.common import heatmap
+
+pytestmark = pytest.mark.fast
 
 
 def test_zero_is_white_and_signs_have_their_colours() -> None:

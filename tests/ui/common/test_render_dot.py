@@ -9,6 +9,8 @@ import pytest
 
 from explorer.ui.common import render_dot
 
+pytestmark = pytest.mark.fast
+
 needs_dot = pytest.mark.skipif(
     not render_dot.available(), reason="the dot program is not installed"
 )

@@ -13,6 +13,8 @@ from explorer.language import ProgramError
 from explorer.trace import Trace, from_plain, to_plain
 from explorer.ui.common import sandbox_call
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -8,6 +8,8 @@ import pytest
 from explorer.trace import TensorRecord
 from explorer.ui.common import table
 
+pytestmark = pytest.mark.fast
+
 
 def record(number: int = 0, **changed: object) -> TensorRecord:
     plain: dict[str, object] = {

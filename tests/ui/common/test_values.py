@@ -14,6 +14,8 @@ from hypothesis.extra import numpy as hnp
 from explorer.trace import Summary
 from explorer.ui.common import values
 
+pytestmark = pytest.mark.fast
+
 
 @pytest.mark.parametrize(
     ("value", "shown"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 import torch
 
 import explorer
@@ -14,6 +15,8 @@ from explorer.trace.examples import EXAMPLES
 from explorer.ui.common import downloads, glossary_dialog
 from explorer.ui.common.pages import page
 from explorer.ui.expression import answers, events_panel, gradient_check, memory_panel, tensor_panel
+
+pytestmark = pytest.mark.fast
 
 CHANGED = """\
 import torch

@@ -12,6 +12,8 @@ import explorer
 from explorer.trace import TensorRecord, to_plain
 from explorer.ui.expression import predict
 
+pytestmark = pytest.mark.fast
+
 SOURCE = """\
 import torch
 x = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+pytestmark = pytest.mark.fast
+
 SCRIPT = """
 import explorer
 import streamlit as st

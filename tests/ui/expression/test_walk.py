@@ -11,6 +11,8 @@ from explorer.trace import Trace
 from explorer.ui.expression import walk
 from explorer.ui.expression.selection import Selection
 
+pytestmark = pytest.mark.fast
+
 SOURCE = """\
 import torch
 x = torch.tensor(3.0, requires_grad=True)

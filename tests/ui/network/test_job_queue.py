@@ -19,6 +19,8 @@ from explorer.ui.network import job_progress
 from explorer.ui.network.job_queue import Job, JobQueue, Unwanted
 from tests.pages.test_pages import component, html_of, opened
 
+pytestmark = pytest.mark.fast
+
 
 def _png(seed: int) -> bytes:
     pixels = np.random.default_rng(seed).integers(0, 256, (20, 30, 3), np.uint8)

@@ -16,6 +16,8 @@ from explorer.ui.optimizer import surface
 from explorer.ui.optimizer.problems import OFFERS, OWN, Chosen
 from explorer.ui.optimizer.workspace import Workspace
 
+pytestmark = pytest.mark.fast
+
 W = (("w", 0), ("w", 1))
 B = (("w", 0), ("b", 0))
 #: Problem, variant, optimizer, settings, seed, pair, presses. No two are the same.
