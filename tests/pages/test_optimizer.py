@@ -211,7 +211,7 @@ def test_the_address_sets_problem_optimizer_and_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "asked", "shown", "stands_in"),
+    ("key", "asked", "shown", "instead"),
     [
         *(("lr", text, text, "0.2") for text in ("nan", "inf", "-Infinity", "1e999", "abc")),
         ("lr", "<img src=x>", "&lt;img src=x&gt;", "0.2"),
@@ -226,13 +226,13 @@ def test_the_address_sets_problem_optimizer_and_seed() -> None:
     ],
 )
 def test_what_the_address_asks_in_vain_is_said(
-    key: str, asked: str, shown: str, stands_in: str
+    key: str, asked: str, shown: str, instead: str
 ) -> None:
     at = opened("app.py")
     at.query_params[key] = asked
     at.query_params["beside"] = comparison_run.OTHER
     at.switch_page("pages/optimizer.py").run()
-    said = f"asks for {key} = {shown}, which cannot be used; {stands_in} stands in."
+    said = f"asks for {key} = {shown}, which cannot be used; {instead} is used instead."
     for _ in range(2):
         assert not at.exception
         assert html_of(at).count(said) == 1

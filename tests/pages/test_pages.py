@@ -124,7 +124,7 @@ def test_odd_programs_are_answered_in_words(source: str) -> None:
     at = opened("pages/expression.py")
     run_program(at, source)
     assert not at.exception
-    assert "ax-error" in html_of(at) or "made no tensor" in html_of(at)
+    assert "ax-error" in html_of(at) or "created no tensor" in html_of(at)
 
 
 def has_graph(at: Any) -> bool:
@@ -162,7 +162,7 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
     names = at.selectbox(key="graph-list").options
     blocks = {int(found[1]): i for i, name in enumerate(names) if (found := NODES.search(name))}
     at.selectbox(key="graph-list").select_index(blocks[max(blocks)]).run()
-    next(button for button in at.button if button.label.startswith("Unfold")).click().run()
+    next(button for button in at.button if button.label.startswith("Expand")).click().run()
     assert not at.exception
     assert any("nodes; up to 300 are drawn" in info.value for info in at.info)
     next(button for button in at.button if button.label == "Fold all").click().run()
@@ -354,5 +354,5 @@ def test_a_guess_in_words_is_asked_again() -> None:
     guess.set_value("nine")
     next(button for button in at.button if button.label == "Compare").click().run()
     assert not at.exception
-    assert "Write numbers" in html_of(at)
+    assert "Enter numbers" in html_of(at)
     assert rows(at)["x"][7] == "?"

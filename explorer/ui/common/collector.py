@@ -1,4 +1,4 @@
-"""The garbage collector spared the imported modules: a full round takes 0.2 s with them."""
+"""Sparing the garbage collector the imported modules: a full collection takes 0.2 s with them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import time
 
 
 def spare_when_idle() -> None:
-    """Take what there is out of the collector's rounds as soon as no page is being run.
+    """Freeze all live objects out of the collector's reach as soon as no page is being run.
 
-    Not at once: a run that is spared refers to its reader's session, and nothing would ever free
-    either, nor what the session holds.
+    Not at once: a page's run refers to its reader's session, and what is frozen is never freed.
     """
     threading.Thread(target=_spare, name="collector", daemon=True).start()
 

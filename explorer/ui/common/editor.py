@@ -1,7 +1,7 @@
 """The program editor: a text area with numbered lines in which lines can be marked.
 
 Numbers and marks are backgrounds of the text area itself and scroll with its text, so the program
-stands on the screen once. Line heights agree with style.css.
+is on the screen only once. Line heights agree with style.css.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from explorer.trace.colours import WORDS
 from explorer.trace.examples import Example
 
 KEY = "program"
-#: How often the list of examples was renewed, and the example it shows.
+#: How many times the list of examples was renewed, and the example it shows.
 _SHOWN = "example-shown"
 _LINE, _TOP, _NUMBERED, _GUTTER_WIDTH = 20, 8, 400, 36
 #: The text area is as high as its program, within these bounds, in lines.
@@ -47,14 +47,14 @@ _line_clicks = st.components.v2.component(
 
 
 def editor(examples: Sequence[Example]) -> tuple[str, Any]:
-    """Draw the list of examples and the text area; return the program, and the row of the list,
-    which has place for tools.
+    """Draw the list of examples and the text area. Returns the program, and the row of the list,
+    which has room for tools.
 
-    The program lives in the address (`?program=`), so a link reproduces it; the first example
-    stands there otherwise.
+    The program is kept in the link (`?program=`), so the link reproduces it; otherwise it is the
+    first example.
     """
-    held = st.session_state.get(KEY) or st.query_params.get(KEY) or examples[0].source
-    lines = held.rstrip().count("\n") + 1
+    text = st.session_state.get(KEY) or st.query_params.get(KEY) or examples[0].source
+    lines = text.rstrip().count("\n") + 1
     height = _LINE * min(max(lines, _LEAST), _MOST) + 2 * _TOP + 2
     top = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     with st.container(key="editor", gap=None):
@@ -66,8 +66,8 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
             bind="query-params",
             persist_state="session",
             label_visibility="collapsed",
-            help="Ctrl+Enter runs it, Tab leaves it. A click on a line number marks what that "
-            "line made.",
+            help="Ctrl+Enter runs it, Tab leaves it. Click a line number to mark what that line "
+            "made.",
         )
         source = source or ""
     with top:
@@ -76,9 +76,9 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
 
 
 def _list(examples: Sequence[Example], source: str) -> None:
-    """The list of examples. It is another list whenever the program was changed in the editor: a
-    browser that does not know of the change yet still reports the old choice, and would have it
-    put in the place of what was just written."""
+    """The list of examples. It is a new widget whenever the program was changed in the editor: a
+    browser that has not received the change yet still reports the old choice, which would
+    otherwise replace what was just written."""
     by_key = {example.key: example for example in examples}
     current = next((example.key for example in examples if example.source == source), None)
     turn, shown = st.session_state.get(_SHOWN, (0, current))
@@ -100,7 +100,7 @@ def _list(examples: Sequence[Example], source: str) -> None:
         key=key,
         placeholder="Your own program. Choose an example to replace it",
         label_visibility="collapsed",
-        help="Puts an example in the place of the program",
+        help="Replaces your program with an example",
         on_change=load,
     )
 

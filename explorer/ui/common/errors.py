@@ -1,4 +1,4 @@
-"""A program's error as a reader sees it. All of it is a stranger's text: shown as text only."""
+"""A program's error as a reader sees it. All of it is untrusted: shown as text only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from explorer.language import ProgramError
 
 
 def program_error(error: ProgramError) -> None:
-    """Show what was wrong, where, what to do, and below it the words of torch or Python."""
+    """Show what was wrong, where, what to do, and below it the message of torch or Python."""
     st.html(as_html(error))
 
 
@@ -24,7 +24,7 @@ def as_html(error: ProgramError) -> str:
         parts.append(f'<div class="ax-hint">{escape(error.hint)}</div>')
     if error.detail:
         parts.append(
-            "<details><summary>In the words of torch or Python</summary>"
+            "<details><summary>Original error message</summary>"
             f"<code>{escape(error.detail)}</code></details>"
         )
     return f'<div class="ax-error" role="alert">{"".join(parts)}</div>'

@@ -1,7 +1,7 @@
 """The frame around every page: settings, navigation, glossary, styles.
 
-There is no `st.navigation`: beside a `pages/` folder it runs a page without `app.py` on a cold
-deep link. Every page draws this frame itself instead.
+There is no `st.navigation`: with a `pages/` folder it runs a page without `app.py` on a cold deep
+link. Every page draws this frame itself instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The theme's colours as CSS variables, so that what we style ourselves follows it.
 
-Streamlit hands its colours to components only. Here they become variables of the whole document,
+Streamlit passes its colours to components only. Here they become variables of the whole document,
 `blueTextColor` as `--ax-blue-text`, with the browser choosing between light and dark.
 """
 
@@ -21,8 +21,8 @@ NAMES = (
 
 @cache
 def css() -> str:
-    """The rules. Dialogs and popovers stand beside the app, where Streamlit states no
-    colour scheme: there the system's counts, as it does for the theme."""
+    """The rules. Dialogs and popovers are outside the app's element, where Streamlit sets no
+    colour scheme: there the system's applies, as it does for the theme."""
     rules = "".join(
         f"{variable(name)}: light-dark({_colour('light', name)}, {_colour('dark', name)});"
         for name in NAMES

@@ -1,6 +1,6 @@
-"""What the address asks for and cannot be had, said until the reader changes it.
+"""Query parameters that cannot be used, reported until the reader changes them.
 
-Streamlit's widgets read the address themselves and pass over what they cannot show.
+Streamlit's bound widgets read the link themselves and ignore values they cannot show.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ import streamlit as st
 
 from explorer.ui.common.widgets import note
 
-#: By the key of a widget: what the address asked for, what stood there instead, and the words the
-#: reader knows its values by.
-_UNREAD = "address.unread"
+#: By the key of a widget: the value in the link, the value used instead, and the labels of its
+#: values.
+_INVALID = "query_params.invalid"
 _NOT_YET = object()
-#: Characters shown of what was asked for.
+#: Characters shown of a value.
 _MOST = 40
 
 
 def validate(
     key: str, readable: Callable[[str], bool], words: Mapping[Any, str] = MappingProxyType({})
 ) -> None:
-    """Before a widget that is bound to the address: remember what it will pass over. `words` are
-    those of its values that the reader knows by another name."""
+    """Before a widget that is bound to a query parameter: remember a value it will ignore.
+
+    `words` are the labels of those values that have one."""
     asked = st.query_params.get(key)
     if asked and not readable(asked):
-        st.session_state.setdefault(_UNREAD, {})[key] = (asked, _NOT_YET, words)
+        st.session_state.setdefault(_INVALID, {})[key] = (asked, _NOT_YET, words)
 
 
 def validate_named(key: str, words: Mapping[Any, str]) -> None:
-    """The same, of a widget that offers a few values by these words."""
+    """The same for a widget that offers a few values by these labels."""
     validate(key, set(words.values()).__contains__, words)
 
 
@@ -46,20 +47,20 @@ def is_finite(text: str) -> bool:
 
 
 def report_invalid(**others: Any) -> None:
-    """After all widgets: say what was passed over and what stands in. `others` are values that
-    the address sets without a widget."""
-    held = st.session_state.get(_UNREAD, {})
-    said = []
-    for key, (asked, before, words) in list(held.items()):
+    """After all widgets: say which values were ignored and what is used instead. `others` are
+    values that the link sets without a widget."""
+    invalid = st.session_state.get(_INVALID, {})
+    sentences = []
+    for key, (asked, before, words) in list(invalid.items()):
         now = others.get(key, st.session_state.get(key))
         if now is None or before not in (_NOT_YET, now):
-            del held[key]
+            del invalid[key]
             continue
-        held[key] = (asked, now, words)
+        invalid[key] = (asked, now, words)
         shown = asked if len(asked) <= _MOST else f"{asked[:_MOST]}…"
         instead = f"{now:g}" if isinstance(now, float) else words.get(now, now)
-        said.append(
-            f"The address asks for {key} = {shown}, which cannot be used; {instead} stands in."
+        sentences.append(
+            f"The link asks for {key} = {shown}, which cannot be used; {instead} is used instead."
         )
-    if said:
-        note(" ".join(said))
+    if sentences:
+        note(" ".join(sentences))

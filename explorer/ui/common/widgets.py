@@ -1,4 +1,4 @@
-"""Small parts that several sections of the page share."""
+"""Small widgets and notes that several pages share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from explorer.ui.common.glossary import html
 
 
 def choice(label: str, key: str, options: list[str], help: str) -> str:
-    """One of a few words, kept in the address; the first unless chosen otherwise."""
+    """One of a few options, kept in the link; the first unless chosen otherwise."""
     chosen = st.segmented_control(
         label,
         options,
@@ -57,8 +57,8 @@ def download(
 
 
 def menu(label: str, *, icon: str, key: str, help: str) -> Any:
-    """A quiet button and the place it opens; None while that is closed, so that nothing is made
-    for it. What stands in it is no widget of the address: one that is not drawn leaves it."""
+    """A quiet button and the popover it opens; None while that is closed, so that its content is
+    not made. Widgets in it are not bound to the link: one that is not drawn drops out of it."""
     place = st.popover(
         label,
         icon=f":material/{icon}:",
@@ -71,12 +71,12 @@ def menu(label: str, *, icon: str, key: str, help: str) -> Any:
 
 
 def note(*parts: str) -> None:
-    """A quiet sentence: text, and words of the glossary."""
+    """A quiet sentence: text, and terms of the glossary."""
     st.html(f'<div class="ax-note">{html(*parts)}</div>')
 
 
 def scrolling(html: str, name: str, style: str = "") -> str:
-    """A table in a place that scrolls, which the keyboard can reach; `name` says what it is."""
+    """A table that scrolls and that the keyboard can reach; `name` says what it is."""
     return (
         f'<div class="ax-scroll {style}" tabindex="0" role="region" aria-label="{escape(name)}">'
         f"{html}</div>"
@@ -84,7 +84,7 @@ def scrolling(html: str, name: str, style: str = "") -> str:
 
 
 def label(*parts: str) -> None:
-    """The name of what follows: text, and words of the glossary."""
+    """The label of what follows: text, and terms of the glossary."""
     st.html(f'<div class="ax-label">{html(*parts)}</div>', width="content")
 
 
@@ -105,12 +105,12 @@ def whole(
     help: str | None = None,
     placeholder: str | None = None,
 ) -> int | None:
-    """A whole number, kept in the address; None where it is left open, as it is without `start`.
-    One that was kept and no longer exists is put back to `start`."""
-    kept = st.session_state.get(key)
-    if kept is not None and not low <= kept <= high:
+    """An integer, kept in the link; None where it is left empty, as it is without `start`.
+    One that no longer lies within the bounds is reset to `start`."""
+    current = st.session_state.get(key)
+    if current is not None and not low <= current <= high:
         st.session_state[key] = start
-    # Streamlit fails on an address with an infinite number where it wants an int, not a float.
+    # Streamlit fails on a link with an infinite number where it expects an int, not a float.
     chosen = st.number_input(
         label,
         float(low),

@@ -1,24 +1,32 @@
-"""What happened, explained where the eye is: question, answer, cure, and the word behind it."""
+"""Explanations next to the program: question, answer, cure, and the term behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 import streamlit as st
 
-from explorer.trace import Trace
-from explorer.trace.examples import Example
+from explorer.trace.examples import EXAMPLES, Example
 from explorer.trace.records import Answer
+from explorer.ui.common.errors import program_error
 from explorer.ui.common.glossary import optional_term_link
+from explorer.ui.expression.lesson import Lesson
+from explorer.ui.expression.program import ProgramRun
 
 
-def answers(trace: Trace, example: Example | None) -> None:
-    """The example's question and answer, or the answers the run calls for, the first one open."""
-    told = [_example(example)] if example else []
-    told += [as_html(found, open=not example and i == 0) for i, found in enumerate(trace.answers)]
-    if told:
-        st.html("".join(told))
+def explanations(run: ProgramRun, lesson: Lesson) -> None:
+    """The program's error, then the example's question and answer or the answers the run calls
+    for, the first one open. An example's answer would give a lesson's away."""
+    trace = run.trace
+    if trace.error:
+        program_error(trace.error)
+    example = None if run.hidden or lesson.question else example_of(trace.source)
+    parts = [_example(example)] if example else []
+    parts += [
+        as_html(answer, open=not example and i == 0) for i, answer in enumerate(trace.answers)
+    ]
+    if parts:
+        st.html("".join(parts))
 
 
 def _example(example: Example) -> str:
@@ -27,16 +35,16 @@ def _example(example: Example) -> str:
     )
 
 
-def as_html(found: Answer, *, open: bool = False) -> str:
-    """One answer that opens, with the word of the glossary behind it."""
-    term = f'<div class="ax-term">{optional_term_link(found.glossary)}</div>'
-    cure = f'<div class="ax-cure">{escape(found.cure)}</div>' if found.cure else ""
+def as_html(answer: Answer, *, open: bool = False) -> str:
+    """One answer that can be opened, with its term of the glossary."""
+    term = f'<div class="ax-term">{optional_term_link(answer.glossary)}</div>'
+    cure = f'<div class="ax-cure">{escape(answer.cure)}</div>' if answer.cure else ""
     return (
         f'<details class="ax-answer"{" open" if open else ""}>'
-        f"<summary>{escape(found.title)}</summary>{escape(found.text)}{cure}{term}</details>"
+        f"<summary>{escape(answer.title)}</summary>{escape(answer.text)}{cure}{term}</details>"
     )
 
 
-def example_of(source: str, examples: Sequence[Example]) -> Example | None:
+def example_of(source: str) -> Example | None:
     """The example whose program this is."""
-    return next((example for example in examples if example.source == source), None)
+    return next((example for example in EXAMPLES if example.source == source), None)

@@ -14,21 +14,21 @@ from explorer.trace.text import shape_text
 from explorer.ui.common import values
 from explorer.ui.common.glossary import Html, html, term_link
 
-#: Characters of a value: what fits beside a tensor's numbers.
+#: Characters of a value: what fits next to a tensor's numbers.
 _WIDTH = 30
-#: How an event's sentence names its kind, where that is a word of the glossary.
+#: How an event's sentence names its kind, where that is a term of the glossary.
 _NAMES = {"hook": "hook", "step": "step", "zero_grad": "zero_grad", "backward": "backward"}
 
 
 def of(trace: Trace, name: str) -> list[Event]:
     """The events a tensor took part in, with what they changed of it."""
     mine = (name, f"{name}.grad")
-    found = []
+    events = []
     for event in trace.events:
         changes = tuple(change for change in event.changes if change.name in mine)
         if changes or event.name == name:
-            found.append(replace(event, changes=changes or event.changes))
-    return found
+            events.append(replace(event, changes=changes or event.changes))
+    return events
 
 
 def events_panel(trace: Trace) -> None:
@@ -37,7 +37,7 @@ def events_panel(trace: Trace) -> None:
         st.html('<div class="ax-note">No backward, hook or optimizer ran.</div>')
         return
     left_out = trace.event_count - len(trace.events)
-    more = f'<div class="ax-note">{left_out:,} events between are left out.</div>'
+    more = f'<div class="ax-note">{left_out:,} events in between are left out.</div>'
     with st.container(height=260, border=False):
         st.html((more if left_out > 0 else "") + as_html(trace.events))
 

@@ -1,9 +1,9 @@
-"""A lesson: a title, a question and a gradient to guess first. All of it lives in the address."""
+"""A lesson: a title, a question and a gradient to predict first. All of it is kept in the link."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -13,19 +13,21 @@ from explorer.trace import Trace
 from explorer.ui.common.render_dot import digest
 from explorer.ui.common.widgets import menu
 from explorer.ui.expression import predict
+from explorer.ui.expression.gradient_check import with_own_rules
+from explorer.ui.expression.program import ProgramRun
 
 _REVEALED = "revealed"
-#: The key of the menu, and what the address holds of a lesson.
+#: The key of the menu, and the lesson's query parameters.
 _MENU = "lesson"
 _TITLE, _QUESTION, _HIDE, _TARGET = "title", "question", "predict", "target"
 _MOST = {_TITLE: 80, _QUESTION: 300, _TARGET: 60}
-#: The address's part while the reader is on another page, whose links lead back without it.
+#: The lesson while the reader is on another page, whose links lead back without it.
 _KEPT = "lesson-kept"
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a teacher asks. `target` is the tensor whose gradient is to be guessed; None: nothing
+    """What a teacher asks. `target` is the tensor whose gradient is to be predicted; None: nothing
     is hidden."""
 
     title: str = ""
@@ -33,54 +35,65 @@ class Lesson:
     target: str | None = None
 
 
-def teacher(trace: Trace) -> Lesson:
-    """The lesson in the address, and a menu that writes it there."""
-    _return()
-    held = {key: st.query_params.get(key, "")[:most] for key, most in _MOST.items()}
+def apply_lesson(run: ProgramRun, toolbar: Any) -> tuple[ProgramRun, Lesson]:
+    """The lesson in the link, its menu (in `toolbar`) and its question; the run with its gradients
+    hidden until the reader has predicted one."""
+    with toolbar:
+        lesson = _lesson(run.trace)
+    _banner(lesson)
+    if _predicted(lesson, run.trace):
+        return replace(run, trace=with_own_rules(run.trace, run.upstream)), lesson
+    return replace(run, trace=predict.hidden(run.trace), hidden=True), lesson
+
+
+def _lesson(trace: Trace) -> Lesson:
+    """The lesson in the link, and a menu that writes it there."""
+    _restore()
+    fields = {key: st.query_params.get(key, "")[:most] for key, most in _MOST.items()}
     hide = st.query_params.get(_HIDE) == "true"
     names = [record.name for record in predict.targets(trace)]
     place = menu(
         "Lesson",
         icon="school",
         key=_MENU,
-        help="Adds a title, a question and a gradient to guess to this page's link",
+        help="Adds a title, a question and a gradient to predict to this page's link",
     )
     if place is not None:
         with place:
-            _ask(held, hide, names)
-    wanted = held[_TARGET] if held[_TARGET] in names else next(iter(names), None)
-    return Lesson(held[_TITLE], held[_QUESTION], wanted if hide else None)
+            _draw_fields(fields, hide, names)
+    wanted = fields[_TARGET] if fields[_TARGET] in names else next(iter(names), None)
+    return Lesson(fields[_TITLE], fields[_QUESTION], wanted if hide else None)
 
 
-def _ask(held: dict[str, str], hide: bool, names: Sequence[str]) -> None:
+def _draw_fields(fields: dict[str, str], hide: bool, names: Sequence[str]) -> None:
     st.html(
-        '<div class="ax-note">What you write here stands in the address of this page. Copy the '
-        "address: it opens this program with your question.</div>"
+        '<div class="ax-note">Your text is saved in this page\'s link. Copy the link: it opens '
+        "this program with your question.</div>"
     )
-    _text("Title", _TITLE, held, help="Stands above the program")
-    _text("Question", _QUESTION, held, help="Stands beside the title")
+    _text("Title", _TITLE, fields, help="Shown above the program")
+    _text("Question", _QUESTION, fields, help="Shown next to the title")
     st.toggle(
-        "Hide gradients until they are guessed",
+        "Hide gradients until predicted",
         hide,
         key=f"{_MENU}-{_HIDE}",
         on_change=_write,
         args=(_HIDE,),
-        help="Readers of the link see no gradient before they have written theirs",
+        help="Readers of the link see no gradient until they have entered a prediction",
     )
     _text(
-        "Tensor whose gradient is to be guessed",
+        "Gradient to predict",
         _TARGET,
-        held,
+        fields,
         placeholder=names[0] if names else "",
         disabled=not hide,
-        help="Its name in the program; empty: the first leaf",
+        help="The name of a tensor in the program. Leave empty for the first leaf",
     )
 
 
-def _text(label: str, key: str, held: dict[str, str], **options: Any) -> None:
+def _text(label: str, key: str, fields: dict[str, str], **options: Any) -> None:
     st.text_input(
         label,
-        held[key],
+        fields[key],
         key=f"{_MENU}-{key}",
         max_chars=_MOST[key],
         on_change=_write,
@@ -90,69 +103,70 @@ def _text(label: str, key: str, held: dict[str, str], **options: Any) -> None:
 
 
 def _write(key: str) -> None:
-    """Put a field into the address, which a widget that is not always drawn loses by itself."""
+    """Write a field into the link. A bound widget would drop it whenever the menu is closed."""
     value = st.session_state[f"{_MENU}-{key}"]
     if value:
         st.query_params[key] = "true" if value is True else value
     else:
         st.query_params.pop(key, None)
-    st.session_state[_KEPT] = _asked()
+    st.session_state[_KEPT] = _in_link()
 
 
-def _asked() -> dict[str, str]:
-    """What the address holds of a lesson."""
+def _in_link() -> dict[str, str]:
+    """What the link holds of a lesson."""
     return {key: st.query_params[key] for key in (*_MOST, _HIDE) if key in st.query_params}
 
 
-def _return() -> None:
-    """Keep the lesson, and put it back into the address of a reader who was on another page:
-    gradients that were hidden stay so."""
-    asked = _asked()
-    if asked:
-        st.session_state[_KEPT] = asked
+def _restore() -> None:
+    """Keep the lesson, and restore it to the link of a reader who comes back from another page,
+    so that hidden gradients stay hidden."""
+    in_link = _in_link()
+    if in_link:
+        st.session_state[_KEPT] = in_link
     elif st.session_state.get(_KEPT):
         st.query_params.update(st.session_state[_KEPT])  # at once: one place in the history
 
 
-def banner(lesson: Lesson) -> None:
+def _banner(lesson: Lesson) -> None:
     """The lesson's title and question; a stranger wrote them."""
     if lesson.title or lesson.question:
         title = f"<b>{escape(lesson.title)}</b> " if lesson.title else ""
         st.html(f'<div class="ax-lesson">{title}{escape(lesson.question)}</div>')
 
 
-def guess(lesson: Lesson, trace: Trace) -> bool:
-    """Ask for the guess, or compare it once it was made; whether gradients may be seen."""
+def _predicted(lesson: Lesson, trace: Trace) -> bool:
+    """Ask for a prediction, or compare it with the gradient; whether gradients may be seen."""
     if lesson.target is None:
         return True
     record = next((r for r in predict.targets(trace) if r.name == lesson.target), None)
     if record is None:
         return True
     name = digest(f"{trace.source}\0{lesson.target}")
-    of, text = st.session_state.get(_REVEALED, ("", ""))
-    if of == name:
-        said = predict.verdict(predict.numbers(text), record)  # type: ignore[arg-type]
-        st.html(
-            f'<div class="ax-lesson">You wrote <code>{escape(text)}</code>. {escape(said)}</div>'
-        )
+    revealed, text = st.session_state.get(_REVEALED, ("", ""))
+    if revealed == name:
+        verdict = predict.verdict(predict.numbers(text), record)  # type: ignore[arg-type]
+        entered = f"You entered <code>{escape(text)}</code>."
+        st.html(f'<div class="ax-lesson">{entered} {escape(verdict)}</div>')
         return True
     with st.form("guess", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             f"The gradient of {_plain(record.name)}",
             key=f"guess-{name}",
-            placeholder="such as [1, 2], or None",
+            placeholder="for example [1, 2], or None",
             max_chars=400,
             help="As PyTorch writes it: a number, or numbers in brackets",
         )
         pressed = st.form_submit_button(
-            "Compare", type="primary", help="Shows every gradient, and how near yours is"
+            "Compare", type="primary", help="Shows every gradient, and how close yours is"
         )
     if pressed and predict.numbers(text or "") is None:
-        st.html('<div class="ax-note">Write numbers, such as 3 or [[1, 2]], or None.</div>')
+        st.html('<div class="ax-note">Enter numbers, such as 3 or [[1, 2]], or None.</div>')
     elif pressed:
         st.session_state[_REVEALED] = (name, text)
         st.rerun()
-    st.html('<div class="ax-note">Gradients are hidden until you have written yours.</div>')
+    st.html(
+        '<div class="ax-note">Gradients are hidden until you have entered your prediction.</div>'
+    )
     return False
 
 

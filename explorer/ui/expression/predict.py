@@ -1,4 +1,4 @@
-"""Predict first: a trace without its gradients, and a reader's guess set against the real one."""
+"""Predict first: a trace without its gradients, and a prediction compared with the real one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from explorer.language.tree import literal
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.ui.common import values
 
-#: How near a guess must be, relative and absolute: the digits that are shown.
+#: How close a prediction must be, relative and absolute: the digits that are shown.
 RELATIVE, ABSOLUTE = 5e-3, 1e-6
-#: Most numbers a reader is asked to guess.
+#: The most numbers a reader is asked to predict.
 MOST = 16
 
 
 def hidden(trace: Trace) -> Trace:
-    """The trace without gradients and without whatever could tell them: printed output, warnings,
-    answers, events, later passes, the steps of backward, values made after it. Every part of the
-    page draws this."""
+    """The trace without gradients and without anything that could reveal them: printed output,
+    warnings, answers, events, later passes, the steps of backward, values made after it. Every
+    part of the page draws this."""
     line = trace.passes[0].line if trace.passes and not trace.passes[0].ours else None
     tensors = (
         replace(t, grad=None, grad_from=None, why_none="", why_term="", value=_early(t, line))
@@ -48,9 +48,9 @@ def _early(record: TensorRecord, backward: int | None) -> Array | None:
 
 
 def targets(trace: Trace) -> list[TensorRecord]:
-    """Tensors whose gradient can be guessed: small ones that require grad, leaves first."""
-    asked = [t for t in trace.tensors if t.requires_grad and t.named and _size(t) <= MOST]
-    latest = {t.name: t for t in asked}
+    """Tensors whose gradient can be predicted: small ones that require grad, leaves first."""
+    small = [t for t in trace.tensors if t.requires_grad and t.named and _size(t) <= MOST]
+    latest = {t.name: t for t in small}
     return sorted(latest.values(), key=lambda t: not t.is_leaf)
 
 
@@ -59,7 +59,8 @@ def _size(record: TensorRecord) -> int:
 
 
 def numbers(text: str) -> np.ndarray | None:
-    """The numbers a reader wrote, "None" as an empty array of objects; None if they are none."""
+    """The numbers a reader entered, "None" as an empty array of objects; None if they are not
+    numbers."""
     if text.strip() == "None":
         return np.array([], dtype=object)
     try:
@@ -70,25 +71,25 @@ def numbers(text: str) -> np.ndarray | None:
 
 
 def verdict(guess: np.ndarray, record: TensorRecord) -> str:
-    """How the guess compares with the gradient, in one sentence or two."""
+    """How the prediction compares with the gradient, in one sentence or two."""
     truth = record.grad
     if truth is None or isinstance(truth, Summary):
-        return "Right: it gets none." if guess.dtype == object else "It gets no gradient at all."
+        return "Correct: it has no gradient." if guess.dtype == object else "It has no gradient."
     says = f"The gradient of {record.name} is {values.text(truth)}."
     if guess.dtype == object:
-        return f"It does get one. {says}"
+        return f"It does have a gradient. {says}"
     if guess.size != truth.size:
-        return f"You wrote {guess.size} numbers, it has {truth.size}. {says}"
-    mine, real = guess.reshape(-1), np.asarray(truth, float).reshape(-1)
-    near = np.isclose(mine, real, RELATIVE, ABSOLUTE, equal_nan=True)
+        return f"You entered {guess.size} numbers, it has {truth.size}. {says}"
+    predicted, real = guess.reshape(-1), np.asarray(truth, float).reshape(-1)
+    near = np.isclose(predicted, real, RELATIVE, ABSOLUTE, equal_nan=True)
     if near.all():
-        return f"Right. {says}"
-    return f"{_difference(mine, real, near)} {says}"
+        return f"Correct. {says}"
+    return f"{_difference(predicted, real, near)} {says}"
 
 
-def _difference(mine: np.ndarray, real: np.ndarray, near: np.ndarray) -> str:
+def _difference(predicted: np.ndarray, real: np.ndarray, near: np.ndarray) -> str:
     if np.all(np.isfinite(real)) and np.all(real != 0):
-        ratios = mine / real
+        ratios = predicted / real
         factor = ratios[0]
         if factor != 0 and np.allclose(ratios, factor, RELATIVE):
             if np.isclose(factor, -1, RELATIVE):
@@ -96,4 +97,4 @@ def _difference(mine: np.ndarray, real: np.ndarray, near: np.ndarray) -> str:
             whole = factor if abs(factor) >= 1 else 1 / factor
             size = "too large" if abs(factor) > 1 else "too small"
             return f"Every number is {abs(whole):.4g} times {size}."
-    return f"{int(near.sum())} of {near.size} numbers are right."
+    return f"{int(near.sum())} of {near.size} numbers are correct."

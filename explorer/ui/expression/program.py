@@ -1,24 +1,64 @@
-"""The small parts around a program: how it is run, what it printed, what is said about it."""
+"""The program: how it is run, and what it printed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import streamlit as st
 
 from explorer.language.tree import literal
-from explorer.trace import BackwardPass, Trace
+from explorer.trace import Trace
 from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.sandbox_call import run
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
+#: Most characters of printed text that are shown.
 _PRINTED = 4000
 
 
-def capture_choice() -> str:
+@dataclass(frozen=True)
+class ProgramRun:
+    """One run as the page shows it.
+
+    `upstream` is the gradient backward starts from where the output is not a scalar. `hidden`
+    says that a lesson hides the gradients until the reader has predicted one; `trace` then has
+    none.
+    """
+
+    trace: Trace
+    upstream: Any = None
+    hidden: bool = False
+
+
+def run_program(source: str) -> ProgramRun:
+    """Draw the Run button and the settings of a run; run the program."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        pressed = st.button(
+            "Run",
+            type="primary",
+            icon=":material/play_arrow:",
+            help="Run the program again. In the editor: Ctrl+Enter",
+        )
+        capture = _choose_capture()
+    trace = run(source, capture=capture, afresh=pressed)
+    if not trace.needs_upstream:
+        return ProgramRun(trace)
+    upstream = _choose_upstream(trace.needs_upstream)
+    return ProgramRun(run(source, capture=capture, upstream=upstream, afresh=pressed), upstream)
+
+
+def run_with_capture(shown: ProgramRun, capture: str) -> Trace:
+    """The trace of the same program, its non-leaf gradients read in another way."""
+    return run(shown.trace.source, capture=capture, upstream=shown.upstream)
+
+
+def _choose_capture() -> str:
     """How gradients of non-leaf tensors are read."""
-    said = html(term_link("non-leaf", "Non-leaf"), " gradients by")
-    st.html(f'<div class="ax-note">{said}</div>', width="content")
+    label = html(term_link("non-leaf", "Non-leaf"), " gradients by")
+    st.html(f'<div class="ax-note">{label}</div>', width="content")
     return st.segmented_control(
         "Gradients of non-leaf tensors by",
         list(_CAPTURE),
@@ -29,12 +69,12 @@ def capture_choice() -> str:
         bind="query-params",
         persist_state="session",
         label_visibility="collapsed",
-        help="A hook sees the gradient pass; retain_grad() keeps it in .grad. The view Memory "
+        help="A hook sees the gradient pass; retain_grad() keeps it in .grad. The Memory panel "
         "compares them.",
     )
 
 
-def upstream_choice(name: str) -> str | list | float:
+def _choose_upstream(name: str) -> str | list | float:
     """Ask what backward should start from where the output is not a scalar."""
     st.html(
         f'<div class="ax-note"><b>{escape(name)}</b> is not a {term_link("scalar", "scalar")}. '
@@ -49,7 +89,7 @@ def upstream_choice(name: str) -> str | list | float:
         key="start",
         bind="query-params",
         label_visibility="collapsed",
-        help="A sum hands 1 to every element, a mean 1/n. Or write the gradient yourself.",
+        help="A sum passes 1 to every element, a mean 1/n. Or enter the gradient yourself.",
     )
     if start != "own":
         return start
@@ -61,11 +101,11 @@ def upstream_choice(name: str) -> str | list | float:
         max_chars=4000,
         help="A number or nested lists of the output's shape, such as [[1, 0], [0, 1]]",
     )
-    return _numbers(text or "")
+    return _parse_gradient(text or "")
 
 
-def _numbers(text: str) -> str | list | float:
-    """A literal of numbers and lists; anything else counts as a sum and is said."""
+def _parse_gradient(text: str) -> str | list | float:
+    """A literal of numbers and lists. Anything else is treated as a sum, and the page says so."""
     try:
         value = literal(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -73,67 +113,18 @@ def _numbers(text: str) -> str | list | float:
     if isinstance(value, int | float | list) and not isinstance(value, bool):
         return value
     st.html(
-        '<div class="ax-note">Write numbers in brackets, such as [1, 0]. The sum is used.</div>'
+        '<div class="ax-note">Enter numbers in brackets, such as [1, 0]. Until then the sum is '
+        "used.</div>"
     )
     return "sum"
 
 
 def printed(trace: Trace) -> None:
-    """What the program printed."""
+    """Show what the program printed, and the first sentence of each of torch's warnings."""
     if trace.output:
-        cut = trace.output[:_PRINTED]
         more = "" if len(trace.output) <= _PRINTED else "\n…"
-        text = escape(cut.rstrip("\n") + more)
+        text = escape(trace.output[:_PRINTED].rstrip("\n") + more)
         st.html(f'<div class="ax-label">Printed</div><pre class="ax-printed">{text}</pre>')
-
-
-def torch_said(trace: Trace) -> None:
-    """The warnings torch gave while the program ran: the first sentence of each."""
-    for note in trace.notes:
-        first = escape(note.partition(". ")[0].rstrip("."))
-        st.html(f'<div class="ax-note" title="{escape(note)}">torch warns: {first}.</div>')
-
-
-def which_pass(trace: Trace) -> BackwardPass | None:
-    """The backward pass to show, named; a choice where there are several."""
-    if not trace.passes:
-        return None
-    if len(trace.passes) == 1:
-        shown = trace.passes[0]
-        st.html(f'<div class="ax-label">{escape(_title(shown))}</div>', width="stretch")
-        return shown
-    names = {p.number: f"{p.number} of {trace.pass_count}: {_title(p)}" for p in trace.passes}
-    number = st.selectbox(
-        "Backward pass",
-        list(names),
-        format_func=lambda n: names.get(n, n),
-        key=f"pass-{len(names)}",
-        bind="query-params",
-        label_visibility="collapsed",
-        help="The program calls backward several times: the graph and the steps show one pass",
-    )
-    return next((p for p in trace.passes if p.number == number), trace.passes[0])
-
-
-def _title(shown: BackwardPass) -> str:
-    where = f", line {shown.line}" if shown.line and not shown.ours else ""
-    return f"Backward from {shown.root}{where}"
-
-
-def remarks(trace: Trace, shown: BackwardPass | None) -> None:
-    """What has to be said about the run: whose backward it was, why there is no graph."""
-    said = []
-    if shown and shown.ours:
-        said.append(f"The program never calls backward, so it was run here from {shown.root}.")
-    if trace.pass_count > len(trace.passes):
-        said.append(
-            f"Of {trace.pass_count:,} backward passes the first three and the last are kept."
-        )
-    if not shown and not trace.error and not trace.needs_upstream:
-        said.append(
-            "No tensor here requires a gradient, so there is no graph to go back through."
-            if trace.tensors
-            else "The program made no tensor. Assign one to a name to see it here."
-        )
-    if said:
-        st.html(f'<div class="ax-note">{"<br>".join(map(escape, said))}</div>')
+    for warning in trace.notes:
+        first = escape(warning.partition(". ")[0].rstrip("."))
+        st.html(f'<div class="ax-note" title="{escape(warning)}">torch warns: {first}.</div>')

@@ -1,4 +1,4 @@
-"""What the reader has picked: one choice that graph, walk, table and program all show."""
+"""What the reader has picked: one selection that graph, walk, table and program all show."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import streamlit as st
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.ui.common.render_dot import digest
 
-#: The name of the pick in the address.
-ADDRESS = "at"
+#: The query parameter of the pick.
+PARAMETER = "at"
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Selection:
 
 
 class Picker:
-    """Keeps the pick of one trace in the session and in the address (`?at=`).
+    """Keeps the pick of one trace in the session and in the link (`?at=`).
 
-    Another program's pick does not count. `nodes` are those drawn of the pass `shown`.
+    A pick of another program is ignored. `nodes` are those drawn of the pass `shown`.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Picker:
         self._trace, self._shown, self._nodes = trace, shown, nodes
         self._name = digest(trace.source)
         if self._key not in st.session_state:
-            st.session_state[self._key] = (self._name, st.query_params.get(ADDRESS, ""))
+            st.session_state[self._key] = (self._name, st.query_params.get(PARAMETER, ""))
 
     def node(self, name: str | None) -> None:
-        """Pick a node of the graph by its id; None lets go."""
+        """Pick a node of the graph by its id; None deselects."""
         self._keep(f"node-{name}" if name else "")
 
     def tensor(self, number: int | None) -> None:
-        """Pick a tensor by its id; None lets go."""
+        """Pick a tensor by its id; None deselects."""
         self._keep("" if number is None else f"tensor-{number}")
 
     def line(self, number: int) -> None:
@@ -66,27 +66,28 @@ class Picker:
             self.node(node.id if node else None)
 
     def step(self, index: int | None) -> None:
-        """Pick the node of a step of the backward pass; None or an index outside lets go."""
+        """Pick the node of a step of the backward pass; None or an index out of range
+        deselects."""
         steps = self._shown.steps if self._shown else ()
         inside = index is not None and 0 <= index < len(steps)
         self.node(steps[index].node if inside and index is not None else None)
 
     def current(self) -> Selection:
-        """What is picked, each with its counterparts; the address says the same."""
+        """What is picked, each with its counterparts; the link is brought up to date."""
         name, pick = st.session_state[self._key]
         kind, _, value = pick.partition("-") if name == self._name else ("", "", "")
-        found = Selection()
+        selection = Selection()
         if kind == "node":
-            found = self._of_node(value)
+            selection = self._of_node(value)
         elif kind == "tensor" and value.isdecimal():
-            found = self._of_tensor(int(value))
-        address = pick if found != Selection() else ""
-        if st.query_params.get(ADDRESS, "") != address:
-            if address:
-                st.query_params[ADDRESS] = address
+            selection = self._of_tensor(int(value))
+        parameter = pick if selection != Selection() else ""
+        if st.query_params.get(PARAMETER, "") != parameter:
+            if parameter:
+                st.query_params[PARAMETER] = parameter
             else:
-                del st.query_params[ADDRESS]
-        return found
+                del st.query_params[PARAMETER]
+        return selection
 
     def _of_node(self, name: str) -> Selection:
         nodes = (*self._nodes, *(self._shown.nodes if self._shown else ()))

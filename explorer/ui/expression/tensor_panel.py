@@ -1,4 +1,4 @@
-"""One tensor in depth: numbers or heat map, statistics, its other versions, what happened to it."""
+"""One tensor in detail: numbers or heat map, statistics, its other versions, its events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from explorer.ui.expression.selection import Picker, Selection
 
 #: Larger tensors are also shown as a picture.
 _NUMBERS = 16
-#: Rows of numbers above a picture.
-_BESIDE = 3
+#: Rows of numbers above a heat map.
+_ROWS_ABOVE = 3
 _MOST = 12
-_SEEN = {".grad": (", in .grad",), "hook": (", seen by a ", term_link("hook", "hook"))}
+_READ_VIA = {".grad": (", in .grad",), "hook": (", read by a ", term_link("hook", "hook"))}
 
 
 def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
-    """The picked tensor; without one, what to do."""
+    """Draw the picked tensor, or say how to pick one."""
     record = picked.tensor
     if record is None:
         st.html('<div class="ax-note">Choose a row of the table, a node or a line number.</div>')
@@ -31,19 +31,19 @@ def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(facts(record), width="stretch")
         _versions(trace, record, picker)
-    value, gradient, story = st.columns([0.36, 0.36, 0.28], gap="medium")
+    value, gradient, history = st.columns([0.36, 0.36, 0.28], gap="medium")
     value.html(as_html("Value", record.value))
-    gradient.html(as_html(seen(record), record.grad))
-    story.html(_story(trace, record))
+    gradient.html(as_html(gradient_title(record), record.grad))
+    history.html(_history(trace, record))
 
 
-def seen(record: TensorRecord) -> Html:
-    """The gradient's heading: where it was read."""
-    return html(term_link("gradient"), *_SEEN.get(record.grad_from or "", ()))
+def gradient_title(record: TensorRecord) -> Html:
+    """The gradient's heading: how it was read."""
+    return html(term_link("gradient"), *_READ_VIA.get(record.grad_from or "", ()))
 
 
 def facts(record: TensorRecord) -> str:
-    """One line: name, shape, type, memory, how often it had been changed in place, where."""
+    """One line: name, shape, type, memory, the number of in-place changes, the line."""
     parts = [
         f"{shape_text(record.shape)} {record.dtype.removeprefix('torch.')}",
         f"{record.nbytes:,} bytes",
@@ -52,8 +52,8 @@ def facts(record: TensorRecord) -> str:
     ]
     if record.module:
         parts.append(f"in {record.module}")
-    said = " · ".join(map(html, parts))
-    return f'<div class="ax-step"><b>{escape(record.name)}</b> {said}</div>'
+    line = " · ".join(map(html, parts))
+    return f'<div class="ax-step"><b>{escape(record.name)}</b> {line}</div>'
 
 
 def versions(trace: Trace, record: TensorRecord) -> list[TensorRecord]:
@@ -62,25 +62,25 @@ def versions(trace: Trace, record: TensorRecord) -> list[TensorRecord]:
 
 
 def _versions(trace: Trace, record: TensorRecord, picker: Picker) -> None:
-    same = {t.id: t for t in versions(trace, record)}
-    if len(same) < 2:
+    by_id = {t.id: t for t in versions(trace, record)}
+    if len(by_id) < 2:
         return
     key = "version"
     st.session_state[key] = record.id
     st.selectbox(
         "Version",
-        list(same),
+        list(by_id),
         key=key,
-        format_func=lambda n: _when(same[n]) if n in same else str(n),
+        format_func=lambda n: _when(by_id[n]) if n in by_id else str(n),
         label_visibility="collapsed",
-        help="The tensor before and after changes in place, and in other runs of a loop",
+        help="The tensor before and after in-place changes, and in other iterations of a loop",
         width=230,
         on_change=lambda: picker.tensor(st.session_state[key]),
     )
 
 
 def _when(record: TensorRecord) -> str:
-    run = f", run {record.visit} of {record.visits}" if record.visits > 1 else ""
+    run = f", iteration {record.visit} of {record.visits}" if record.visits > 1 else ""
     return f"line {record.line}{run}, version {record.version}"
 
 
@@ -94,7 +94,7 @@ def as_html(title: str, array: Array | None) -> str:
     if size > 1:
         parts.append(f'<div class="ax-from">{escape(statistics(array))}</div>')
     if not isinstance(array, Summary):
-        rows = _BESIDE if picture else values.ROWS
+        rows = _ROWS_ABOVE if picture else values.ROWS
         parts.append(f'<div class="ax-value">{escape(values.text(array, rows=rows))}</div>')
     if picture:
         what = "its first corner" if isinstance(array, Summary) else "all its numbers"
@@ -110,7 +110,7 @@ def as_html(title: str, array: Array | None) -> str:
 def statistics(array: Array) -> str:
     """min, max, mean and norm of the finite elements; what is not finite is counted."""
     if isinstance(array, Summary):
-        found = (array.min, array.max, array.mean, array.norm)
+        numbers = (array.min, array.max, array.mean, array.norm)
         bad = array.nonfinite
     else:
         if array.dtype.kind not in "fiu":
@@ -120,8 +120,8 @@ def statistics(array: Array) -> str:
         if not finite.size:
             return f"{bad} not finite"
         norm = float(np.linalg.norm(finite))
-        found = (float(finite.min()), float(finite.max()), float(finite.mean()), norm)
-    words = zip(("min", "max", "mean", "norm"), map(number, found), strict=True)
+        numbers = (float(finite.min()), float(finite.max()), float(finite.mean()), norm)
+    words = zip(("min", "max", "mean", "norm"), map(number, numbers), strict=True)
     return " · ".join([*map(" ".join, words), *([f"{bad} not finite"] if bad else [])])
 
 
@@ -136,13 +136,13 @@ def bars(summary: Summary) -> str:
     return f'<div class="ax-bars">{columns}</div><div class="ax-from">{escape(ends)}</div>'
 
 
-def _story(trace: Trace, record: TensorRecord) -> str:
+def _history(trace: Trace, record: TensorRecord) -> str:
     why = ""
     if record.why_none:
-        said = f"{escape(record.why_none)} {optional_term_link(record.why_term)}"
-        why = f'<div class="ax-from">.grad is None: {said}</div>'
-    happened = events_panel.of(trace, record.name)[:_MOST]
-    listed = events_panel.as_html(happened) if happened else ""
+        reason = f"{escape(record.why_none)} {optional_term_link(record.why_term)}"
+        why = f'<div class="ax-from">.grad is None: {reason}</div>'
+    events = events_panel.of(trace, record.name)[:_MOST]
+    listed = events_panel.as_html(events) if events else ""
     return (
         f'<div class="ax-flow"><span class="ax-label">What happened to it</span>{why}{listed}</div>'
     )

@@ -1,4 +1,4 @@
-"""The backward pass, walked node by node: buttons, a slider, and what happens at each step."""
+"""The backward pass, node by node: buttons, a slider, and what happens at each step."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from explorer.ui.expression.selection import Picker, Selection
 
 #: Plays the walk, with 1.2 seconds for each step.
 PLAYER = Player("walk", 1.2)
-#: Characters beside the formula.
+#: Characters of a value next to the formula.
 _WIDTH = 32
 
 
-def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
-    """Buttons and a slider over the steps; 0 is before the first."""
+def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
+    """Draw buttons and a slider over the steps; 0 is before the first."""
     last = len(shown.steps)
     if not last:
         return
@@ -47,7 +47,7 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
 
     def slid() -> None:
         number = st.session_state["walk-slider"]
-        if number != now:  # a slider whose range changed reports its old place again
+        if number != now:  # a slider whose range changed reports its old value again
             go(number)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
@@ -63,7 +63,7 @@ def bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
             last,
             key="walk-slider",
             label_visibility="collapsed",
-            help="Goes through the backward pass node by node; 0 is before the first",
+            help="Moves through the backward pass node by node; 0 is before the first",
             on_change=slid,
         )
 
@@ -88,8 +88,8 @@ def _next_step(now: int, go: Callable[[int], None]) -> None:
 
 
 def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
-    """What stands out in the graph: the chosen node, the step's node, and the edges along which
-    it hands gradients on. A node inside a folded block is marked by its block."""
+    """What is highlighted in the graph: the chosen node, the step's node, and the edges along
+    which it passes gradients. A node inside a folded block is marked by its block."""
     drawn = {node.id for node in nodes}
     lines = {node.id: f"line{node.line or 0}" for node in shown.nodes}
 
@@ -108,9 +108,9 @@ def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Mark
 
 
 def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
-    """One step: gradients in, the rule and its numbers, gradients out and to whom."""
+    """One step: gradients in, the rule with its numbers, and where the results go."""
     if shown is None:
-        st.html('<div class="ax-note">There was no backward pass to walk.</div>')
+        st.html('<div class="ax-note">There was no backward pass to step through.</div>')
         return
     if picked.step is None:
         st.html(f'<div class="ax-note">{_unstepped(picked, shown)}</div>')
@@ -118,20 +118,20 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
     step = shown.steps[picked.step]
     node = next((n for n in shown.nodes if n.id == step.node), Node(step.node, "", step.name))
     st.html(_head(step, node, shown))
-    came, rule, went = st.columns([0.24, 0.5, 0.26], gap="medium")
-    came.html(coming(step, shown))
+    before, rule, after = st.columns([0.24, 0.5, 0.26], gap="medium")
+    before.html(gradients_in(step, shown))
     with rule, st.container(key="rule", gap="xxsmall"):
         if step.formula:
             what = term_link("accumulation" if node.kind == "accumulate" else "vjp")
             st.html(f'<div class="ax-flow"><span>{what}</span></div>')
         for line in filter(None, (step.formula, step.numbers)):
             st.latex(line)
-    went.html(going(step, shown))
+    after.html(gradients_out(step, shown))
 
 
 _NO_RULE = (
-    "No short rule is stated here for this operation; torch's documentation has it. "
-    "The numbers are those its hooks saw."
+    "This operation has no short rule; torch's documentation describes it. "
+    "The numbers were read by hooks."
 )
 
 
@@ -140,12 +140,12 @@ def _unstepped(picked: Selection, shown: BackwardPass) -> str:
         thing = picked.tensor.name if picked.tensor else picked.node.name if picked.node else ""
         why = picked.tensor.why_none if picked.tensor else ""
         term = optional_term_link(picked.tensor.why_term) if picked.tensor else ""
-        none = "no step that is kept" if _left_out(shown) else "no step"
+        none = "no recorded step" if _left_out(shown) else "no step"
         return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)} {term}"
     return (
         f"{term_link('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
-        f"{shown.step_count:,} nodes, each after all that were computed from it. Move the slider, "
-        "or choose a node." + _left_out(shown)
+        f"{shown.step_count:,} nodes, each only after everything that depends on it. Move the "
+        "slider, or choose a node." + _left_out(shown)
     )
 
 
@@ -153,18 +153,18 @@ def _left_out(shown: BackwardPass) -> str:
     """Which steps of a very long pass cannot be walked."""
     for before, after in pairwise(shown.steps):
         if after.number > before.number + 1:
-            return f" Steps {before.number + 1:,} to {after.number - 1:,} are not kept."
+            return f" Steps {before.number + 1:,} to {after.number - 1:,} are not recorded."
     return ""
 
 
 def _head(step: BackwardStep, node: Node, shown: BackwardPass) -> str:
-    said = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
+    sentences = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
     if step.own:
-        said.append(f"The rule is your own backward, line {step.own}.")
+        sentences.append(f"The rule is your own backward, line {step.own}.")
     return (
         f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
         f"{escape(title(node, shown))}</b> <code>{_function(node)}</code> "
-        f"{escape(' '.join(filter(None, said)))}</div>"
+        f"{escape(' '.join(filter(None, sentences)))}</div>"
     )
 
 
@@ -174,14 +174,14 @@ def _function(node: Node) -> Html:
 
 
 def title(node: Node, shown: BackwardPass) -> str:
-    """The name a reader knows a node by: the tensor it made, or the leaf it fills."""
+    """What a reader calls a node: the tensor it made, or the leaf whose gradient it adds to."""
     if node.kind == "accumulate":
         leaves = {edge.source for edge in shown.edges if edge.target == node.id}
         return next((f"{n.label}.grad" for n in shown.nodes if n.id in leaves), "a leaf's .grad")
     return node.label or node.name
 
 
-def coming(step: BackwardStep, shown: BackwardPass) -> str:
+def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
     """The gradients in, and where each came from; several paths into one input are added."""
     nodes = {node.id: node for node in shown.nodes}
     parts = []
@@ -203,16 +203,16 @@ def coming(step: BackwardStep, shown: BackwardPass) -> str:
         else:
             users = (nodes[e.target] for e in shown.edges if e.source == step.node)
             lost = _left_out(shown) and any(user.kind == "function" for user in users)
-            whence = "from a step that is not kept" if lost else "backward starts here"
-            parts.append(f'<div class="ax-from">{whence}</div>')
+            source = "from a step that is not recorded" if lost else "backward starts here"
+            parts.append(f'<div class="ax-from">{source}</div>')
     return f'<div class="ax-flow">{"".join(parts)}</div>'
 
 
-def going(step: BackwardStep, shown: BackwardPass) -> str:
-    """The gradients out and who gets them, and what the node had saved."""
+def gradients_out(step: BackwardStep, shown: BackwardPass) -> str:
+    """The gradients out and where they go, and what the node had saved."""
     nodes = {node.id: node for node in shown.nodes}
     parts = [
-        _labelled(f"To {title(nodes[flow.to], shown)}", flow.grad)
+        _labelled(f"Gradient passed to {title(nodes[flow.to], shown)}", flow.grad)
         for flow in step.grads_out
         if flow.to in nodes
     ]

@@ -6,9 +6,9 @@ import pytest
 
 import explorer
 from explorer.trace.records import Answer
-from explorer.ui.common import glossary_dialog, table
+from explorer.ui.common import glossary_dialog
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
-from explorer.ui.expression import answers
+from explorer.ui.expression import answers, tensor_table
 from explorer.ui.network import table as layers
 from explorer.ui.optimizer import numbers
 
@@ -49,7 +49,7 @@ def test_what_the_browser_says_may_be_anything(said: object) -> None:
 
 
 def test_headings_open_words_that_exist() -> None:
-    headed = [column.term for column in (*table.TENSOR_COLUMNS, *layers.COLUMNS) if column.term]
+    headed = [column.term for column in (*tensor_table.COLUMNS, *layers.COLUMNS) if column.term]
     labelled = [term for _, term in numbers.LABELS.values()]
     assert len(headed) >= 10
     assert {*headed, *labelled, *numbers.BUFFERS.values()} <= set(GLOSSARY)
@@ -62,5 +62,5 @@ def test_a_none_opens_the_word_behind_its_reason() -> None:
     )
     terms = {record.name: record.why_term for record in trace.tensors if record.named}
     assert terms == {"x": "", "y": "non-leaf", "lost": "unused", "fixed": "requires_grad"}
-    rows = {row.cells[0]: row for row in table.tensor_rows(trace.tensors)}
+    rows = {row.cells[0]: row for row in tensor_table.tensor_rows(trace.tensors)}
     assert {name: rows[name].term for name in terms} == terms | {"y": "hook"}

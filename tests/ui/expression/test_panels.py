@@ -12,9 +12,16 @@ import explorer
 from explorer.trace import Summary
 from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common import downloads, glossary_dialog
+from explorer.ui.common import glossary_dialog
 from explorer.ui.common.pages import page
-from explorer.ui.expression import answers, events_panel, gradient_check, memory_panel, tensor_panel
+from explorer.ui.expression import (
+    answers,
+    downloads,
+    events_panel,
+    gradient_check,
+    memory_panel,
+    tensor_panel,
+)
 
 pytestmark = pytest.mark.fast
 
@@ -32,8 +39,10 @@ def words(html: str) -> str:
     return re.sub("<[^>]*>", "", html)
 
 
-def both(source: str) -> memory_panel.Held:
-    return memory_panel.held(explorer.run(source), explorer.run(source, capture="retain_grad"))
+def both(source: str) -> memory_panel.CaptureComparison:
+    return memory_panel.compare_captures(
+        explorer.run(source), explorer.run(source, capture="retain_grad")
+    )
 
 
 def test_bytes_are_those_of_the_non_leaves() -> None:

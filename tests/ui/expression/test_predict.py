@@ -59,16 +59,16 @@ def record(grad: np.ndarray | None) -> TensorRecord:
 @pytest.mark.parametrize(
     ("text", "grad", "said"),
     [
-        ("[[9, 12]]", [[9.0, 12.0]], "Right."),
-        ("[9, 12]", [[9.0, 12.0]], "Right."),
+        ("[[9, 12]]", [[9.0, 12.0]], "Correct."),
+        ("[9, 12]", [[9.0, 12.0]], "Correct."),
         ("[18, 24]", [[9.0, 12.0]], "Every number is 2 times too large."),
         ("[4.5, 6]", [[9.0, 12.0]], "Every number is 2 times too small."),
         ("[-9, -12]", [[9.0, 12.0]], "Only the sign is wrong."),
-        ("[9, 13]", [[9.0, 12.0]], "1 of 2 numbers are right."),
-        ("9", [[9.0, 12.0]], "You wrote 1 numbers, it has 2."),
-        ("None", [1.0], "It does get one."),
+        ("[9, 13]", [[9.0, 12.0]], "1 of 2 numbers are correct."),
+        ("9", [[9.0, 12.0]], "You entered 1 numbers, it has 2."),
+        ("None", [1.0], "It does have a gradient."),
         ("0.33", 1 / 3, "0 of 1"),
-        ("0.333", 1 / 3, "Right."),
+        ("0.333", 1 / 3, "Correct."),
     ],
 )
 def test_a_guess_is_judged(text: str, grad: object, said: str) -> None:
@@ -76,7 +76,7 @@ def test_a_guess_is_judged(text: str, grad: object, said: str) -> None:
     assert guess is not None
     verdict = predict.verdict(guess, record(np.array(grad)))
     if text == "0.33":
-        assert not verdict.startswith("Right")
+        assert not verdict.startswith("Correct")
     else:
         assert verdict.startswith(said)
 
@@ -85,8 +85,8 @@ def test_no_gradient_is_an_answer() -> None:
     none, one = predict.numbers("None"), predict.numbers("1")
     assert none is not None
     assert one is not None
-    assert predict.verdict(none, record(None)) == "Right: it gets none."
-    assert predict.verdict(one, record(None)) == "It gets no gradient at all."
+    assert predict.verdict(none, record(None)) == "Correct: it has no gradient."
+    assert predict.verdict(one, record(None)) == "It has no gradient."
 
 
 @pytest.mark.parametrize("text", ["", "x", "[1, 'a']", "[[1], [2, 3]]", "__import__('os')", "[]"])

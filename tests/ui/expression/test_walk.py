@@ -34,23 +34,23 @@ def at(trace: Trace, name: str) -> int:
 
 def test_paths_that_meet_are_added(trace: Trace) -> None:
     shown = trace.passes[0]
-    said = walk.coming(shown.steps[at(trace, "AccumulateGrad")], shown)
+    said = walk.gradients_in(shown.steps[at(trace, "AccumulateGrad")], shown)
     for part in ("2 paths, added", ">11<", "from square", ">6<", "from line", ">5<"):
         assert part in said
 
 
 def test_the_first_step_is_where_backward_starts(trace: Trace) -> None:
     shown = trace.passes[0]
-    assert "backward starts here" in walk.coming(shown.steps[0], shown)
-    out = walk.going(shown.steps[0], shown)
-    assert "To square" in out
-    assert "To line" in out
+    assert "backward starts here" in walk.gradients_in(shown.steps[0], shown)
+    out = walk.gradients_out(shown.steps[0], shown)
+    assert "Gradient passed to square" in out
+    assert "Gradient passed to line" in out
 
 
 def test_a_leaf_is_named_by_its_grad(trace: Trace) -> None:
     shown = trace.passes[0]
-    out = walk.going(shown.steps[at(trace, "PowBackward0")], shown)
-    assert "To x.grad" in out
+    out = walk.gradients_out(shown.steps[at(trace, "PowBackward0")], shown)
+    assert "Gradient passed to x.grad" in out
     assert ">6<" in out
     assert "saved exponent" in re.sub("<[^>]*>", "", out)
     assert "_sym_" not in out
@@ -73,18 +73,18 @@ def test_a_very_long_pass_says_which_steps_are_not_kept() -> None:
     shown = explorer.run(source).passes[0]
     said = walk._unstepped(Selection(), shown)
     assert "visits 2,501 nodes" in said
-    assert "Steps 1,001 to 1,501 are not kept." in said
-    assert "backward starts here" in walk.coming(shown.steps[0], shown)
-    assert "from a step that is not kept" in walk.coming(shown.steps[1000], shown)
-    assert "not kept" not in walk.coming(shown.steps[1001], shown)
+    assert "Steps 1,001 to 1,501 are not recorded." in said
+    assert "backward starts here" in walk.gradients_in(shown.steps[0], shown)
+    assert "from a step that is not recorded" in walk.gradients_in(shown.steps[1000], shown)
+    assert "not recorded" not in walk.gradients_in(shown.steps[1001], shown)
     step, left_out = shown.steps[1000], shown.nodes[1200]
     node = next(n for n in shown.nodes if n.id == step.node)
     assert "<b>Step 1,502 of 2,501: " in walk._head(step, node, shown)
-    assert "has no step that is kept" in walk._unstepped(Selection(left_out), shown)
+    assert "has no recorded step" in walk._unstepped(Selection(left_out), shown)
 
 
 def test_a_short_pass_keeps_every_step(trace: Trace) -> None:
-    assert "not kept" not in walk._unstepped(Selection(), trace.passes[0])
+    assert "not recorded" not in walk._unstepped(Selection(), trace.passes[0])
 
 
 def test_a_step_in_a_folded_block_marks_the_block(trace: Trace) -> None:

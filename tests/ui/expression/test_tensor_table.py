@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from explorer.trace import TensorRecord
-from explorer.ui.common import table
+from explorer.ui.common.table import MOST_ROWS
+from explorer.ui.expression import tensor_table
 
 pytestmark = pytest.mark.fast
 
@@ -28,22 +29,22 @@ def record(number: int = 0, **changed: object) -> TensorRecord:
 
 
 def test_a_gradient_says_where_it_was_seen() -> None:
-    (row,) = table.tensor_rows([record(grad=np.array([2.0]), grad_from=".grad")])
+    (row,) = tensor_table.tensor_rows([record(grad=np.array([2.0]), grad_from=".grad")])
     assert row.cells[-2:] == ("[2]", ".grad")
-    assert len(row.cells) == len(table.TENSOR_COLUMNS)
+    assert len(row.cells) == len(tensor_table.COLUMNS)
     assert row.kind == "leaf"
     assert row.note == ""
 
 
 def test_a_none_says_why() -> None:
-    (row,) = table.tensor_rows([record(why_none="It was never used.")])
+    (row,) = tensor_table.tensor_rows([record(why_none="It was never used.")])
     assert row.cells[-1] == "None"
     assert row.note == "It was never used."
 
 
 def test_a_gradient_from_a_hook_says_why_grad_is_none() -> None:
     seen = record(is_leaf=False, grad=np.ones(1), grad_from="hook", why_none="No leaf.")
-    (row,) = table.tensor_rows([seen])
+    (row,) = tensor_table.tensor_rows([seen])
     assert row.cells[-1] == "a hook"
     assert row.note == ".grad is None: No leaf."
 
@@ -52,7 +53,7 @@ def test_a_gradient_from_a_hook_says_why_grad_is_none() -> None:
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_numbers_fit_and_begin_with_the_first(size: tuple[int, ...], scale: float) -> None:
     value = np.random.default_rng(0).normal(size=size) * scale
-    (row,) = table.tensor_rows([record(value=value, shape=size)])
+    (row,) = tensor_table.tensor_rows([record(value=value, shape=size)])
     lines = row.cells[6].split("\n")
     assert max(map(len, lines)) <= 28
     shown = lines[0].strip("[] ").removesuffix(", …").rstrip("]").split(",")
@@ -62,9 +63,9 @@ def test_numbers_fit_and_begin_with_the_first(size: tuple[int, ...], scale: floa
 
 
 def test_four_short_numbers_are_all_shown() -> None:
-    (row,) = table.tensor_rows([record(value=np.arange(1.0, 5.0))])
+    (row,) = tensor_table.tensor_rows([record(value=np.arange(1.0, 5.0))])
     assert row.cells[6] == "[1, 2, 3, 4]"
 
 
 def test_a_long_table_is_cut() -> None:
-    assert len(table.tensor_rows([record(i) for i in range(500)])) == table.MOST_ROWS
+    assert len(tensor_table.tensor_rows([record(i) for i in range(500)])) == MOST_ROWS

@@ -1,0 +1,203 @@
+"""The graph of one backward pass: which pass, what of it is drawn, and what the reader picked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html import escape
+
+import streamlit as st
+
+from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
+from explorer.ui.common.graph import graph, legend
+from explorer.ui.common.open_in_optimizer import step_program
+from explorer.ui.common.render_dot import digest
+from explorer.ui.expression import walk
+from explorer.ui.expression.downloads import downloads
+from explorer.ui.expression.program import ProgramRun
+from explorer.ui.expression.selection import Picker, Selection
+
+_UNFOLDED = "unfolded"
+
+
+@dataclass(frozen=True)
+class GraphPanel:
+    """The pass that is shown (None where there is none), and what the reader has picked."""
+
+    shown: BackwardPass | None
+    picker: Picker
+    picked: Selection
+
+
+@dataclass(frozen=True)
+class FoldedGraph:
+    """A graph ready to be laid out. `name` is the whole graph's, `unfolded` are the blocks the
+    reader has expanded, and `folded` says whether any block remains."""
+
+    name: str
+    dot: str
+    nodes: tuple[Node, ...]
+    unfolded: frozenset[str]
+    folded: bool
+
+
+def graph_panel(run: ProgramRun) -> GraphPanel:
+    """Draw the graph with its tools, or say why there is none."""
+    head = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with head:
+        shown = _choose_pass(run.trace)
+    _remarks(run.trace, shown)
+    if shown is None:
+        with head:
+            downloads(run, None)
+        picker = Picker("expression", run.trace, None, ())
+        return GraphPanel(None, picker, picker.current())
+    place, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
+    key = foot.container(width="stretch")
+    with foot:
+        if not run.hidden:
+            step_program(run.trace)
+    saved = foot.toggle(
+        "Show saved values",
+        key="saved",
+        bind="query-params",
+        help="Draws the values that operations save for backward",
+    )
+    drawn = folded_graph(run.trace, shown, saved=saved)
+    picker = Picker("expression", run.trace, shown, drawn.nodes)
+    picked = picker.current()
+    with place:
+        graph(
+            drawn.dot,
+            drawn.nodes,
+            key="graph",
+            head=head,
+            marks=walk.marks(picked, shown, drawn.nodes),
+            alt=f"Graph of the backward pass from {shown.root}",
+            on_choose=picker.node,
+        )
+    with key:
+        legend(drawn.dot)
+    _unfold_buttons(drawn, picked.node)
+    with head:
+        downloads(run, drawn.dot)
+    return GraphPanel(shown, picker, picked)
+
+
+def _choose_pass(trace: Trace) -> BackwardPass | None:
+    """The backward pass to show, with its title; a choice where there are several."""
+    if not trace.passes:
+        return None
+    if len(trace.passes) == 1:
+        only = trace.passes[0]
+        st.html(f'<div class="ax-label">{escape(_title(only))}</div>', width="stretch")
+        return only
+    names = {p.number: f"{p.number} of {trace.pass_count}: {_title(p)}" for p in trace.passes}
+    number = st.selectbox(
+        "Backward pass",
+        list(names),
+        format_func=lambda n: names.get(n, n),
+        key=f"pass-{len(names)}",
+        bind="query-params",
+        label_visibility="collapsed",
+        help="The program calls backward several times: the graph and the steps show one pass",
+    )
+    return next((p for p in trace.passes if p.number == number), trace.passes[0])
+
+
+def _title(shown: BackwardPass) -> str:
+    line = f", line {shown.line}" if shown.line and not shown.ours else ""
+    return f"Backward from {shown.root}{line}"
+
+
+def _remarks(trace: Trace, shown: BackwardPass | None) -> None:
+    """Say who called backward, which passes were left out, or why there is no graph."""
+    sentences = []
+    if shown and shown.ours:
+        sentences.append(
+            f"The program never calls backward, so the app called it for you on {shown.root}."
+        )
+    if trace.pass_count > len(trace.passes):
+        sentences.append(
+            f"Of {trace.pass_count:,} backward passes, the first three and the last are kept."
+        )
+    if not shown and not trace.error and not trace.needs_upstream:
+        sentences.append(
+            "No tensor here requires a gradient, so there is no graph to go back through."
+            if trace.tensors
+            else "The program created no tensor. Assign one to a name to see it here."
+        )
+    if sentences:
+        st.html(f'<div class="ax-note">{"<br>".join(map(escape, sentences))}</div>')
+
+
+def folded_graph(trace: Trace, shown: BackwardPass, *, saved: bool) -> FoldedGraph:
+    """The graph of `shown`, without the saved tensors unless `saved`.
+
+    Above `MAX_NODES` nodes each line is one block, except those the reader has expanded.
+    """
+    name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
+    graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
+    if graph_name != name:
+        unfolded = frozenset()
+    return _folded_graph(name, () if saved else ("saved",), unfolded, trace, shown)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _folded_graph(
+    name: str, hide: tuple[str, ...], unfolded: frozenset[str], _trace: Trace, _shown: BackwardPass
+) -> FoldedGraph:
+    nodes = [node for node in _shown.nodes if node.kind not in hide]
+    edges = list(_shown.edges)
+    folded = len(nodes) > MAX_NODES
+    if folded:
+        nodes, edges = fold(nodes, edges, unfolded)
+    dot = dot_text(nodes, edges, _records_after(_trace, _shown), hide=hide)
+    return FoldedGraph(name, dot, tuple(nodes), unfolded, folded)
+
+
+def _records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
+    """The records by id; where there are several passes, with the gradients this one left."""
+    records = {record.id: record for record in trace.tensors}
+    if trace.pass_count < 2:
+        return records
+    nodes = {node.id: node for node in shown.nodes}
+    for step in shown.steps:
+        feeds = [edge.source for edge in shown.edges if edge.target == step.node]
+        leaf = next((nodes[n] for n in feeds if nodes[n].kind == "leaf"), None)
+        if step.after is not None and leaf is not None and leaf.tensor in records:
+            records[leaf.tensor] = replace(records[leaf.tensor], grad=step.after)
+        tensor = nodes[step.node].tensor if step.node in nodes else None
+        if tensor in records and len(step.grads_in) == 1:
+            records[tensor] = replace(records[tensor], grad=step.grads_in[0])
+    return records
+
+
+def _unfold_buttons(drawn: FoldedGraph, chosen: Node | None) -> None:
+    """Say that the graph is folded; expand the chosen block, or fold everything again."""
+    if not drawn.folded:
+        return
+
+    def set_unfolded(blocks: frozenset[str]) -> None:
+        st.session_state[_UNFOLDED] = (drawn.name, blocks)
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(
+            f'<div class="ax-note">More than {MAX_NODES} nodes: each line of the program is one '
+            "block. Click a block to expand it.</div>",
+            width="stretch",
+        )
+        if chosen is not None and chosen.kind == "block":
+            label = f"Expand line {chosen.line}" if chosen.line else "Expand"
+            st.button(
+                label,
+                on_click=set_unfolded,
+                args=(drawn.unfolded | {chosen.id},),
+                help="Draws the nodes of the chosen block",
+            )
+        if drawn.unfolded:
+            st.button(
+                "Fold all",
+                on_click=set_unfolded,
+                args=(frozenset(),),
+                help="Draws each line as one block again",
+            )

@@ -1,0 +1,66 @@
+"""The table of a program's tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.trace import Array, TensorRecord
+from explorer.trace.text import shape_text
+from explorer.ui.common import values
+from explorer.ui.common.glossary import GLOSSARY
+from explorer.ui.common.table import MOST_ROWS, Column, Row
+
+COLUMNS = (
+    Column("Tensor", "The name it has in the program", "name", "tensor"),
+    Column("Line", "The line that made it", "number"),
+    Column("Shape"),
+    Column("requires_grad", "Whether autograd tracks it", term="requires_grad"),
+    Column("is_leaf", "Created by you, not by an operation autograd tracks", term="leaf"),
+    Column("grad_fn", "The node of the graph that made it", term="grad_fn"),
+    Column("Value", style="array"),
+    Column(
+        "Gradient",
+        "The derivative of the scalar that backward started from, with respect to this tensor",
+        "array",
+        "gradient",
+    ),
+    Column("Read via", "How the gradient was read: from .grad, or by a hook as it passed", "word"),
+)
+
+#: Of a matrix: the most rows, columns and characters shown without scrolling sideways. The
+#: Tensor panel shows more.
+_ROWS, _COLUMNS, _WIDTH = 4, 4, 28
+_READ_VIA = {".grad": ".grad", "hook": "a hook"}
+
+
+def tensor_rows(tensors: Sequence[TensorRecord], *, hidden: bool = False) -> tuple[Row, ...]:
+    """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`."""
+    return tuple(_tensor_row(record, hidden) for record in tensors[:MOST_ROWS])
+
+
+def _tensor_row(record: TensorRecord, hidden: bool) -> Row:
+    start = (
+        record.name,
+        str(record.line),
+        shape_text(record.shape),
+        str(record.requires_grad),
+        str(record.is_leaf),
+        record.grad_fn or "None",
+        _array(record.value),
+    )
+    leaf = record.is_leaf and record.requires_grad
+    kind = "leaf" if leaf else "" if record.named else "unnamed"
+    if hidden:
+        return Row(record.id, (*start, "?", ""), "", kind)
+    if record.grad is None:
+        term = record.why_term if record.why_term in GLOSSARY else ""
+        return Row(record.id, (*start, "None"), record.why_none, kind, term)
+    note = f".grad is None: {record.why_none}" if record.why_none else ""
+    source = record.grad_from or ""
+    term = "hook" if source == "hook" else ""
+    cells = (*start, _array(record.grad), _READ_VIA.get(source, source))
+    return Row(record.id, cells, note, kind, term)
+
+
+def _array(array: Array | None) -> str:
+    return values.text(array, rows=_ROWS, columns=_COLUMNS, width=_WIDTH)
