@@ -1,4 +1,4 @@
-"""The Network page: a network in, and what reaches each of its layers."""
+"""The Network page: a network, and how much gradient reaches each of its layers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,61 +9,65 @@ from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import apply_styles, columns
 from explorer.ui.network import (
     accumulation,
-    backward_hook_comparison,
     choose,
     graph,
-    hook_memory,
-    laboratory,
+    hook_comparisons,
+    hook_laboratory,
     norms,
-    pick,
     runs,
     table,
 )
-from explorer.ui.network.downloads import downloads
-from explorer.ui.network.faults import fault
-from explorer.ui.network.job_progress import result
+from explorer.ui.network.job_queue import await_result, draw_error
+from explorer.ui.network.selection import select_layer, selected_layer
 
 draw_frame("network")
 apply_styles("network")
 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-    setting = choose.choose()
+    setting = choose.choose_setting()
     choose.step_button(setting)
     menu = st.container()
-setting = choose.available(setting)
+setting = choose.with_available_weights(setting)
+facts = choose.preset_facts(setting.name)
 
 report = None
 if setting.large:
-    report = result("outline", setting.key, partial(runs.outline, setting), patience=10)
+    report = await_result(
+        "outline", setting.key, partial(runs.inspect_on_meta, setting), patience=10
+    )
 left, right = columns(0.56, 0.44)
 with right:
-    patience = 0.0 if setting.large else 10.0
-    numbers = result("numbers", setting.key, partial(runs.numbers, setting), patience=patience)
-report = numbers.report if numbers else report
+    inspected = await_result(
+        "numbers",
+        setting.key,
+        partial(runs.inspect_network, setting),
+        patience=0.0 if setting.large else 10.0,
+    )
+report = inspected.report if inspected else report
 if report is None:
     st.stop()
 
-chosen = pick.chosen(report)
-choose_layer = partial(pick.choose, report=report)
+layer = selected_layer(report)
+select = partial(select_layer, report=report)
 with left:
-    fault(report.error)
-    drawn = graph.section(setting, report, chosen, choose_layer)
+    draw_error(report.error)
+    drawn = graph.draw_graph(setting, report, layer, select)
 with right:
-    if numbers:
-        norms.bars(report, chosen)
-    norms.notes(report, choose.known(setting.name).note)
+    if inspected:
+        norms.draw_norms(report, layer)
+    norms.draw_notes(report, facts.note)
 with menu:
-    downloads(setting, report, drawn)
+    choose.download_menu(setting, report, drawn)
 
 views: dict[str, Callable[[], None]] = {
-    "Layers": partial(table.section, report, chosen, choose_layer),
-    "Histogram": partial(norms.section, numbers),
-    "Accumulation": partial(accumulation.section, setting),
-    "Hook laboratory": partial(laboratory.section, setting, report),
-    "Full or deprecated hook": backward_hook_comparison.section,
-    "Memory of hooks": partial(hook_memory.section, setting),
-    "Source": partial(choose.source, setting),
+    "Layers": partial(table.draw_table, report, layer, select),
+    "Histogram": partial(norms.draw_histogram_tab, inspected),
+    "Accumulation": partial(accumulation.draw_accumulation, setting),
+    "Hook laboratory": partial(hook_laboratory.draw_laboratory, setting, report),
+    "Full or deprecated hook": hook_comparisons.draw_backward_hook_comparison,
+    "Memory of hooks": partial(hook_comparisons.draw_hook_memory, setting),
+    "Source": partial(choose.draw_source, setting),
 }
-names = [name for name in views if name != "Accumulation" or choose.known(setting.name).samples]
+names = [name for name in views if name != "Accumulation" or facts.samples]
 for name, tab in zip(names, st.tabs(names, key="part", bind="query-params"), strict=True):
     if tab.open:
         with tab, st.container(gap="xsmall"):

@@ -1,24 +1,31 @@
-"""Models and their data: presets, per-layer records, hook events, cost, histograms, graphs.
+"""Models and their data: presets, reports layer by layer, hook experiments, cost, graphs.
 
 `problem(name)` gives a preset, `inspect(model, *inputs)` reports on any model layer by layer.
 torchvision is imported only when one of its classifiers is built.
 """
 
-from explorer.networks.device import CPU, devices, on_device
-from explorer.networks.folding import FoldedGraph, FoldedNode, fold
-from explorer.networks.full_graph import FullGraph, full_graph
 from explorer.networks.graph_dot import COLOURS, folded_dot
-from explorer.networks.hook_memory import Held, gradients_held
-from explorer.networks.hooks import ACTIONS, KINDS, Event, Hook, Kind
-from explorer.networks.inspection import inspect
-from explorer.networks.laboratory import (
-    BackwardHooks,
-    Change,
-    Experiment,
+from explorer.networks.graphs import FoldedGraph, FoldedNode, FullGraph, fold, full_graph
+from explorer.networks.hook_experiments import (
+    BackwardHookComparison,
+    GradientChange,
+    HookExperiment,
+    HookMemory,
     compare_backward_hooks,
-    experiment,
+    measure_hook_memory,
+    try_hooks,
 )
-from explorer.networks.presets import names, problem
+from explorer.networks.hooks import (
+    HOOK_ACTIONS,
+    HOOK_KINDS,
+    Hook,
+    HookEvent,
+    HookKind,
+    HookValue,
+)
+from explorer.networks.inspection import inspect
+from explorer.networks.presets import CPU, devices, names, on_device, problem
+from explorer.networks.problems import AccumulationStep, SampledProblem, accumulate
 from explorer.networks.records import (
     LayerError,
     LayerRecord,
@@ -27,26 +34,26 @@ from explorer.networks.records import (
     Report,
     Structure,
 )
-from explorer.networks.samples import Accumulated, SampledProblem, accumulate
 from explorer.networks.statistics import Histogram, Statistics, histogram
 
 __all__ = [
-    "ACTIONS",
     "COLOURS",
     "CPU",
-    "KINDS",
-    "Accumulated",
-    "BackwardHooks",
-    "Change",
-    "Event",
-    "Experiment",
+    "HOOK_ACTIONS",
+    "HOOK_KINDS",
+    "AccumulationStep",
+    "BackwardHookComparison",
     "FoldedGraph",
     "FoldedNode",
     "FullGraph",
-    "Held",
+    "GradientChange",
     "Histogram",
     "Hook",
-    "Kind",
+    "HookEvent",
+    "HookExperiment",
+    "HookKind",
+    "HookMemory",
+    "HookValue",
     "LayerError",
     "LayerRecord",
     "Memory",
@@ -58,14 +65,14 @@ __all__ = [
     "accumulate",
     "compare_backward_hooks",
     "devices",
-    "experiment",
     "fold",
     "folded_dot",
     "full_graph",
-    "gradients_held",
     "histogram",
     "inspect",
+    "measure_hook_memory",
     "names",
     "on_device",
     "problem",
+    "try_hooks",
 ]

@@ -1,4 +1,4 @@
-"""torchvision's image classifiers, with random weights or those trained on ImageNet."""
+"""torchvision's image classifiers, with random weights or with weights trained on ImageNet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks.samples import SampledProblem, Samples, sampled
-from explorer.networks.source import source_of
+from explorer.networks.problems import SampledProblem, Samples, sampled, source_of
 
-#: The classifiers on offer, with the side of the square images they are documented for.
+#: The classifiers, with the side of the square images they are documented for, in pixels.
 CLASSIFIERS: dict[str, int] = {
     "resnet18": 224,
     "resnet50": 224,
@@ -32,15 +31,15 @@ CLASSIFIERS: dict[str, int] = {
 }
 
 
-class Published(NamedTuple):
-    """A file of weights: its address, and its size in MB."""
+class PublishedWeights(NamedTuple):
+    """A file of weights: its URL, and its size in MB."""
 
     url: str
     megabytes: float
 
 
 def classifier_data(model: nn.Module, size: int) -> tuple[nn.Module, Tensor, Tensor]:
-    """The model in evaluation mode, and images of noise with random classes."""
+    """The model in evaluation mode, and images of noise with random labels."""
     images = torch.randn(8, 3, size, size)
     labels = torch.randint(0, 1000, (8,))
     return model.eval(), images, labels
@@ -49,8 +48,8 @@ def classifier_data(model: nn.Module, size: int) -> tuple[nn.Module, Tensor, Ten
 def classifier(name: str, weights: str | None = None) -> SampledProblem:
     """A classifier with random weights, or with `weights="ImageNet"`.
 
-    ImageNet's are taken from torch hub's cache and never downloaded; raises ValueError if they
-    are not there (see `weights_file`), or for an unknown name.
+    ImageNet weights are read from torch hub's cache and never downloaded. Raises ValueError if
+    they are not there (see `weights_file`), or for an unknown name.
     """
     if name not in CLASSIFIERS:
         raise ValueError(f"there is no classifier named {name!r}")
@@ -75,23 +74,23 @@ def classifier(name: str, weights: str | None = None) -> SampledProblem:
         collect,
         source="import torchvision\n" + source_of(classifier_data, end=end),
         loss_source="loss = F.cross_entropy(net(images[:1]), labels[:1])",
-        note="Images of noise; evaluation mode unless changed.",
+        note="The images are noise. The network is in evaluation mode unless you change it.",
     )
 
 
 def weights_file(name: str) -> Path | None:
-    """Where a classifier's ImageNet weights lie in torch hub's cache; None if they do not."""
-    url = published(name).url
+    """The file of a classifier's ImageNet weights in torch hub's cache; None if it is not there."""
+    url = published_weights(name).url
     path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
     return path if path.is_file() else None
 
 
-def published(name: str) -> Published:
-    """Where a classifier's ImageNet weights are published."""
-    from explorer.torchvision_guard import torchvision  # a second of import
+def published_weights(name: str) -> PublishedWeights:
+    """Where torchvision publishes a classifier's ImageNet weights."""
+    from explorer.torchvision_guard import torchvision  # takes a second
 
     weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
-    return Published(weights.url, weights.meta["_file_size"])
+    return PublishedWeights(weights.url, weights.meta["_file_size"])
 
 
 def _build(name: str, trained: bool) -> nn.Module:

@@ -1,14 +1,14 @@
-"""A network whose weights are all 0.1: what a step does, and what rounding can pretend.
+"""A network whose weights are all 0.1, and gradients that are rounding errors.
 
 Two convolutions and a linear layer without biases or activations; eight images of ones, all of
 class 1. Every class gets the same logit (about 9830), so the exact gradient below the last layer
 is 0 and equal weights stay equal: symmetric initialisation cannot learn. Three variants:
 
-- "today": float32 and today's `cross_entropy`; conv1's gradient is rounding noise near -2.4e-07.
-- "old": float32 and the log-softmax of early PyTorch, whose hand-written backward trusts its own
-  rounded output. At logits near 9830 float32 is spaced by 1/1024, so log 20 is rounded and 20
-  "probabilities" miss 1 by 3.6e-4; the layers above amplify that to -0.078, the number once
-  published as this network's gradient.
+- "today": float32 and today's `cross_entropy`; conv1's gradient is a rounding error near -2.4e-07.
+- "old": float32 and the log-softmax of early PyTorch, whose hand-written backward computes with
+  its own rounded output. Near 9830 neighbouring float32 numbers are 1/1024 apart, so log 20 is
+  rounded and the sum of 20 "probabilities" differs from 1 by 3.6e-4. Backward through the earlier
+  layers amplifies that to -0.078, which was once published as this network's gradient.
 - "float64": the same network in double precision, |gradient| < 1e-12.
 
 In all of them new = old - lr * grad holds to the last bit.
@@ -23,8 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks.source import source_of
-from explorer.training.problem import ModuleProblem, Network
+from explorer.networks.problems import ModuleProblem, Network, source_of
 
 
 class AllTenths(nn.Module):
@@ -43,7 +42,7 @@ class AllTenths(nn.Module):
 
 
 class OldLogSoftmax(torch.autograd.Function):
-    """log(softmax(x)) over dim 1, as PyTorch once computed and differentiated it."""
+    """log(softmax(x)) over dim 1, as early PyTorch computed and differentiated it."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor) -> Tensor:
@@ -90,8 +89,8 @@ def variants() -> dict[str, ModuleProblem]:
             make=lambda: _network(torch.float32, F.cross_entropy),
             source=source_of(AllTenths, end=_FLOAT32),
             loss_source=_TODAY,
-            note="Equal weights get equal gradients. Those of the convolutions, about −2.4e-07, "
-            "are rounding: the exact value is 0.",
+            note="Equal weights get equal gradients. The convolutions' gradients, about −2.4e-07, "
+            "are rounding errors: the exact value is 0.",
         ),
         "old": ModuleProblem(
             name="all-0.1 (old log-softmax)",
@@ -99,8 +98,8 @@ def variants() -> dict[str, ModuleProblem]:
             make=lambda: _network(torch.float32, _old_loss),
             source=source_of(AllTenths, OldLogSoftmax, end=_FLOAT32),
             loss_source=_OLD,
-            note="The published gradient −0.0782 is rounding noise too: the old backward trusts "
-            "its own rounded output, and 20 equal probabilities miss 1 by 3.6e-4.",
+            note="The gradient −0.0782 is a rounding error too: the old backward computes with its "
+            "own rounded output, and the sum of its 20 probabilities differs from 1 by 3.6e-4.",
         ),
         "float64": ModuleProblem(
             name="all-0.1 (float64)",
@@ -108,7 +107,7 @@ def variants() -> dict[str, ModuleProblem]:
             make=lambda: _network(torch.float64, F.cross_entropy),
             source=source_of(AllTenths, end=_FLOAT64),
             loss_source=_TODAY,
-            note="In double precision the gradients of the convolutions fall below 1e-12: "
-            "nothing was there to learn from.",
+            note="In double precision the convolutions' gradients are below 1e-12. Their exact "
+            "value is 0, so the convolutions cannot learn.",
         ),
     }

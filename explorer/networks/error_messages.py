@@ -1,4 +1,4 @@
-"""Sentences for what torch says when a model cannot run."""
+"""Sentences that explain torch's errors when a model cannot run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"BackwardHookFunction\w* is a view and is being modified inplace",
-        "a full backward hook and an in-place operation after it exclude each other",
+        "a full backward hook cannot be combined with an in-place operation on the layer's output",
         "Use a tensor hook on the layer's output, or inplace=False in the next layer.",
     ),
     (
@@ -58,7 +58,7 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"does not require grad and does not have a grad_fn",
-        "nothing here needs a gradient: every parameter and input is frozen",
+        "nothing here requires grad: every parameter and input is frozen",
         "Set requires_grad=True on a parameter or the input.",
     ),
     (
@@ -72,13 +72,14 @@ _KNOWN: tuple[tuple[str, str, str], ...] = (
 def explain(
     error: Exception, layer: str | None = None, kind: str = "", call: int | None = None
 ) -> LayerError:
-    """One sentence for `error`, raised in `layer` ("" for the model's own code, None: after it).
+    """Explain `error` in one sentence.
 
-    `kind` is the layer's type.
+    It was raised in `layer`: "" is the model's own code, None means after the model. `kind` is the
+    layer's type.
     """
     detail = f"{type(error).__name__}: {error}".strip()
-    said = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-    sentence, hint = said, ""
+    first_line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    sentence, hint = first_line, ""
     for pattern, template, advice in _KNOWN:
         match = re.search(pattern, detail, re.DOTALL)
         if match:

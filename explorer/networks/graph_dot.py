@@ -1,14 +1,14 @@
-"""Folded graphs as DOT text, in the colours and type of the other graphs."""
+"""Folded graphs as DOT text, in the colours and fonts of the other graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
 
-from explorer.networks.folding import FoldedGraph, FoldedNode
+from explorer.networks.graphs import FoldedGraph, FoldedNode
 from explorer.trace.colours import FILLS, FULL, LINE, REMARK, RGB, TEXT
 
-#: The class of each kind of box in the SVG: the names that all graphs use.
+#: The CSS class of each kind of box in the SVG: the names that all graphs use.
 CLASSES = {"module": "block", "repeat": "block", "operation": "function", "parameter": "leaf"}
 #: What a graph can be coloured by: white at zero, the full colour at the largest box.
 COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], RGB]] = {
@@ -16,11 +16,11 @@ COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], RGB]] = {
     "parameters": (lambda node: node.params, FULL["parameters"]),
     "gradient norm": (lambda node: node.norm, FULL["gradient norm"]),
 }
-_LONGEST = 48
+_MAX_LENGTH = 48
 
 
 def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
-    """Graphviz source; box number i of `graph.nodes` has the id "n{i}".
+    """The graph as Graphviz source; box number i of `graph.nodes` has the id "n{i}".
 
     `colour` is a key of `COLOURS`: boxes are then filled in proportion to that number, grey where
     it is not known, and their class says "heat". Unfolded modules are drawn as frames around what
@@ -34,7 +34,7 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
         f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.05" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
-        *_frames(graph, number, _fills(graph, colour), colour is not None),
+        *_boxes(graph, number, _fills(graph, colour), colour is not None),
     ]
     for source, target in graph.edges:
         a, b = number[source], number[target]
@@ -51,12 +51,12 @@ def _fills(graph: FoldedGraph, colour: str | None) -> list[str]:
     return [FILLS["function"] if v is None else _blend(full, v / largest) for v in values]
 
 
-def _blend(full: RGB, share: float) -> str:
-    share = share if 0 <= share <= 1 else 1.0  # also for NaN
-    return "#" + "".join(f"{round(255 + (c - 255) * share):02x}" for c in full)
+def _blend(full: RGB, fraction: float) -> str:
+    fraction = fraction if 0 <= fraction <= 1 else 1.0  # also for NaN
+    return "#" + "".join(f"{round(255 + (c - 255) * fraction):02x}" for c in full)
 
 
-def _frames(
+def _boxes(
     graph: FoldedGraph, number: dict[str, int], fills: list[str], coloured: bool
 ) -> list[str]:
     """The boxes, nested in one cluster for each unfolded module."""
@@ -110,5 +110,5 @@ def _short(number: int) -> str:
 
 def _text(text: str) -> str:
     clean = "".join(c if c.isprintable() else " " for c in text)
-    short = clean if len(clean) <= _LONGEST else clean[: _LONGEST - 1] + "…"
+    short = clean if len(clean) <= _MAX_LENGTH else clean[: _MAX_LENGTH - 1] + "…"
     return escape(short, quote=True) or " "

@@ -1,4 +1,4 @@
-"""Every kind of hook, what it may do to what it sees, and a record of what it saw."""
+"""Every kind of hook: what it receives, what it can replace, and a recording of its calls."""
 
 from __future__ import annotations
 
@@ -9,70 +9,74 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.recorder import tensors_in
+from explorer.networks.borrow import Loan
+from explorer.networks.layer_recorder import tensors_in
 from explorer.trace.capture import Kept
 from explorer.trace.records import Array
 
 
 @dataclass(frozen=True)
-class Kind:
-    """`method` is PyTorch's; `sees` labels what the hook gets (after the module, if it gets one),
-    and `changes` is the one of these that a returned value replaces."""
+class HookKind:
+    """`method` is PyTorch's (https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html).
+
+    `receives` labels the hook's arguments (after the module, if that is one), and `replaces` is
+    the one of them that a returned value replaces. `note` continues the sentence "method …".
+    """
 
     title: str
     method: str
-    sees: tuple[str, ...]
-    changes: str
+    receives: tuple[str, ...]
+    replaces: str
     note: str
 
 
-KINDS: dict[str, Kind] = {
-    "forward_pre": Kind(
+HOOK_KINDS: dict[str, HookKind] = {
+    "forward_pre": HookKind(
         "forward-pre",
         "register_forward_pre_hook",
         ("input",),
         "input",
-        "runs before the layer's forward and sees its input",
+        "runs before the layer's forward and receives its input",
     ),
-    "forward": Kind(
+    "forward": HookKind(
         "forward",
         "register_forward_hook",
         ("input", "output"),
         "output",
-        "runs after the layer's forward and sees its input and output",
+        "runs after the layer's forward and receives its input and output",
     ),
-    "full_backward": Kind(
+    "full_backward": HookKind(
         "full backward",
         "register_full_backward_hook",
         ("grad_input", "grad_output"),
         "grad_input",
-        "sees the gradients of the layer's input and output",
+        "receives the gradients of the layer's input and output",
     ),
-    "backward": Kind(
+    "backward": HookKind(
         "backward (deprecated)",
         "register_backward_hook",
         ("grad_input", "grad_output"),
         "grad_input",
-        "sees the last autograd node of the layer's forward, whatever that is",
+        "receives the gradients of the last autograd node that the layer's forward made",
     ),
-    "tensor": Kind(
+    "tensor": HookKind(
         "tensor",
         "register_hook",
         ("grad",),
         "grad",
-        "sees the gradient of the layer's output; on a parameter, before it is added to .grad",
+        "receives the gradient of the layer's output; on a parameter, before it is added to .grad",
     ),
-    "post_accumulate": Kind(
+    "post_accumulate": HookKind(
         "post-accumulate",
         "register_post_accumulate_grad_hook",
         (".grad",),
         ".grad",
-        "runs after a parameter's .grad has been filled",
+        "runs after a parameter's .grad has been updated",
     ),
 }
 
 #: What a hook can do to a floating-point tensor; `amount` is the hook's.
-ACTIONS: dict[str, Callable[[Tensor, float, torch.Generator], Tensor]] = {
+HOOK_ACTIONS: dict[str, Callable[[Tensor, float, torch.Generator], Tensor]] = {
     "look": lambda t, amount, random: t,
     "scale": lambda t, amount, random: t * amount,
     "clip": lambda t, amount, random: t.clamp(-abs(amount), abs(amount)),
@@ -83,11 +87,11 @@ ACTIONS: dict[str, Callable[[Tensor, float, torch.Generator], Tensor]] = {
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook to install. `kind` is a key of `KINDS`, `action` one of `ACTIONS`.
+    """A hook to install. `kind` is a key of `HOOK_KINDS`, `action` one of `HOOK_ACTIONS`.
 
-    `place` is a layer's name ("" for the model itself). A "tensor" hook sits on the layer's
-    output, or on a parameter if `place` names one; a "post_accumulate" hook on that parameter, or
-    on each the layer holds.
+    `place` is a layer's name ("" for the model itself). A "tensor" hook is registered on the
+    layer's output, or on a parameter if `place` names one; a "post_accumulate" hook on that
+    parameter, or on each that the layer holds.
     """
 
     kind: str
@@ -97,8 +101,8 @@ class Hook:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """One tensor handed to a hook ("grad_input 0"); all None where torch passed None."""
+class HookValue:
+    """One tensor passed to a hook ("grad_input 0"); all None where torch passed None."""
 
     label: str
     shape: tuple[int, ...] | None
@@ -106,47 +110,47 @@ class Seen:
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
-    """One firing of a hook: number `number` of the run, number `call` of this hook here.
+class HookEvent:
+    """One call of a hook: number `number` of the run, number `call` of this hook here.
 
     `place` is the hook's, or for a post-accumulate hook the parameter. `changed` says whether
-    the hook replaced what it saw.
+    the hook replaced what it received.
     """
 
     number: int
     kind: str
     place: str
     call: int
-    seen: tuple[Seen, ...]
+    values: tuple[HookValue, ...]
     changed: bool
 
 
 @dataclass
-class Recording:
+class HookRecording:
     """The events of one run, in order, and the random numbers of its "noise" actions."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[HookEvent] = field(default_factory=list)
     random: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
 
-    def react(self, hook: Hook, place: str, values: tuple[Any, ...]) -> Any:
-        """Note what the hook sees and return what replaces it; None if the hook only looks,
+    def call(self, hook: Hook, place: str, arguments: tuple[Any, ...]) -> Any:
+        """Record what the hook receives and return what replaces it; None if the hook only looks,
         because a hook that returns something replaces what it was given.
 
         Tensors are copied at once: an in-place operation may come next.
         """
-        kind = KINDS[hook.kind]
-        labelled = dict(zip(kind.sees, values, strict=True))
-        seen = tuple(_seen(*item) for pair in labelled.items() for item in _parts(*pair))
+        kind = HOOK_KINDS[hook.kind]
+        labelled = dict(zip(kind.receives, arguments, strict=True))
+        values = tuple(_value(*part) for pair in labelled.items() for part in _parts(*pair))
         call = sum((e.kind, e.place) == (hook.kind, place) for e in self.events)
         changed = hook.action != "look"
-        self.events.append(Event(len(self.events), hook.kind, place, call, seen, changed))
-        return self._acted(hook, labelled[kind.changes]) if changed else None
+        self.events.append(HookEvent(len(self.events), hook.kind, place, call, values, changed))
+        return self._replacement(hook, labelled[kind.replaces]) if changed else None
 
-    def _acted(self, hook: Hook, value: Any) -> Any:
+    def _replacement(self, hook: Hook, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(self._acted(hook, part) for part in value)
+            return tuple(self._replacement(hook, part) for part in value)
         if isinstance(value, Tensor) and value.is_floating_point():
-            return ACTIONS[hook.action](value, hook.amount, self.random)
+            return HOOK_ACTIONS[hook.action](value, hook.amount, self.random)
         return value
 
 
@@ -159,41 +163,43 @@ def _parts(label: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{label} {i}", part) for i, part in enumerate(tensors_in(value)))
 
 
-def _seen(label: str, value: Any) -> Seen:
+def _value(label: str, value: Any) -> HookValue:
     if not isinstance(value, Tensor):
-        return Seen(label, None, None)
-    return Seen(label, tuple(value.shape), Kept(value.detach()).array())
+        return HookValue(label, None, None)
+    return HookValue(label, tuple(value.shape), Kept(value.detach()).array())
 
 
-def install(hook: Hook, model: nn.Module, recording: Recording, handles: list[Any]) -> None:
-    """Put the hook in its place; everything to be removed later is appended to `handles`.
+def install(hook: Hook, model: nn.Module, recording: HookRecording, loan: Loan) -> None:
+    """Register the hook on the borrowed model; it is removed when the loan ends.
 
-    Raises ValueError as `places` does, RuntimeError where torch refuses.
+    Raises ValueError as `find_targets` does, RuntimeError where torch refuses.
     """
-    layers, parameters = places(hook, model)
-    register = KINDS[hook.kind].method
+    layers, parameters = find_targets(hook, model)
+    register = HOOK_KINDS[hook.kind].method
     if hook.kind == "post_accumulate":
         for name, parameter in parameters.items():
-            fire = _accumulated(hook, name, recording)
-            handles.append(getattr(parameter, register)(fire))
+            function = _parameter_hook(hook, name, recording)
+            loan.keep(getattr(parameter, register)(function))
     elif hook.kind != "tensor":
-        handles.append(getattr(layers[hook.place], register)(_module(hook, recording)))
+        loan.keep(getattr(layers[hook.place], register)(_module_hook(hook, recording)))
     elif hook.place in parameters:
-        handles.append(parameters[hook.place].register_hook(_tensor(hook, recording)))
+        loan.keep(parameters[hook.place].register_hook(_tensor_hook(hook, recording)))
     else:
-        watch = _output(_tensor(hook, recording), handles)
-        handles.append(layers[hook.place].register_forward_hook(watch))
+        on_output = _output_hook(_tensor_hook(hook, recording), loan)
+        loan.keep(layers[hook.place].register_forward_hook(on_output))
 
 
-def places(hook: Hook, model: nn.Module) -> tuple[dict[str, nn.Module], dict[str, nn.Parameter]]:
-    """All layers, and the trainable parameters that are the hook's place or are held by it.
+def find_targets(
+    hook: Hook, model: nn.Module
+) -> tuple[dict[str, nn.Module], dict[str, nn.Parameter]]:
+    """All layers, and the trainable parameters that are the hook's place or belong to it.
 
     Raises ValueError, with a sentence, for an unknown kind, action or place.
     """
-    if hook.kind not in KINDS:
-        raise ValueError(f"unknown kind of hook {hook.kind!r}; it can be {', '.join(KINDS)}")
-    if hook.action not in ACTIONS:
-        raise ValueError(f"unknown action {hook.action!r}; it can be {', '.join(ACTIONS)}")
+    if hook.kind not in HOOK_KINDS:
+        raise ValueError(f"unknown kind of hook {hook.kind!r}; it can be {', '.join(HOOK_KINDS)}")
+    if hook.action not in HOOK_ACTIONS:
+        raise ValueError(f"unknown action {hook.action!r}; it can be {', '.join(HOOK_ACTIONS)}")
     layers = dict(model.named_modules(remove_duplicate=False))
     parameters = {
         name: parameter
@@ -202,36 +208,36 @@ def places(hook: Hook, model: nn.Module) -> tuple[dict[str, nn.Module], dict[str
     }
     on_parameters = hook.kind in ("tensor", "post_accumulate")
     if hook.place not in layers and not (on_parameters and hook.place in parameters):
-        kinds = "layer or trainable parameter" if on_parameters else "layer"
-        raise ValueError(f"the model has no {kinds} named {hook.place!r}")
+        targets = "layer or trainable parameter" if on_parameters else "layer"
+        raise ValueError(f"the model has no {targets} named {hook.place!r}")
     return layers, parameters
 
 
-def _module(hook: Hook, recording: Recording) -> Callable[..., Any]:
-    def fire(module: nn.Module, *values: Any) -> Any:
-        return recording.react(hook, hook.place, values)
+def _module_hook(hook: Hook, recording: HookRecording) -> Callable[..., Any]:
+    def function(module: nn.Module, *arguments: Any) -> Any:
+        return recording.call(hook, hook.place, arguments)
 
-    return fire
-
-
-def _tensor(hook: Hook, recording: Recording) -> Callable[[Tensor], Any]:
-    def fire(grad: Tensor) -> Any:
-        return recording.react(hook, hook.place, (grad,))
-
-    return fire
+    return function
 
 
-def _accumulated(hook: Hook, name: str, recording: Recording) -> Callable[[Tensor], None]:
-    def fire(parameter: Tensor) -> None:
-        replaced = recording.react(hook, name, (parameter.grad,))
-        if replaced is not None:
-            parameter.grad = replaced
+def _tensor_hook(hook: Hook, recording: HookRecording) -> Callable[[Tensor], Any]:
+    def function(grad: Tensor) -> Any:
+        return recording.call(hook, hook.place, (grad,))
 
-    return fire
+    return function
 
 
-def _output(fire: Callable[[Tensor], Any], handles: list[Any]) -> Callable[..., None]:
-    def watch(module: nn.Module, args: Any, output: Any) -> None:
-        handles.extend(t.register_hook(fire) for t in tensors_in(output) if t.requires_grad)
+def _parameter_hook(hook: Hook, name: str, recording: HookRecording) -> Callable[[Tensor], None]:
+    def function(parameter: Tensor) -> None:
+        replacement = recording.call(hook, name, (parameter.grad,))
+        if replacement is not None:
+            parameter.grad = replacement
 
-    return watch
+    return function
+
+
+def _output_hook(on_gradient: Callable[[Tensor], Any], loan: Loan) -> Callable[..., None]:
+    def function(module: nn.Module, args: Any, output: Any) -> None:
+        loan.keep(*(t.register_hook(on_gradient) for t in tensors_in(output) if t.requires_grad))
+
+    return function

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,16 +13,27 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map_only
 
-from explorer.networks import structure
+from explorer.networks.borrow import borrow_seeded
 from explorer.networks.error_messages import explain
-from explorer.networks.layer_table import Reasons, layer_rows, memory, notes, parameter_rows
-from explorer.networks.preserve import preserved
-from explorer.networks.recorder import Recorder, Visit, tensors_in
+from explorer.networks.layer_recorder import (
+    LayerRecorder,
+    RecordedCall,
+    map_operations,
+    tensors_in,
+    to_module_calls,
+)
 from explorer.networks.records import (
     LayerError,
+    LayerRecord,
+    Memory,
+    ParameterRecord,
     Report,
     Structure,
 )
+
+_MB = 2**20
+_STOPPED = "the run stopped before backward reached it"
+_INDEPENDENT = "the loss does not depend on it"
 
 
 def inspect(
@@ -48,37 +60,36 @@ def inspect(
     """
     if any(is_lazy(p) for p in (*model.parameters(), *model.buffers())):
         raise ValueError("the model has lazy layers: pass one input through it first")
-    passed = tuple(copied(value) for value in inputs)
+    passed = tuple(copy_tensors(value) for value in inputs)
     value: float | None = None
-    built: tuple[Any, Any] | None = None
+    graph: tuple[Any, Any] | None = None
     error: LayerError | None = None
-    with preserved(model, seed) as watch:
-        recorder = Recorder({module: name for name, module in model.named_modules()}, watch)
+    with borrow_seeded(model, seed) as loan, torch.enable_grad():
+        recorder = LayerRecorder(model, loan)
         try:
-            with recorder.recording(), torch.enable_grad():
-                with watch:
-                    output = model(*passed)
-                total = scalar_loss(output, loss)
-                value = None if total.is_meta else float(total.detach())
-                built = structure.operations(total, recorder.visits, model)
-                if total.requires_grad and not total.is_meta:
-                    # Watching costs 50 µs per operation; in backward only hooks write to weights.
-                    with watch if _has_backward_hooks(model) else nullcontext():
-                        total.backward()
+            with loan.operations:
+                output = model(*passed)
+            total = scalar_loss(output, loss)
+            value = None if total.is_meta else float(total.detach())
+            graph = map_operations(total, recorder.calls, model)
+            if total.requires_grad and not total.is_meta:
+                # Watching costs 50 µs per operation; in backward only hooks write to weights.
+                with loan.operations if _has_backward_hooks(model) else nullcontext():
+                    total.backward()
         except Exception as raised:
-            failing = recorder.visits[recorder.open[-1]] if recorder.open else None
+            failing = recorder.calls[recorder.open[-1]] if recorder.open else None
             error = _error(raised, failing)
-            recorder.settle()
+            recorder.close()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-        reached = {op.parameter for op in built[0] if op.parameter} if built else set()
-        reasons = Reasons(recorder, reached, error is not None)
-        layers = tuple(layer_rows(recorder, reasons, model))
-        parameters = tuple(parameter_rows(model, gradients, reasons))
-    graph = None
-    if built is not None:
-        graph = Structure(
-            structure.calls(recorder.visits),
-            *built,
+        reached = {op.parameter for op in graph[0] if op.parameter} if graph else set()
+        reasons = _Reasons(recorder, reached, error is not None)
+        layers = tuple(_layer_rows(recorder, reasons, model))
+        parameters = tuple(_parameter_rows(model, gradients, reasons))
+    structure = None
+    if graph is not None:
+        structure = Structure(
+            to_module_calls(recorder.calls),
+            *graph,
             {p.name: p.numel for p in parameters},
             {p.name: p.grad_norm for p in parameters if p.grad_norm is not None},
         )
@@ -89,15 +100,15 @@ def inspect(
         total_params=sum(p.numel for p in parameters),
         trainable_params=sum(p.numel for p in parameters if p.trainable),
         total_macs=sum(row.macs or 0 for row in layers),
-        memory=memory(model, recorder.visits, passed),
+        memory=_memory(model, recorder.calls, passed),
         loss=value,
-        structure=graph,
+        structure=structure,
         gradients={name: _array(g) for name, g in gradients.items() if not g.is_meta},
         input_gradients=tuple(
             None if t.grad is None or t.is_meta else _array(t.grad) for t in tensors_in(passed)
         ),
         error=error,
-        notes=tuple(notes(layers, model)),
+        notes=tuple(_notes(layers, model)),
     )
 
 
@@ -107,7 +118,7 @@ def _has_backward_hooks(model: nn.Module) -> bool:
     ) or any(m._backward_hooks or m._backward_pre_hooks for m in model.modules())
 
 
-def copied(value: Any) -> Any:
+def copy_tensors(value: Any) -> Any:
     """Every tensor in `value` as a leaf of its own: the caller's are neither changed nor given a
     gradient."""
     return tree_map_only(
@@ -133,7 +144,138 @@ def _array(tensor: Tensor) -> np.ndarray:
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
 
 
-def _error(raised: Exception, failing: Visit | None) -> LayerError:
+def _error(raised: Exception, failing: RecordedCall | None) -> LayerError:
     if failing is None:
         return explain(raised)
     return explain(raised, failing.name, type(failing.module).__name__, failing.call)
+
+
+class _Reasons:
+    """Why a gradient is None. `reached` are the parameters that the loss's graph leads to."""
+
+    def __init__(self, recorder: LayerRecorder, reached: Collection[str], failed: bool) -> None:
+        self.failed = failed
+        self.called = {call.module for call in recorder.calls}
+        self.reached = reached
+
+    def parameter(self, name: str, module: nn.Module, parameter: nn.Parameter) -> str:
+        """Empty if there is a gradient, or on meta would be."""
+        if parameter.grad is not None or (parameter.is_meta and name in self.reached):
+            return ""
+        if not parameter.requires_grad:
+            return "frozen: requires_grad is False"
+        if self.failed:
+            return _STOPPED
+        if module not in self.called:
+            return "never used: forward does not call this layer, so the loss does not depend on it"
+        return _INDEPENDENT
+
+    def output(self, call: RecordedCall) -> str:
+        if call.gradient is not None:
+            return ""
+        if self.failed:
+            return _STOPPED
+        if not call.hooked:
+            return "neither its input nor its parameters require grad"
+        return "there are no values on meta" if call.meta else _INDEPENDENT
+
+
+def _layer_rows(
+    recorder: LayerRecorder, reasons: _Reasons, model: nn.Module
+) -> Iterator[LayerRecord]:
+    """One row per call that did work, then one per module that holds parameters uncalled."""
+    counted: set[nn.Parameter] = set()
+    for call in recorder.calls:
+        if call.described or call.own_flops:
+            yield _layer_row(call, counted, reasons)
+    for name, module in model.named_modules():
+        own = dict(module.named_parameters(name, recurse=False))
+        if own and module not in reasons.called:
+            new, shared = _sizes(own.values(), counted)
+            why = next(filter(None, (reasons.parameter(n, module, p) for n, p in own.items())), "")
+            why = why or "its parent uses its parameters without calling it"
+            type_name = type(module).__name__
+            yield LayerRecord(name, None, type_name, None, None, new, shared, None, 0, why_none=why)
+
+
+def _layer_row(call: RecordedCall, counted: set[nn.Parameter], reasons: _Reasons) -> LayerRecord:
+    new, shared = _sizes(call.module.parameters(recurse=False), counted)
+    return LayerRecord(
+        name=call.name,
+        call=call.call,
+        type=type(call.module).__name__,
+        input_shape=call.input_shape,
+        output_shape=call.output_shape,
+        params=new,
+        shared=shared,
+        macs=call.own_flops // 2 or None,
+        memory=call.memory,
+        leaf=call.leaf,
+        activation=call.activation,
+        gradient=call.gradient,
+        why_none=reasons.output(call),
+    )
+
+
+def _sizes(parameters: Iterable[nn.Parameter], counted: set[nn.Parameter]) -> tuple[int, int]:
+    """Elements not counted before, and elements counted before."""
+    sizes: Counter[bool] = Counter()
+    for parameter in parameters:
+        sizes[parameter in counted] += parameter.numel()
+        counted.add(parameter)
+    return sizes[False], sizes[True]
+
+
+def _parameter_rows(
+    model: nn.Module, gradients: dict[str, Tensor], reasons: _Reasons
+) -> Iterator[ParameterRecord]:
+    names: dict[nn.Parameter, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(parameter, []).append(name)
+    for parameter, (name, *aliases) in names.items():
+        layer = name.rpartition(".")[0]
+        grad = gradients.get(name)
+        yield ParameterRecord(
+            name=name,
+            layer=layer,
+            shape=tuple(parameter.shape),
+            numel=parameter.numel(),
+            dtype=str(parameter.dtype).removeprefix("torch."),
+            trainable=parameter.requires_grad,
+            aliases=tuple(aliases),
+            grad_norm=None if grad is None else float(torch.linalg.vector_norm(grad)),
+            why_none=reasons.parameter(name, model.get_submodule(layer), parameter),
+        )
+
+
+def _memory(model: nn.Module, calls: list[RecordedCall], passed: tuple[Any, ...]) -> Memory:
+    """As pytorch-summary (https://github.com/sksq96/pytorch-summary) adds it up."""
+
+    def size(tensors: Iterable[Tensor]) -> int:
+        return sum(t.numel() * t.element_size() for t in tensors)
+
+    containers = (nn.Sequential, nn.ModuleList)
+    childless = next(model.children(), None) is None
+    outputs = sum(
+        call.memory
+        for call in calls
+        if not isinstance(call.module, containers) and (childless or call.module is not model)
+    )
+    return Memory(size(tensors_in(passed)) / _MB, 2 * outputs / _MB, size(model.parameters()) / _MB)
+
+
+def _notes(layers: tuple[LayerRecord, ...], model: nn.Module) -> Iterator[str]:
+    """Sentences worth reading next to the numbers."""
+    if not any(p.requires_grad for p in model.parameters()):
+        yield "No parameter requires grad: all are frozen, or there are none."
+    first = next((r for r in layers if r.activation and r.activation.nonfinite), None)
+    if first is not None:
+        name = first.name or first.type
+        yield f"The first output that contains NaN or infinity is that of {name}."
+        bad = [name for name, p in model.named_parameters() if not p.isfinite().all()]
+        more = f" and {len(bad) - 1} more" if bad[1:] else ""
+        if bad:
+            yield f"Weights that contain NaN or infinity: {bad[0]}{more}."
+    for row in layers:
+        if row.call is None and row.why_none.startswith("never used"):
+            yield f"{row.name} is {row.why_none}; its gradient stays None."

@@ -1,4 +1,4 @@
-"""LeNet-5 on drawn shapes, untrained."""
+"""Two networks on drawn shapes: LeNet-5, untrained, and the trained one of this project."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from explorer.networks import synthetic_images
-from explorer.networks.samples import SampledProblem, Samples, sampled
-from explorer.networks.shapes_net import SIZE, shapes_net
-from explorer.networks.source import source_of
+from explorer.networks.image_networks import IMAGE_SIZE, shapes_net
+from explorer.networks.problems import SampledProblem, Samples, sampled, source_of
 
 _SAMPLES = 24
 
 
 class LeNet5(nn.Sequential):
-    """The layers of LeCun et al. (1998), with hyperbolic tangents and average pooling; inputs
-    are n × 3 × 32 × 32."""
+    """The layers of LeCun et al. (1998, https://doi.org/10.1109/5.726791), with hyperbolic tangents
+    and average pooling; inputs are n × 3 × 32 × 32."""
 
     def __init__(self, classes: int) -> None:
         super().__init__(
@@ -35,7 +34,7 @@ class LeNet5(nn.Sequential):
         )
 
 
-def _drawn(size: int) -> tuple[Tensor, Tensor]:
+def _draw_samples(size: int) -> tuple[Tensor, Tensor]:
     images, labels = synthetic_images.draw(_SAMPLES, size, seed=0)
     return torch.from_numpy(images), torch.from_numpy(labels)
 
@@ -49,10 +48,10 @@ _BATCH = 8
 
 
 def lenet() -> SampledProblem:
-    """LeNet-5, random weights, 24 drawn pictures of 32 × 32 pixels in twelve classes."""
+    """LeNet-5 with random weights, and 24 drawn images of 32 × 32 pixels in twelve classes."""
 
     def collect() -> Samples:
-        images, labels = _drawn(32)
+        images, labels = _draw_samples(32)
         return Samples(LeNet5(len(synthetic_images.CLASSES)), images, labels, F.cross_entropy)
 
     end = _DATA.format(samples=_SAMPLES, size=32, net=f"LeNet5({len(synthetic_images.CLASSES)})")
@@ -62,26 +61,26 @@ def lenet() -> SampledProblem:
         collect,
         source="from explorer.networks.synthetic_images import draw\n" + source_of(LeNet5, end=end),
         loss_source=_LOSS.format(batch=_BATCH),
-        note="The pictures are drawn by formula; the script needs this project for them.",
+        note="The images are drawn by formulas of this project, which the script imports.",
         batch=_BATCH,
     )
 
 
 def shapes() -> SampledProblem:
-    """The small network that ships with the project, with its trained weights."""
+    """The small trained network that is part of this project."""
 
     def collect() -> Samples:
-        images, labels = _drawn(SIZE)
+        images, labels = _draw_samples(IMAGE_SIZE)
         return Samples(shapes_net(), images, labels, F.cross_entropy)
 
-    end = _DATA.format(samples=_SAMPLES, size=SIZE, net="shapes_net()")
+    end = _DATA.format(samples=_SAMPLES, size=IMAGE_SIZE, net="shapes_net()")
     return sampled(
         "shapes net",
-        "The shipped network, trained on drawn shapes",
+        "A small network trained on drawn shapes",
         collect,
         source="from explorer.networks.synthetic_images import draw\n"
-        "from explorer.networks.shapes_net import shapes_net\n" + source_of(end=end),
+        "from explorer.networks.image_networks import shapes_net\n" + source_of(end=end),
         loss_source=_LOSS.format(batch=_BATCH),
-        note="Trained: its gradients are small where it is already right.",
+        note="Trained: its gradients are small because its predictions are already right.",
         batch=_BATCH,
     )

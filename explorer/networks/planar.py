@@ -1,4 +1,4 @@
-"""Two classes of points in the plane, and a small multi-layer perceptron to part them."""
+"""Two classes of points in the plane, and a small multi-layer perceptron that separates them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks.source import source_of
-from explorer.training.problem import ModuleProblem, Network, random_stream
+from explorer.networks.problems import ModuleProblem, Network, source_of
+from explorer.training.problem import random_stream
 
 
 def moons(n: int, noise: float) -> tuple[Tensor, Tensor]:
@@ -65,10 +65,10 @@ POINTS = 200
 
 @dataclass(frozen=True)
 class Decision:
-    """What a classifier says over the plane, beside its data.
+    """What a classifier predicts over the plane, and its data.
 
-    `probability[row, column]` is that of class 1 at (`x[column]`, `y[row]`). Points are (n, 2),
-    labels (n,) with 0 or 1. Losses are binary cross-entropies, accuracies fractions.
+    `probability[row, column]` is the probability of class 1 at (`x[column]`, `y[row]`). Points are
+    (n, 2), labels (n,) with 0 or 1. Losses are binary cross-entropies, accuracies fractions.
     """
 
     x: np.ndarray
@@ -86,7 +86,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class PlanarProblem(ModuleProblem):
-    """A `ModuleProblem` that can also say what the network answers everywhere in the plane."""
+    """A `ModuleProblem` that also gives the network's prediction everywhere in the plane."""
 
     data: str = "moons"
     depth: int = 2
@@ -99,7 +99,7 @@ class PlanarProblem(ModuleProblem):
     ) -> Decision:
         """Evaluate the network with these parameters ("0.weight", …) on a size × size grid.
 
-        `seed` is the one the problem was built with; it decides the points.
+        `seed` is the one the problem was built with; it determines the points.
         """
         with random_stream(seed):
             train, test = _split(self.data, self.noise)
@@ -113,7 +113,7 @@ class PlanarProblem(ModuleProblem):
             probability = net(grid).squeeze(1).sigmoid().reshape(size, size)
             scores = [(net(points).squeeze(1), labels) for points, labels in (train, test)]
             losses = [F.binary_cross_entropy_with_logits(*score).item() for score in scores]
-            right = [((s > 0) == (labels > 0)).float().mean().item() for s, labels in scores]
+            accuracies = [((s > 0) == (labels > 0)).float().mean().item() for s, labels in scores]
         return Decision(
             axis,
             axis,
@@ -123,7 +123,7 @@ class PlanarProblem(ModuleProblem):
             test[0].numpy(),
             test[1].numpy(),
             *losses,
-            *right,
+            *accuracies,
         )
 
 
@@ -132,7 +132,7 @@ def _split(data: str, noise: float) -> list[tuple[Tensor, Tensor]]:
     return [DATA[data](POINTS, noise), DATA[data](POINTS, noise)]
 
 
-_END = """\
+_SETUP = """\
 points, labels = {data}({points}, noise={noise})
 test_points, test_labels = {data}({points}, noise={noise})
 net = mlp(depth={depth}, width={width}, activation="{activation}")
@@ -148,7 +148,7 @@ def planar(
     activation: str = "Tanh",
     noise: float = 0.1,
 ) -> PlanarProblem:
-    """200 points to learn from and 200 to test with, and a perceptron of `depth` hidden layers.
+    """200 training points, 200 test points, and a perceptron with `depth` hidden layers.
 
     `data` is a key of `DATA`, `activation` one of `ACTIVATIONS`; `depth` 0 to 6, `width` 1 to
     64, `noise` 0 to 1 (standard deviation). ValueError, with a sentence, for anything else.
@@ -174,14 +174,14 @@ def planar(
 
         return Network(net, (points,), criterion)
 
-    end = _END.format(
+    setup = _SETUP.format(
         data=data, points=POINTS, noise=noise, depth=depth, width=width, activation=activation
     )
     return PlanarProblem(
         name=data,
         title=f"2-D classification: {data}",
         make=make,
-        source=source_of(DATA[data], mlp, end=end),
+        source=source_of(DATA[data], mlp, end=setup),
         loss_source=_LOSS,
         data=data,
         depth=depth,

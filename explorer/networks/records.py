@@ -1,4 +1,4 @@
-"""What a report on a network holds: plain data, arrays as numpy, no live tensor."""
+"""The parts of a report on a network: plain data, arrays as numpy, no live tensor."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ class ParameterRecord:
 
 @dataclass(frozen=True)
 class Memory:
-    """In MB of 2**20 bytes, as pytorch-summary prints it (for the batch that was really passed).
+    """In MB of 2**20 bytes, as pytorch-summary (https://github.com/sksq96/pytorch-summary) prints
+    it, for the batch that was really passed.
 
     `forward_backward` counts the output of every module call twice, once for its gradient:
     blocks too, but neither `nn.Sequential` and `nn.ModuleList` nor the model itself.
@@ -105,10 +106,10 @@ class LayerError:
 
 
 @dataclass(frozen=True)
-class Call:
-    """One call of any module, in the order they were entered; `parent` is a position in that order.
+class ModuleCall:
+    """One call of any module, block or layer; calls are in the order they began.
 
-    `macs` is all that happened inside, children included.
+    `parent` is a position in that order. `macs` counts everything inside, children included.
     """
 
     name: str
@@ -137,7 +138,7 @@ class Structure:
     give each parameter's size and, where known, the norm of its gradient.
     """
 
-    calls: tuple[Call, ...]
+    calls: tuple[ModuleCall, ...]
     operations: tuple[Operation, ...]
     edges: tuple[tuple[int, int], ...]
     params: Mapping[str, int]
@@ -146,7 +147,7 @@ class Structure:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What `inspect` saw. After an `error` it holds the layers up to the failing one.
+    """What `inspect` measured. After an `error` it holds the layers up to the failing one.
 
     `total_macs` is the sum over the rows. `loss` is None on meta, and when it was not reached.
     `gradients` are the parameters' own, by name; `input_gradients` those of inputs that require

@@ -1,4 +1,4 @@
-"""Numbers that describe a tensor: a handful for every layer, a histogram where one is asked for."""
+"""Numbers that describe a tensor: a few for every layer, and histograms on request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils._mode_utils import no_dispatch
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of one tensor. `norm` is the Euclidean norm of all elements.
+    """Statistics of one tensor. `norm` is the Euclidean norm of all elements.
 
     `min`, `max`, `mean` and `norm` are over the finite elements; `nonfinite` counts the NaNs and
     infinities left out. All are NaN for a tensor without a finite element.
@@ -38,7 +38,7 @@ class Statistics:
 class Histogram:
     """`counts[i]` elements lie between `edges[i]` and `edges[i + 1]`; draw bars on these edges.
 
-    `left_out` counts NaNs and infinities, which have no place on an axis.
+    `left_out` counts NaNs and infinities, which belong in no bin.
     """
 
     counts: np.ndarray
@@ -52,7 +52,7 @@ def describe(tensor: Tensor, *, units: bool = True) -> Statistics | None:
     `units=False` leaves units out: a parameter has none. No copy is made: this is cheap enough
     to run inside every forward hook.
     """
-    with no_dispatch():  # what we compute is no work of the network: no mode shall count it
+    with no_dispatch():  # this is not the network's work: no mode may count it
         return _describe(tensor.detach(), units)
 
 

@@ -1,6 +1,6 @@
-"""Pictures drawn by formula: seven shapes and five textures, in random colours and poses.
+"""Images drawn by formulas: seven shapes and five textures, in random colours and poses.
 
-They are the data of the small network that ships with the project, and need no download.
+They are the data of this project's own networks, and need no download.
 """
 
 from __future__ import annotations
@@ -9,47 +9,47 @@ from collections.abc import Callable
 
 import numpy as np
 
-#: A drawing: coordinates x and y (each rows × columns, −1 to 1) to how much of the first colour
-#: each point takes (0 to 1).
+#: A drawing maps coordinates x and y (each rows × columns, −1 to 1) to the fraction of the first
+#: colour at each point (0 to 1).
 Drawing = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
 
 
 def draw(n: int, size: int = 64, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """`n` pictures and their classes; the same arguments give the same pictures.
+    """Draw `n` images of all classes; the same arguments give the same images.
 
-    The classes are as evenly spread as `n` allows. Returns images (n × 3 × size × size, float32,
-    RGB, 0 to 1) and labels (n, int64, positions in `CLASSES`).
+    The classes are as evenly distributed as `n` allows. Returns images (n × 3 × size × size,
+    float32, RGB, 0 to 1) and labels (n, int64, positions in `CLASSES`).
     """
     labels = np.arange(n, dtype=np.int64) % len(CLASSES)
     np.random.default_rng(seed).shuffle(labels)
     images = np.empty((n, 3, size, size), np.float32)
     for i, label in enumerate(labels):
-        images[i] = _picture(CLASSES[label], size, np.random.default_rng((seed, i)))
+        images[i] = _draw_image(CLASSES[label], size, np.random.default_rng((seed, i)))
     return images, labels
 
 
 def draw_one(name: str, size: int = 64, seed: int = 0) -> np.ndarray:
-    """One picture of the class `name` (3 × size × size, float32, 0 to 1)."""
-    return _picture(name, size, np.random.default_rng(seed))
+    """Draw one image of the class `name` (3 × size × size, float32, 0 to 1)."""
+    return _draw_image(name, size, np.random.default_rng(seed))
 
 
-def _picture(name: str, size: int, rng: np.random.Generator) -> np.ndarray:
+def _draw_image(name: str, size: int, rng: np.random.Generator) -> np.ndarray:
     # Drawn at twice the size and averaged, so that edges are smooth.
     axis = (np.arange(2 * size) + 0.5) / size - 1
-    share = DRAWINGS[name](*_posed(axis, name in TEXTURES, rng), rng).astype(float)
-    share = share.reshape(size, 2, size, 2).mean(axis=(1, 3))
-    first, second = _two_colours(rng)
-    image = second[:, None, None] + (first - second)[:, None, None] * share
-    shade = rng.uniform(-0.1, 0.1, 2)
-    image += shade[0] * axis[::2, None] + shade[1] * axis[None, ::2]
+    fraction = DRAWINGS[name](*_transform(axis, name in TEXTURES, rng), rng).astype(float)
+    fraction = fraction.reshape(size, 2, size, 2).mean(axis=(1, 3))
+    first, second = _draw_colours(rng)
+    image = second[:, None, None] + (first - second)[:, None, None] * fraction
+    shading = rng.uniform(-0.1, 0.1, 2)
+    image += shading[0] * axis[::2, None] + shading[1] * axis[None, ::2]
     image += rng.normal(0, rng.uniform(0.005, 0.05), image.shape)
     return image.clip(0, 1).astype(np.float32)
 
 
-def _posed(
+def _transform(
     axis: np.ndarray, texture: bool, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The picture's coordinates, shifted, turned and scaled; a texture fills the picture."""
+    """The image's coordinates, shifted, rotated and scaled; a texture fills the image."""
     scale = 1.0 if texture else rng.uniform(0.4, 0.75)
     shift = rng.uniform(-1, 1, 2) * (1 - scale if not texture else 1)
     angle = rng.uniform(0, 2 * np.pi)
@@ -58,10 +58,10 @@ def _posed(
     return np.cos(angle) * x + np.sin(angle) * y, np.cos(angle) * y - np.sin(angle) * x
 
 
-def _two_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _draw_colours(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     while True:
         first, second = rng.random((2, 3))
-        if abs(first - second).max() > 0.4:  # a shape must be told from its ground
+        if abs(first - second).max() > 0.4:  # a shape must stand out from its background
             return first, second
 
 
@@ -109,8 +109,8 @@ def _stripes(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 def _checkerboard(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    fields = rng.uniform(2, 5)
-    return (np.floor(x * fields) + np.floor(y * fields)) % 2 == 0
+    squares = rng.uniform(2, 5)
+    return (np.floor(x * squares) + np.floor(y * squares)) % 2 == 0
 
 
 def _dots(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -8,6 +8,7 @@ Importing this package makes `import torchvision` work beside a CPU build of tor
 """
 
 from explorer import torchvision_guard as _guard  # noqa: F401  (first: see above)
+from explorer.networks.borrow import copy_on
 from explorer.vision.arithmetic import PixelArithmetic, pixel_arithmetic
 from explorer.vision.attribution import (
     GradCam,
@@ -21,7 +22,6 @@ from explorer.vision.attribution import (
     top,
 )
 from explorer.vision.backbones import BACKBONES, Backbone, Prepared, build, load_published
-from explorer.vision.borrow import copy_on
 from explorer.vision.download import DownloadError
 from explorer.vision.feature_maps import (
     ChannelStatistics,

@@ -8,7 +8,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from explorer.vision.borrow import borrowed
+from explorer.networks.borrow import borrow_frozen
 from explorer.vision.feature_maps import Inputs, as_arguments, convolution, nth_call
 from explorer.vision.geometry import Window
 
@@ -68,8 +68,8 @@ def pixel_arithmetic(
     def note(conv: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
         seen.append((args[0][0].clone(), output[0].clone()))
 
-    with borrowed(model) as hooks:
-        hooks.keep([conv.register_forward_hook(note)])
+    with borrow_frozen(model) as loan:
+        loan.keep(conv.register_forward_hook(note))
         model(*as_arguments(inputs))
     image, output = nth_call(seen, layer, call)
     if not all(0 <= at < n for at, n in zip((channel, row, column), output.shape, strict=True)):

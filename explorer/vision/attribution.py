@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from explorer.vision.borrow import borrowed
+from explorer.networks.borrow import borrow_frozen
 from explorer.vision.feature_maps import nth_call, require
 
 
@@ -74,7 +74,7 @@ class SwitchedOff:
 
 def predict(model: nn.Module, image: Tensor, labels: Sequence[str], k: int = 5) -> list[Prediction]:
     """The `k` classes with the highest scores, best first. `image` is 1 × 3 × height × width."""
-    with borrowed(model):
+    with borrow_frozen(model):
         scores = model(image)[0]
     return top(scores.cpu().numpy(), labels, k)
 
@@ -97,7 +97,7 @@ def saliency(model: nn.Module, image: Tensor, target: int | None = None) -> Sali
 
     Raises ValueError where it overflows.
     """
-    with borrowed(model, grad=True):
+    with borrow_frozen(model, grad=True):
         leaf = image.detach().clone().requires_grad_()
         score, target = _score(model(leaf), target)
         (gradient,) = torch.autograd.grad(score, leaf)
@@ -120,8 +120,8 @@ def grad_cam(
         kept.append(output)
         return output.clone()  # a later in-place ReLU changes the clone, not what is kept
 
-    with borrowed(model, grad=True) as hooks:
-        hooks.keep([module.register_forward_hook(keep)])
+    with borrow_frozen(model, grad=True) as loan:
+        loan.keep(module.register_forward_hook(keep))
         # Parameters are frozen, so the graph has to start at the image.
         score, target = _score(model(image.detach().clone().requires_grad_()), target)
         maps = nth_call(kept, layer, call)
@@ -159,9 +159,9 @@ def switch_off(
         output[:, chosen] = 0
         return output
 
-    with borrowed(model) as hooks:
+    with borrow_frozen(model) as loan:
         before = model(image)[0].cpu().numpy()
-        hooks.keep([module.register_forward_hook(zero)])
+        loan.keep(module.register_forward_hook(zero))
         after = model(image)[0].cpu().numpy()
         nth_call(seen, layer, call or 0)
     return SwitchedOff(layer, tuple(chosen), before, after, softmax(before), softmax(after))

@@ -14,8 +14,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from explorer.networks.filter_bank import FilterBank
-from explorer.networks.shapes_net import SIZE, ShapesNet, shapes_net
+from explorer.networks.image_networks import IMAGE_SIZE, FilterBank, ShapesNet, shapes_net
 from explorer.networks.synthetic_images import CLASSES
 from explorer.torchvision_guard import torchvision
 from explorer.training.problem import random_stream
@@ -161,7 +160,9 @@ BACKBONES: dict[str, Backbone] = {
     backbone.name: backbone
     for backbone in (
         Backbone("filter_bank", "Filter bank", FilterBank, _plain(224), (), FilterBank),
-        Backbone("shapes_net", "Shapes network", ShapesNet, _plain(SIZE), CLASSES, shapes_net),
+        Backbone(
+            "shapes_net", "Shapes network", ShapesNet, _plain(IMAGE_SIZE), CLASSES, shapes_net
+        ),
         _published("resnet18", "ResNet-18"),
         _published("alexnet", "AlexNet"),
         _published("vgg11", "VGG-11", slow=True),

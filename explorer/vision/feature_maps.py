@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.vision.borrow import borrowed
+from explorer.networks.borrow import borrow_frozen
 
 Of = Literal["output", "input"]
 Inputs = Tensor | Sequence[Tensor]
@@ -87,13 +87,13 @@ def capture(
             taken.append((module, _own(tensor)))
 
     hook: Callable[..., None]
-    with borrowed(model) as hooks:
+    with borrow_frozen(model) as loan:
         if of == "input":
             hook = lambda module, args, kwargs: take(module, (args, kwargs))  # noqa: E731
-            hooks.keep(m.register_forward_pre_hook(hook, with_kwargs=True) for m in names)
+            loan.keep(*(m.register_forward_pre_hook(hook, with_kwargs=True) for m in names))
         else:
             hook = lambda module, args, output: take(module, output)  # noqa: E731
-            hooks.keep(m.register_forward_hook(hook) for m in names)
+            loan.keep(*(m.register_forward_hook(hook) for m in names))
         model(*as_arguments(inputs))
     calls = Counter(module for module, _ in taken)
     seen: Counter[nn.Module] = Counter()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.vision.borrow import borrowed
+from explorer.networks.borrow import borrow_frozen
 from explorer.vision.feature_maps import Inputs, Of, as_arguments, first_tensor
 
 Size = tuple[int, ...]
@@ -45,8 +45,8 @@ def map_layers(model: nn.Module, inputs: Inputs, *, of: Of = "output") -> tuple[
 
         return hook
 
-    with borrowed(model) as hooks:
-        hooks.keep(module.register_forward_hook(note(name)) for name, module in modules.items())
+    with borrow_frozen(model) as loan:
+        loan.keep(*(module.register_forward_hook(note(name)) for name, module in modules.items()))
         model(*as_arguments(inputs))
     found = (
         MapLayer(name, type(modules[name]).__name__, *zip(*calls, strict=True))
@@ -70,8 +70,8 @@ def first_not_finite(model: nn.Module, inputs: Inputs) -> str | None:
 
         return hook
 
-    with borrowed(model) as hooks:
-        hooks.keep(m.register_forward_hook(note(name)) for name, m in _leaves(model).items())
+    with borrow_frozen(model) as loan:
+        loan.keep(*(m.register_forward_hook(note(name)) for name, m in _leaves(model).items()))
         model(*as_arguments(inputs))
     return next(iter(found), None)
 

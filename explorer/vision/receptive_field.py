@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from explorer.vision.borrow import borrowed
+from explorer.networks.borrow import borrow_frozen
 from explorer.vision.feature_maps import Inputs, Of, as_arguments, first_tensor
 from explorer.vision.geometry import Window
 
@@ -98,16 +98,16 @@ def receptive_fields(
     Runs the model once on `inputs`. Layers that did not run are left out.
     """
     found: defaultdict[str, list[Field]] = defaultdict(list)
-    with borrowed(model) as hooks, _Follow() as follow:
+    with borrow_frozen(model) as loan, _Follow() as follow:
 
         def note(name: str) -> Callable[..., None]:
             return lambda module, *values: found[name].append(follow.field(values[-1]))
 
         for name, module in model.named_modules():
             if of == "input":
-                hooks.keep([module.register_forward_pre_hook(note(name))])
+                loan.keep(module.register_forward_pre_hook(note(name)))
             else:
-                hooks.keep([module.register_forward_hook(note(name))])
+                loan.keep(module.register_forward_hook(note(name)))
         model(*(follow.start(tensor) for tensor in as_arguments(inputs)))
     return {name: tuple(fields) for name, fields in found.items()}
 

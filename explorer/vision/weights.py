@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from explorer.vision.borrow import borrowed
+from explorer.networks.borrow import model_lock
 
 #: Files of more bytes are refused; the largest network offered has 133 million parameters.
 MAX_BYTES = 600 * 2**20
@@ -43,7 +43,7 @@ def load_weights(model: nn.Module, data: bytes) -> None:
 
 def put(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Copy `tensors` into the model after the checks of `load_weights`. Raises WeightsError."""
-    with borrowed(model):
+    with model_lock(model):
         own = model.state_dict()
         _check(own, tensors)
         for name, value in own.items():

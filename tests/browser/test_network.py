@@ -44,7 +44,7 @@ def test_resnet18_unfolds_a_block(tab: Any, app: str) -> None:
     box(tab, "layer2.0").wait_for()
     expect(tab).to_have_url(re.compile("open=layer2"))
     expect(tab.locator("tr[data-id]")).to_have_count(60)
-    tab.get_by_role("button", name="Fold all").click()
+    tab.get_by_role("button", name="Collapse all").click()
     box(tab, "layer2").wait_for()
 
 
@@ -52,7 +52,7 @@ def test_the_laboratory_at_work(tab: Any, app: str) -> None:
     open_page(tab, app, "?part=Hook+laboratory")
     tab.wait_for_selector("text=2 of 5 parameter gradients change")
     tab.get_by_role("button", name="tensor").click()  # let go of one
-    tab.wait_for_selector("text=What the hooks saw, in order: 4")
+    tab.wait_for_selector("text=Calls of the hooks in the order they ran: 4")
     expect(tab.locator("tr.ax-changed")).to_have_count(2)
 
 

@@ -1,4 +1,4 @@
-"""The same numbers on the CPU and on another device. Run by `test_device.py` in a process of its
+"""The same numbers on the CPU and on another device. Run by `test_presets.py` in a process of its
 own: DEVICE=elsewhere makes a device of the CPU, DEVICE=gpu takes the machine's."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
 from explorer.ui.feature_maps import results
-from explorer.ui.network import job_progress
+from explorer.ui.network import job_queue
 from tests.networks import elsewhere
 from tests.pages.test_pages import html_of, opened
 
@@ -88,11 +88,11 @@ def test_report(name: str) -> None:
     _same(replace(here, structure=None), replace(there, structure=None))
 
 
-@pytest.mark.parametrize("kind", list(networks.KINDS))
+@pytest.mark.parametrize("kind", list(networks.HOOK_KINDS))
 def test_hooks(kind: str) -> None:
     hooks = [networks.Hook(kind, "3", "noise", 0.1)]
     here, there = (
-        networks.experiment(n.model, *n.inputs, hooks=hooks, loss=n.criterion)
+        networks.try_hooks(n.model, *n.inputs, hooks=hooks, loss=n.criterion)
         for n in _both("LeNet-5")
     )
     assert there.error is None
@@ -101,14 +101,14 @@ def test_hooks(kind: str) -> None:
     # Whether a gradient is equal bit for bit is asked of each device by itself.
     for one, other in zip(here.changes, there.changes, strict=True):
         _same((one.name, one.before, one.after), (other.name, other.before, other.after))
-    _same([e.seen[0].value for e in here.events], [e.seen[0].value for e in there.events])
+    _same([e.values[0].value for e in here.events], [e.values[0].value for e in there.events])
 
 
 def test_memory_of_hooks() -> None:
     here, there = (
-        networks.gradients_held(n.model, *n.inputs, loss=n.criterion) for n in _both("LeNet-5")
+        networks.measure_hook_memory(n.model, *n.inputs, loss=n.criterion) for n in _both("LeNet-5")
     )
-    assert [held.seen for held in here] == [held.seen for held in there]
+    assert [held.gradients for held in here] == [held.gradients for held in there]
 
 
 CALLS: dict[str, Callable[[nn.Module, Tensor, str], Any]] = {
@@ -150,7 +150,7 @@ def test_network_page() -> None:
     page.button_group(key="device").set_value(THERE).run()
     assert not page.exception
     assert html_of(page) == before
-    assert any(THERE in key for key in job_progress.works()._finished)
+    assert any(THERE in key for key in job_queue.job_queue()._finished)
 
 
 def test_feature_maps_page(monkeypatch: pytest.MonkeyPatch) -> None:

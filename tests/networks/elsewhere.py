@@ -27,11 +27,11 @@ class Elsewhere(torch.Tensor):
     @staticmethod
     def __new__(cls, held: torch.Tensor) -> Elsewhere:
         layout = {"strides": held.stride(), "storage_offset": held.storage_offset()}
-        found = torch.Tensor._make_wrapper_subclass(
+        wrapper = torch.Tensor._make_wrapper_subclass(
             cls, held.shape, dtype=held.dtype, device="elsewhere:0", **layout
         )
-        found.held = held
-        return found
+        wrapper.held = held
+        return wrapper
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

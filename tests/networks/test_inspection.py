@@ -200,9 +200,9 @@ def test_a_frozen_model_is_reported_without_gradients():
     model = nn.Sequential(nn.Linear(4, 2)).requires_grad_(False)
     report = inspect(model, torch.ones(1, 4))
     assert report.error is None
-    assert report.notes[0].startswith("No parameter needs a gradient")
+    assert report.notes[0].startswith("No parameter requires grad")
     assert report.layers[0].activation is not None
-    assert report.layers[0].why_none == "nothing before it needs a gradient"
+    assert report.layers[0].why_none == "neither its input nor its parameters require grad"
     x = torch.ones(1, 4, requires_grad=True)
     gradient = inspect(model, x).input_gradients[0]
     np.testing.assert_allclose(gradient[0], model[0].weight.sum(0).numpy(), rtol=1e-6)
@@ -228,8 +228,8 @@ def test_nan_weights_are_named():
         model[2].weight[0, 0] = float("nan")
     report = inspect(model, torch.ones(1, 2))
     assert report.notes == (
-        "The first output with a NaN or an infinity is that of 2.",
-        "NaN or infinity among the weights: 2.weight.",
+        "The first output that contains NaN or infinity is that of 2.",
+        "Weights that contain NaN or infinity: 2.weight.",
     )
     assert report.layers[0].activation.nonfinite == 0
     assert report.layers[2].activation.nonfinite == 1

@@ -1,12 +1,18 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
 
-from explorer.networks import accumulate, inspect, names, problem
+from explorer.networks import CPU, accumulate, devices, inspect, names, on_device, problem
 from explorer.networks.classifiers import CLASSIFIERS, classifier, weights_file
 from explorer.torchvision_guard import torchvision
 from explorer.training import Problem
 
+ROOT = Path(__file__).parents[2]
 SMALL = [name for name in names() if name not in CLASSIFIERS]
 
 
@@ -102,7 +108,7 @@ def test_accumulation_equals_a_plain_loop():
         own = torch.autograd.grad(loss, list(net.parameters()), retain_graph=True)
         loss.backward()
         for (name, p), grad in zip(net.named_parameters(), own, strict=True):
-            assert step.own[name] == pytest.approx(float(grad.norm()), rel=1e-5)
+            assert step.own_norms[name] == pytest.approx(float(grad.norm()), rel=1e-5)
             assert step.norms[name] == pytest.approx(float(p.grad.norm()), rel=1e-5)
         assert step.loss == pytest.approx(loss.item())
         if i == 2:
@@ -115,9 +121,9 @@ def test_accumulation_equals_a_plain_loop():
 def _collected(preset, seed):
     state = torch.get_rng_state()
     torch.manual_seed(seed)
-    found = preset.collect()
+    samples = preset.collect()
     torch.set_rng_state(state)
-    return found
+    return samples
 
 
 def test_accumulation_can_be_stopped_and_refuses_what_it_cannot_do():
@@ -134,3 +140,31 @@ def test_accumulation_can_be_stopped_and_refuses_what_it_cannot_do():
 def test_a_classifier_needs_a_known_kind_of_weights():
     with pytest.raises(ValueError, match="'ImageNet' or None"):
         classifier("resnet18", "mine")
+
+
+def test_the_cpu_comes_first_and_changes_nothing() -> None:
+    assert devices()[0] == CPU
+    network = problem("TestNet").network
+    assert on_device(network, CPU) is network
+
+
+def test_every_device_listed_is_one_of_torch() -> None:
+    for device in devices():
+        assert torch.ones(2, device=device).sum().item() == 2.0
+
+
+@pytest.mark.parametrize("device", ["elsewhere", "gpu"])
+def test_same_numbers_on_another_device(device: str) -> None:
+    """In a process of its own: a device cannot be taken out of torch again."""
+    if device == "gpu" and len(devices()) == 1:
+        pytest.skip("there is no GPU here; the same checks ran on a device made of the CPU")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short"]
+    done = subprocess.run(
+        [*command, "tests/networks/device_checks.py"],
+        cwd=ROOT,
+        env=os.environ | {"DEVICE": device},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

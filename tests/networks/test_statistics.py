@@ -15,19 +15,19 @@ floats = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, np.nan, np.inf, 
 @settings(max_examples=60, deadline=None)
 @given(arrays.arrays(np.float32, arrays.array_shapes(max_dims=4, max_side=5), elements=floats))
 def test_statistics_equal_numpys(values):
-    found = describe(torch.from_numpy(values))
+    statistics = describe(torch.from_numpy(values))
     finite = values[np.isfinite(values)].astype(np.float64)
-    assert found.nonfinite == values.size - finite.size
+    assert statistics.nonfinite == values.size - finite.size
     if finite.size:
-        assert (found.min, found.max) == (finite.min(), finite.max())
-        assert found.mean == pytest.approx(finite.mean(), rel=1e-4, abs=1)
-        assert found.norm == pytest.approx(np.linalg.norm(finite), rel=1e-4)
+        assert (statistics.min, statistics.max) == (finite.min(), finite.max())
+        assert statistics.mean == pytest.approx(finite.mean(), rel=1e-4, abs=1)
+        assert statistics.norm == pytest.approx(np.linalg.norm(finite), rel=1e-4)
     else:
-        assert np.isnan([found.min, found.max, found.mean, found.norm]).all()
+        assert np.isnan([statistics.min, statistics.max, statistics.mean, statistics.norm]).all()
     axis = 1 if values.ndim in (2, 4) else values.ndim - 1
     units = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
-    assert found.units == len(units)
-    assert found.dead == sum(not unit.any() for unit in units)
+    assert statistics.units == len(units)
+    assert statistics.dead == sum(not unit.any() for unit in units)
 
 
 def test_what_has_no_statistics():
@@ -42,9 +42,9 @@ def test_half_precision_does_not_overflow():
 
 
 def test_histogram_leaves_out_what_has_no_place():
-    found = histogram(np.array([0.0, 1.0, np.nan, np.inf]), bins=2)
-    assert found.counts.tolist() == [1, 1]
-    assert found.left_out == 2
+    bars = histogram(np.array([0.0, 1.0, np.nan, np.inf]), bins=2)
+    assert bars.counts.tolist() == [1, 1]
+    assert bars.left_out == 2
     with pytest.raises(ValueError, match="no finite value"):
         histogram(np.array([np.nan]))
     with pytest.raises(ValueError, match="bins"):

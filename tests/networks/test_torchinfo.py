@@ -5,7 +5,7 @@ import torch
 import torchinfo
 
 from explorer.networks import inspect, problem
-from explorer.networks.samples import SampledProblem
+from explorer.networks.problems import SampledProblem
 
 NAMES = (
     "ToyModel",

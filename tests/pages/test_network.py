@@ -6,7 +6,6 @@ import csv
 import io
 import subprocess
 import sys
-import threading
 import time
 from typing import Any
 
@@ -16,10 +15,10 @@ import torch
 from torch.nn import functional as F
 
 from explorer.networks import fold, names, problem
-from explorer.networks.classifiers import CLASSIFIERS, Published
+from explorer.networks.classifiers import CLASSIFIERS, PublishedWeights
 from explorer.ui.network import choose, figures, graph, runs, table
-from explorer.ui.network.job_queue import Job, JobQueue, Unwanted
-from explorer.ui.network.settings import Setting, script
+from explorer.ui.network.job_queue import NetworkJob
+from explorer.ui.network.settings import Setting, make_script
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"
@@ -131,12 +130,12 @@ def test_a_large_network_shows_structure_first_and_numbers_after(page: Any) -> N
     ("name", "block"), [("densenet201", "denseblock1"), ("resnet152", "layer3")]
 )
 def test_the_largest_open_on_meta(name: str, block: str) -> None:
-    report = runs.outline(Setting(name), Job(""))
+    report = runs.inspect_on_meta(Setting(name), NetworkJob(""))
     assert report.error is None
     assert report.loss is None
     assert report.total_params == sum(row.params for row in report.layers)
     assert report.structure is not None
-    opened = graph._first(report.structure)
+    opened = graph.first_unfolded(report.structure)
     boxes = fold(report.structure, opened).nodes
     assert 5 <= len(boxes) <= 30
     assert any(block in node.name for node in boxes)
@@ -171,11 +170,11 @@ def test_a_layer_inside_a_folded_block_marks_the_block(page: Any) -> None:
     page.query_params["at"] = "layer1.0.conv1"
     fine(page.run())
     assert component(page, "svg")["selected"] is not None
-    assert "Unfold layer1" in [button.label for button in page.button]
+    assert "Expand layer1" in [button.label for button in page.button]
 
 
 def test_numbers_still_to_come_are_left_open() -> None:
-    report = runs.outline(Setting("mobilenet_v3_small"), Job(""))
+    report = runs.inspect_on_meta(Setting("mobilenet_v3_small"), NetworkJob(""))
     rows = [table._row(i, row, report) for i, row in enumerate(report.layers)]
     assert all(len(row.cells) == len(table.COLUMNS) for row in rows)
     assert not any(row.note for row in rows)
@@ -261,7 +260,7 @@ def test_a_model_that_cannot_run_gets_a_sentence(
 def test_nan_weights_are_named(page: Any) -> None:
     page.toggle(key="nan").set_value(True).run()
     fine(page)
-    assert "NaN or infinity among the weights: fc.weight" in html_of(page)
+    assert "Weights that contain NaN or infinity: fc.weight" in html_of(page)
     for part in VIEWS:
         view(page, part)
 
@@ -270,12 +269,12 @@ def test_weights_that_cannot_be_fetched_get_a_sentence(
     page: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    nowhere = Published("http://127.0.0.1:9/resnet18-f37072fd.pth", 45.0)
-    monkeypatch.setattr(choose, "published", lambda name: nowhere)
+    nowhere = PublishedWeights("http://127.0.0.1:9/resnet18-f37072fd.pth", 45.0)
+    monkeypatch.setattr(choose, "published_weights", lambda name: nowhere)
     preset(page, "resnet18")
     page.button_group(key="trained").set_value("ImageNet").run()
     settled(page)
-    assert "Shown with random weights" in html_of(page)
+    assert "so the weights shown are random" in html_of(page)
     next(b for b in page.button if b.label.startswith("Download")).click().run()
     settled(page)
     assert "could not be downloaded" in html_of(page)
@@ -288,7 +287,7 @@ def test_a_rerun_that_changes_nothing_runs_no_network(
     def run(*args: Any) -> None:
         raise AssertionError("the network ran")
 
-    monkeypatch.setattr(runs, "numbers", run)
+    monkeypatch.setattr(runs, "inspect_network", run)
     fine(page.run())
     assert fine(opened(PAGE))  # nor another reader
 
@@ -301,13 +300,13 @@ def test_stepping_hands_the_network_over(page: Any) -> None:
 
 def test_csv_and_script_hold_the_same_numbers() -> None:
     setting = Setting("ToyModel", batch=2, side=40, train=False)
-    found = runs.numbers(setting, Job("")).report
-    rows = list(csv.DictReader(io.StringIO(table.as_csv(found).decode())))
+    found = runs.inspect_network(setting, NetworkJob("")).report
+    rows = list(csv.DictReader(io.StringIO(table.to_csv(found).decode())))
     assert [row["layer"] for row in rows] == ["conv1", "conv2", "pool", "fc", "tmp"]
     assert sum(int(row["parameters"]) for row in rows) == found.total_params
     assert rows[0]["input"] == "2×3×40×40"
     done = subprocess.run(
-        [sys.executable, "-c", script(setting)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", make_script(setting)], capture_output=True, text=True, check=True
     )
     printed = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert float(printed["loss"]) == pytest.approx(found.loss, rel=1e-4)
@@ -321,12 +320,12 @@ def test_csv_and_script_hold_the_same_numbers() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_script_compiles_and_changes_are_in_it(name: str) -> None:
-    compile(script(Setting(name, train=True, nan=True)), name, "exec")
+    compile(make_script(Setting(name, train=True, nan=True)), name, "exec")
 
 
 def test_changes_are_those_of_plain_torch() -> None:
     setting = Setting("LeNet-5", batch=3, nan=False, train=False)
-    found = runs.numbers(setting, Job(""))
+    found = runs.inspect_network(setting, NetworkJob(""))
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -342,47 +341,7 @@ def test_changes_are_those_of_plain_torch() -> None:
         np.testing.assert_allclose(shown.edges, edges, rtol=1e-5)
 
 
-def test_two_readers_share_one_run_and_an_unwanted_one_is_given_up() -> None:
-    job_queue, begun, go = JobQueue(), [], threading.Event()
-
-    def first(job: Job) -> str:
-        begun.append(job.key)
-        go.wait(10)
-        if not job.wanted:
-            raise Unwanted
-        return job.key
-
-    a, b = job_queue.ask("ann", "long", first), job_queue.ask("ben", "long", first)
-    assert a is b
-    queued = job_queue.ask("cat", "next", first)
-    assert job_queue.ahead(queued) == 1
-    job_queue.ask("cat", "other", first)  # she has changed her mind
-    job_queue.leave("ann")
-    assert a.wanted
-    go.set()
-    assert a.done.wait(10)
-    assert a.result == "long"
-    other = job_queue.ask("cat", "other", first)
-    assert other.done.wait(10)
-    assert begun == ["long", "other"]
-    assert job_queue.ask("dan", "long", first) is a  # kept for the next reader
-
-
-def test_what_fails_is_told_and_tried_again() -> None:
-    job_queue, tries = JobQueue(), []
-
-    def fail(job: Job) -> None:
-        tries.append(1)
-        raise ValueError("no")
-
-    for count in (1, 2):
-        job = job_queue.ask("ann", "it", fail)
-        assert job.done.wait(10)
-        assert str(job.error) == "no"
-        assert len(tries) == count
-
-
 def test_bars_name_what_there_is_room_for() -> None:
-    assert figures._starts(["a.w"] * 40 + ["b.w"] * 40 + ["c.w"]) == {0: "a", 40: "b"}
-    assert figures.log_scale([1e-6, 1.0])
-    assert not figures.log_scale([0.0, float("nan"), 1.0, 2.0])
+    assert figures.block_starts(["a.w"] * 40 + ["b.w"] * 40 + ["c.w"]) == {0: "a", 40: "b"}
+    assert figures.needs_log_scale([1e-6, 1.0])
+    assert not figures.needs_log_scale([0.0, float("nan"), 1.0, 2.0])

@@ -40,19 +40,19 @@ def test_norms_after_every_ten_samples(steps, sample):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_histograms_of_the_last_gradients(steps, name):
     counts, first, last = HISTOGRAMS[name]
-    found = histogram(steps[-1].gradients[name])
-    assert list(found.counts) == [int(n) for n in counts.split()]
-    assert found.edges[0] == pytest.approx(first, abs=1e-6)
-    assert found.edges[-1] == pytest.approx(last, abs=1e-6)
-    np.testing.assert_allclose(np.diff(found.edges), (last - first) / 10, atol=1e-6)
+    bars = histogram(steps[-1].gradients[name])
+    assert list(bars.counts) == [int(n) for n in counts.split()]
+    assert bars.edges[0] == pytest.approx(first, abs=1e-6)
+    assert bars.edges[-1] == pytest.approx(last, abs=1e-6)
+    np.testing.assert_allclose(np.diff(bars.edges), (last - first) / 10, atol=1e-6)
 
 
 def test_only_every_tenth_sample_steps_and_each_adds_to_the_gradient(steps):
     assert [s.sample for s in steps if s.stepped] == [10, 20, 30, 40]
     for step in steps:
-        assert step.since == (step.sample - 1) % 10 + 1
-        if step.since == 1:  # nothing was there before
-            assert step.norms == step.own
+        assert step.in_grad == (step.sample - 1) % 10 + 1
+        if step.in_grad == 1:  # nothing was there before
+            assert step.norms == step.own_norms
 
 
 def test_the_unused_layer_is_explained():

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from explorer.networks.shapes_net import shapes_net
+from explorer.networks.image_networks import shapes_net
 from explorer.networks.synthetic_images import CLASSES, draw
 from explorer.vision import grad_cam, predict, saliency, switch_off
 from tests.vision.models import Reused, network, random_input

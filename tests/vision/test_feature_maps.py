@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from explorer.networks.borrow import borrow_frozen
 from explorer.vision import capture, feature_maps, filmstrip, kernels, layers_of
-from explorer.vision.borrow import borrowed
 from explorer.vision.feature_maps import channel_statistics
 from tests.vision.models import NAMES, Reused, network, random_input
 
@@ -226,7 +226,7 @@ def test_a_shared_model_serves_several_threads_at_once() -> None:
 def test_a_borrowed_model_never_collects_parameter_gradients() -> None:
     model = Reused()
     x = random_input(8).requires_grad_()
-    with borrowed(model, grad=True):
+    with borrow_frozen(model, grad=True):
         model(x).sum().backward()
     assert all(parameter.grad is None for parameter in model.parameters())
     assert all(parameter.requires_grad for parameter in model.parameters())

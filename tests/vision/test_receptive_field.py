@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.shapes_net import shapes_net
+from explorer.networks.image_networks import shapes_net
 from explorer.torchvision_guard import torchvision
 from explorer.vision import receptive_fields
 from explorer.vision.feature_maps import require

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from explorer.networks.shapes_net import WEIGHTS, ShapesNet, shapes_net
+from explorer.networks.image_networks import WEIGHTS, ShapesNet, shapes_net
 from explorer.vision import WeightsError, load_weights
 from explorer.vision import weights as module
 from tests.vision.test_feature_maps import state_of

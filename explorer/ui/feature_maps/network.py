@@ -10,7 +10,7 @@ import streamlit as st
 from torch import nn
 
 from explorer.networks import CPU
-from explorer.networks.shapes_net import stated_accuracy
+from explorer.networks.image_networks import stated_accuracy
 from explorer.ui.common.widgets import note, refuse
 from explorer.vision import (
     BACKBONES,

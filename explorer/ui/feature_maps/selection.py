@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 import streamlit as st
 
-from explorer.networks.filter_bank import FILTERS
+from explorer.networks.image_networks import FILTERS
 from explorer.ui.common.widgets import download, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, Of

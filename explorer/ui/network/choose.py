@@ -1,66 +1,81 @@
-"""Choosing a network, and changing its weights, mode and input."""
+"""The row above the graph: the network, its weights, changes to the run, and downloads."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from explorer.networks import names, problem
-from explorer.networks.classifiers import CLASSIFIERS, published, weights_file
+from explorer.networks import Report, names, problem
+from explorer.networks.classifiers import CLASSIFIERS, published_weights, weights_file
+from explorer.ui.common.downloads import file, graph_files
 from explorer.ui.common.open_in_optimizer import step_network
-from explorer.ui.common.widgets import choice, device, note, refuse, whole
-from explorer.ui.network import pick
-from explorer.ui.network.settings import IMAGENET, RANDOM, Facts, Setting, facts
+from explorer.ui.common.widgets import choice, device, menu, note, refuse, whole
+from explorer.ui.network.graph import DrawnGraph
+from explorer.ui.network.selection import clear_selection
+from explorer.ui.network.settings import (
+    IMAGENET,
+    RANDOM,
+    PresetFacts,
+    Setting,
+    describe_preset,
+    make_script,
+)
+from explorer.ui.network.table import to_csv
 from explorer.vision import DownloadError
 from explorer.vision.download import fetch
 
-#: Where the Optimizer page finds the name of the network to step.
 _SIDES = (16, 512)
 _NAMES = names()
 
 
-def choose() -> Setting:
-    """The list of networks, the weights each can have, and what to change."""
+def choose_setting() -> Setting:
+    """Draw the list of networks, the weights each can have, and what can be changed."""
     name = st.selectbox(
         "Network",
         _NAMES,
         key="preset",
         bind="query-params",
-        on_change=pick.forget,
+        on_change=clear_selection,
         label_visibility="collapsed",
-        help="Runs another network, once forward and once backward",
+        help="Runs the chosen network once forward and once backward",
         width=230,
     )
     name = name if name in _NAMES else _NAMES[0]
     weights = RANDOM
     if name in CLASSIFIERS:
         weights = choice(
-            "Weights", "trained", [RANDOM, IMAGENET], "Random numbers, or those trained on ImageNet"
+            "Weights",
+            "trained",
+            [RANDOM, IMAGENET],
+            "Random weights, or weights trained on ImageNet",
         )
-    changes = _changes(name)
-    return Setting(name, weights, **changes)
+    return Setting(name, weights, **_choose_changes(name))
 
 
-def available(setting: Setting) -> Setting:
-    """The setting with random weights where those it wants are not here; they can be fetched."""
-    if setting.weights == IMAGENET and weights_file(setting.name) is None and not _fetch(setting):
-        return replace(setting, weights=RANDOM)
+def with_available_weights(setting: Setting) -> Setting:
+    """The setting with random weights if its trained ones have not been downloaded.
+
+    A button then offers to download them.
+    """
+    if setting.weights == IMAGENET and weights_file(setting.name) is None:
+        return setting if _download_weights(setting) else replace(setting, weights=RANDOM)
     return setting
 
 
-def _fetch(setting: Setting) -> bool:
-    """Whether the weights have come; until then a button, and a sentence if they cannot."""
-    file = published(setting.name)
+def _download_weights(setting: Setting) -> bool:
+    """Draw a button that downloads the weights; whether it has, with a sentence if it failed."""
+    weights = published_weights(setting.name)
     place, below = st.empty(), st.empty()
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         pressed = st.button(
-            f"Download {file.megabytes:.0f} MB",
+            f"Download {weights.megabytes:.0f} MB",
             icon=":material/download:",
-            help="The weights PyTorch publishes, trained on ImageNet",
+            help="Downloads the weights that PyTorch publishes, trained on ImageNet",
         )
-        note("The ImageNet weights are not on this computer. Shown with random weights.")
+        note("The ImageNet weights are not on this computer, so the weights shown are random.")
     if not pressed:
         return False
     bar = below.progress(0.0, "Downloading")
@@ -69,7 +84,7 @@ def _fetch(setting: Setting) -> bool:
         bar.progress(done / total if total else 0.0, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
 
     try:
-        fetch(file.url, progress=progress)
+        fetch(weights.url, progress=progress)
     except DownloadError as error:
         with below:
             refuse(str(error))
@@ -80,54 +95,54 @@ def _fetch(setting: Setting) -> bool:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def known(name: str) -> Facts:
+def preset_facts(name: str) -> PresetFacts:
     """The facts of a preset."""
-    return facts(name)
+    return describe_preset(name)
 
 
-def _changes(name: str) -> dict[str, Any]:
-    """What the popover says; only what differs from the preset."""
-    fact = known(name)
-    found: dict[str, Any] = {}
+def _choose_changes(name: str) -> dict[str, Any]:
+    """Draw the popover; the fields of `Setting` that differ from the preset."""
+    facts = preset_facts(name)
+    changes: dict[str, Any] = {}
     with st.popover(
         "Change the run",
         icon=":material/tune:",
         type="tertiary",
-        help="Mode, batch, size of the images, a NaN",
+        help="Mode, batch size, image size, a NaN",
     ):
-        training = choice(
+        mode = choice(
             "Mode",
             f"mode-{name}",
-            _modes(fact.train),
-            "model.train() or model.eval(): for dropout and batch norm",
+            _modes(facts.train),
+            "model.train() or model.eval(): changes dropout and batch norm",
         )
-        found["train"] = None if (training == "train mode") == fact.train else not fact.train
-        if fact.samples:
+        changes["train"] = None if (mode == "train mode") == facts.train else not facts.train
+        if facts.samples:
             batch = _number(
-                "Samples in the batch",
+                "Batch size",
                 f"batch-{name}",
-                (1, fact.samples),
-                fact.batch,
+                (1, facts.samples),
+                facts.batch,
                 "How many samples go through the network together",
             )
-            found["batch"] = None if batch == fact.batch else batch
-        if len(fact.shape) == 3 and fact.samples:
+            changes["batch"] = None if batch == facts.batch else batch
+        if len(facts.shape) == 3 and facts.samples:
             side = _number(
-                "Side of the images, px",
+                "Image size, px",
                 f"side-{name}",
                 _SIDES,
-                fact.shape[-1],
-                "Height and width; another size than the network's own is filled with noise",
+                facts.shape[-1],
+                "Height and width. Images of a size other than the preset's are noise",
             )
-            found["side"] = None if side == fact.shape[-1] else side
-        found["nan"] = st.toggle(
+            changes["side"] = None if side == facts.shape[-1] else side
+        changes["nan"] = st.toggle(
             "NaN in the last parameter",
             key="nan",
             bind="query-params",
-            help="Puts one NaN there, to see how far it spreads",
+            help="Sets one element to NaN, to show how far NaN spreads",
         )
-        found["device"] = device("Where forward and backward run; hooks are tried on the CPU")
-    return found
+        changes["device"] = device("Where forward and backward run. Hooks always run on the CPU")
+    return changes
 
 
 def _modes(train: bool) -> list[str]:
@@ -145,7 +160,36 @@ def step_button(setting: Setting) -> None:
         step_network(setting.name)
 
 
-def source(setting: Setting) -> None:
-    """The preset's own text."""
-    found = problem(setting.name)
-    st.code(f"{found.source}\n{found.loss_source}", wrap_lines=True)
+def download_menu(setting: Setting, report: Report, drawn: DrawnGraph | None) -> None:
+    """Draw a menu of files; files of the graph only if there is one."""
+    place = menu(
+        "Download",
+        icon="download",
+        key="download",
+        help="The table, the graph, or a script that prints the same norms",
+    )
+    if place is None:
+        return
+    with place:
+        file(
+            "Table as CSV",
+            partial(to_csv, report),
+            "layers.csv",
+            "text/csv",
+            "Every column of the table, and why a gradient is None",
+        )
+        if drawn is not None:
+            graph_files(drawn.dot, "network")
+        file(
+            "PyTorch script",
+            lambda: make_script(setting).encode(),
+            "network.py",
+            "text/x-python",
+            "The same run in plain PyTorch; prints the same norms",
+        )
+
+
+def draw_source(setting: Setting) -> None:
+    """Draw the preset's own text."""
+    preset = problem(setting.name)
+    st.code(f"{preset.source}\n{preset.loss_source}", wrap_lines=True)

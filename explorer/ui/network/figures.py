@@ -1,4 +1,4 @@
-"""The page's figures. Grey words on a transparent ground can be read in both themes."""
+"""The page's figures. Grey text on a transparent background is readable in both themes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from explorer.networks import Histogram
 from explorer.trace.colours import BAR, BAR_EDGE, BESIDE, MARKED, WORDS
 
-#: More bars than this cannot be named one by one.
-NAMED = 18
+#: With more bars than this, only blocks are named.
+_MAX_NAMED = 18
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
@@ -35,23 +35,28 @@ def _png(figure: Figure) -> bytes:
     return out.getvalue()
 
 
-def log_scale(values: Sequence[float]) -> bool:
+def needs_log_scale(values: Sequence[float]) -> bool:
     """Whether the positive finite values span more than a factor of 100."""
-    seen = [v for v in values if np.isfinite(v) and v > 0]
-    return bool(seen) and max(seen) / min(seen) > 100
+    positive = [v for v in values if np.isfinite(v) and v > 0]
+    return bool(positive) and max(positive) / min(positive) > 100
 
 
-def norm_bars(names: Sequence[str], norms: Sequence[float | None], chosen: str | None) -> bytes:
-    """A bar for every parameter, from the input (top or left) to the output; the chosen layer's
-    in another colour. A parameter without a gradient is named, with no bar."""
+def draw_norm_bars(
+    names: Sequence[str], norms: Sequence[float | None], selected_layer: str | None
+) -> bytes:
+    """Draw a bar for every parameter, from the input (top or left) to the output.
+
+    The selected layer's bars have another colour. A parameter without a gradient is named, but has
+    no bar.
+    """
     values = [float("nan") if v is None else v for v in norms]
-    colours = [MARKED if name.rpartition(".")[0] == chosen else BAR for name in names]
+    colours = [MARKED if name.rpartition(".")[0] == selected_layer else BAR for name in names]
     figure, axes = _figure(5.2, 3.3)
-    drawn = np.nan_to_num(np.array(values, float), nan=0.0, posinf=0.0)
-    place = np.arange(len(names))
-    if len(names) <= NAMED:
-        axes.barh(place, drawn, color=colours, height=0.7)
-        axes.set_yticks(place, [_short(name) for name in names], fontsize=8, color=WORDS)
+    heights = np.nan_to_num(np.array(values, float), nan=0.0, posinf=0.0)
+    positions = np.arange(len(names))
+    if len(names) <= _MAX_NAMED:
+        axes.barh(positions, heights, color=colours, height=0.7)
+        axes.set_yticks(positions, [_shorten(name) for name in names], fontsize=8, color=WORDS)
         axes.invert_yaxis()
         axes.set_xlabel("norm of the gradient", fontsize=8, color=WORDS)
         for i, value in enumerate(norms):
@@ -66,13 +71,13 @@ def norm_bars(names: Sequence[str], norms: Sequence[float | None], chosen: str |
                     fontsize=8,
                     color=WORDS,
                 )
-        if log_scale(values):
+        if needs_log_scale(values):
             axes.set_xscale("log")
         else:
-            axes.set_xlim(0, drawn.max() * 1.05 or 1)
+            axes.set_xlim(0, heights.max() * 1.05 or 1)
     else:
-        axes.bar(place, drawn, color=colours, width=0.9)
-        starts = _starts(names)
+        axes.bar(positions, heights, color=colours, width=0.9)
+        starts = block_starts(names)
         axes.set_xticks(
             list(starts),
             list(starts.values()),
@@ -83,18 +88,18 @@ def norm_bars(names: Sequence[str], norms: Sequence[float | None], chosen: str |
         )
         axes.set_ylabel("norm of the gradient", fontsize=8, color=WORDS)
         axes.margins(x=0.01)
-        if log_scale(values):
+        if needs_log_scale(values):
             axes.set_yscale("log")
     return _png(figure)
 
 
-def histogram_bars(found: Histogram) -> bytes:
-    """Bars that stand on the histogram's own edges."""
+def draw_histogram(histogram: Histogram) -> bytes:
+    """Draw a bar between the edges of each bin."""
     figure, axes = _figure(5.2, 2.5)
     axes.bar(
-        found.edges[:-1],
-        found.counts,
-        np.diff(found.edges),
+        histogram.edges[:-1],
+        histogram.counts,
+        np.diff(histogram.edges),
         align="edge",
         color=BAR,
         edgecolor=BAR_EDGE,
@@ -106,20 +111,22 @@ def histogram_bars(found: Histogram) -> bytes:
     return _png(figure)
 
 
-def sample_norms(
-    own: Sequence[float], accumulated: Sequence[float], stepped: Sequence[int], at: int
+def draw_sample_norms(
+    own: Sequence[float], accumulated: Sequence[float], stepped: Sequence[int], selected: int
 ) -> bytes:
-    """Each sample's own norm as a bar, the accumulated one as a line; `stepped` are the samples
-    (from 1) after which the optimizer stepped, `at` is marked."""
+    """Draw each sample's own norm as a bar, and the accumulated one as a line.
+
+    `stepped` are the samples (from 1) after which the optimizer stepped; `selected` is marked.
+    """
     figure, axes = _figure(5.6, 2.6)
-    place = np.arange(1, len(own) + 1)
-    colours = [MARKED if sample == at else BAR for sample in place]
-    axes.bar(place, own, color=colours, width=0.75, label="this sample's own")
+    samples = np.arange(1, len(own) + 1)
+    colours = [MARKED if sample == selected else BAR for sample in samples]
+    axes.bar(samples, own, color=colours, width=0.75, label="this sample's own")
     start = 0
     for end in [*stepped, len(own)]:
         if end > start:
             axes.plot(
-                place[start:end],
+                samples[start:end],
                 accumulated[start:end],
                 color=BESIDE,
                 marker="o",
@@ -135,19 +142,21 @@ def sample_norms(
     return _png(figure)
 
 
-def _starts(names: Sequence[str]) -> dict[int, str]:
-    """Where a block of the network begins: as fine as a dozen words allow."""
-    found: dict[int, str] = {}
+def block_starts(names: Sequence[str]) -> dict[int, str]:
+    """Where the blocks of the network begin: as fine as about a dozen labels allow."""
+    best: dict[int, str] = {}
     for depth in range(1, 5):
         blocks = [".".join(name.split(".")[:-1][:depth]) for name in names]
         starts = {i: b for i, b in enumerate(blocks) if i == 0 or b != blocks[i - 1]}
-        if found and len(starts) > 14:
+        if best and len(starts) > 14:
             break
-        found = starts
-    ends = [*list(found)[1:], len(names)]
-    room = len(names) / 25  # a smaller block has no place for its name
-    return {i: _short(b) for (i, b), end in zip(found.items(), ends, strict=True) if end - i > room}
+        best = starts
+    ends = [*list(best)[1:], len(names)]
+    room = len(names) / 25  # the name of a smaller block would not fit
+    return {
+        i: _shorten(b) for (i, b), end in zip(best.items(), ends, strict=True) if end - i > room
+    }
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= 26 else "…" + name[-25:]

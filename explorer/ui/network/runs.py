@@ -9,28 +9,28 @@ from typing import Any
 from torch import nn
 
 from explorer.networks import (
-    Accumulated,
-    BackwardHooks,
-    Experiment,
+    AccumulationStep,
+    BackwardHookComparison,
     FullGraph,
-    Held,
     Histogram,
     Hook,
+    HookExperiment,
+    HookMemory,
     Report,
     SampledProblem,
     accumulate,
     compare_backward_hooks,
-    experiment,
     full_graph,
-    gradients_held,
     histogram,
     inspect,
+    measure_hook_memory,
     on_device,
     problem,
+    try_hooks,
 )
-from explorer.training.problem import Network, random_stream
-from explorer.ui.network.job_queue import Job, Unwanted
-from explorer.ui.network.settings import Setting, changed, on_meta
+from explorer.training.problem import random_stream
+from explorer.ui.network.job_queue import Abandoned, NetworkJob
+from explorer.ui.network.settings import Setting, make_network, make_on_meta, make_problem
 
 #: Numbers of bins that a histogram can have.
 BINS = (10, 40)
@@ -40,46 +40,46 @@ Histograms = Mapping[str, Mapping[int, Histogram | None]]
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """A report whose gradients have been made into histograms: they can take 500 MB."""
+class InspectedNetwork:
+    """A report, with histograms instead of the gradients, which can take 500 MB."""
 
     report: Report
     histograms: Histograms
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
-    """An accumulation: every step, without its arrays, and histograms of the last gradients."""
+class Accumulation:
+    """Every step of an accumulation, without its arrays, and histograms of the last gradients."""
 
-    steps: tuple[Accumulated, ...]
+    steps: tuple[AccumulationStep, ...]
     histograms: Histograms
 
 
-def outline(setting: Setting, job: Job) -> Report:
-    """Structure and cost, on meta."""
-    job.say("Reading the structure")
-    network = on_meta(setting)
+def inspect_on_meta(setting: Setting, job: NetworkJob) -> Report:
+    """Structure and cost, without values."""
+    job.report("Reading the structure")
+    network = make_on_meta(setting)
     return inspect(network.model, *network.inputs, loss=network.criterion)
 
 
-def numbers(setting: Setting, job: Job) -> Numbers:
+def inspect_network(setting: Setting, job: NetworkJob) -> InspectedNetwork:
     """One forward and backward of the first samples, layer by layer."""
-    job.say("Building the network")
+    job.report("Building the network")
     with random_stream(0):
-        network = on_device(changed(setting).make(), setting.device)
-        watched = _Progress(network.model, job)
+        network = on_device(make_problem(setting).make(), setting.device)
+        progress = _Progress(network.model, job)
         report = inspect(network.model, *network.inputs, loss=network.criterion)
-        watched.end()
-    return Numbers(replace(report, gradients={}), histograms(report.gradients, job))
+        progress.end()
+    return InspectedNetwork(replace(report, gradients={}), make_histograms(report.gradients, job))
 
 
-def histograms(gradients: Mapping[str, Any], job: Job) -> Histograms:
-    """Of every parameter's gradient."""
-    made = {}
+def make_histograms(gradients: Mapping[str, Any], job: NetworkJob) -> Histograms:
+    """Histograms of every parameter's gradient."""
+    histograms = {}
     for i, (name, values) in enumerate(gradients.items()):
-        job.say("Sorting gradients into bins", i / len(gradients))
-        made[name] = {bins: _histogram(values, bins) for bins in BINS}
-    return made
+        job.report("Computing histograms", i / len(gradients))
+        histograms[name] = {bins: _histogram(values, bins) for bins in BINS}
+    return histograms
 
 
 def _histogram(values: Any, bins: int) -> Histogram | None:
@@ -89,73 +89,70 @@ def _histogram(values: Any, bins: int) -> Histogram | None:
         return None
 
 
-def whole_graph(setting: Setting, job: Job) -> FullGraph:
+def draw_full_graph(setting: Setting, job: NetworkJob) -> FullGraph:
     """Every node of the autograd graph, as torchviz draws it."""
-    job.say("Drawing the graph")
-    network = _network(setting)
+    job.report("Drawing the graph")
+    network = make_network(setting)
     return full_graph(network.model, *network.inputs, loss=network.criterion, seed=0)
 
 
-def gathering(setting: Setting, n: int, every: int | None, lr: float, job: Job) -> Gathered:
-    """n samples one at a time; `job.parts` grows, and it ends early when nobody waits."""
-    found = changed(setting)
-    if not isinstance(found, SampledProblem):
+def accumulate_samples(
+    setting: Setting, n: int, every: int | None, lr: float, job: NetworkJob
+) -> Accumulation:
+    """Pass n samples one at a time; `job.parts` grows, and it ends early when nobody waits."""
+    changed = make_problem(setting)
+    if not isinstance(changed, SampledProblem):
         raise ValueError(f"{setting.name} has no separate samples")
-    last: Mapping[str, Any] = {}
-    job.say(f"Sample 1 of {n}", 0.0)
-    for step in accumulate(found, n, every=every, lr=lr):
-        last = step.gradients or last
+    gradients: Mapping[str, Any] = {}
+    job.report(f"Sample 1 of {n}", 0.0)
+    for step in accumulate(changed, n, every=every, lr=lr):
+        gradients = step.gradients or gradients
         job.parts.append(replace(step, gradients={}))
-        job.say(f"Sample {step.sample} of {n}", step.sample / n)
+        job.report(f"Sample {step.sample} of {n}", step.sample / n)
         if not job.wanted:
-            raise Unwanted
-    return Gathered(tuple(job.parts), histograms(last, job))
+            raise Abandoned
+    return Accumulation(tuple(job.parts), make_histograms(gradients, job))
 
 
-def trial(setting: Setting, hooks: tuple[Hook, ...], job: Job) -> Experiment:
+def run_hooks(setting: Setting, hooks: tuple[Hook, ...], job: NetworkJob) -> HookExperiment:
     """The same run without and with hooks."""
-    job.say("Running without and with the hooks")
-    network = _network(setting)
-    return experiment(network.model, *network.inputs, hooks=hooks, loss=network.criterion)
+    job.report("Running without and with the hooks")
+    network = make_network(setting)
+    return try_hooks(network.model, *network.inputs, hooks=hooks, loss=network.criterion)
 
 
-def held(setting: Setting, job: Job) -> tuple[Held, ...]:
-    """What three ways of seeing gradients keep in memory."""
-    job.say("Running three times")
-    network = _network(setting)
-    return gradients_held(network.model, *network.inputs, loss=network.criterion)
+def measure_memory(setting: Setting, job: NetworkJob) -> tuple[HookMemory, ...]:
+    """How much memory three ways of reading gradients keep."""
+    job.report("Running three times")
+    network = make_network(setting)
+    return measure_hook_memory(network.model, *network.inputs, loss=network.criterion)
 
 
-def both_hooks(job: Job) -> dict[str, BackwardHooks]:
+def compare_on_testnet(job: NetworkJob) -> dict[str, BackwardHookComparison]:
     """The full and the deprecated backward hook on TestNet, with and without its division."""
-    job.say("Running TestNet")
-    made = {name: problem(name) for name in ("TestNet", "TestNet without the division")}
+    job.report("Running TestNet")
+    presets = [problem(name) for name in ("TestNet", "TestNet without the division")]
     return {
-        name: compare_backward_hooks(p.model, *p.inputs, loss=p.network.criterion)
-        for name, p in made.items()
+        p.name: compare_backward_hooks(p.model, *p.inputs, loss=p.network.criterion)
+        for p in presets
     }
 
 
-def _network(setting: Setting) -> Network:
-    with random_stream(0):
-        return changed(setting).make()
-
-
 class _Progress:
-    """Tells the job how many layers forward has passed."""
+    """Reports to the job how many layers forward has passed."""
 
-    def __init__(self, model: nn.Module, job: Job) -> None:
+    def __init__(self, model: nn.Module, job: NetworkJob) -> None:
         leaves = [module for module in model.modules() if not module._modules]
         self._job, self._total, self._count = job, len(leaves), 0
-        self._handles = [leaf.register_forward_hook(self._pass) for leaf in leaves]
-        job.say("Forward", 0.0)
+        self._handles = [leaf.register_forward_hook(self._count_layer) for leaf in leaves]
+        job.report("Forward", 0.0)
 
-    def _pass(self, *ignored: Any) -> None:
+    def _count_layer(self, *ignored: Any) -> None:
         self._count += 1
         if self._count < self._total:
-            self._job.say("Forward", self._count / self._total)
+            self._job.report("Forward", self._count / self._total)
         else:
-            self._job.say("Backward")
+            self._job.report("Backward")
 
     def end(self) -> None:
         for handle in self._handles:

@@ -1,4 +1,4 @@
-"""What is run: a preset, and what the reader changes about it. No Streamlit here."""
+"""What is run: a preset and the reader's changes. No Streamlit here."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torch import Tensor, nn
 
 from explorer.networks import CPU, SampledProblem, problem
 from explorer.networks.classifiers import CLASSIFIERS
-from explorer.networks.samples import Samples
-from explorer.training.problem import ModuleProblem, Network, random_stream
+from explorer.networks.problems import ModuleProblem, Network, Samples
+from explorer.training.problem import random_stream
 
 RANDOM, IMAGENET = "Random", "ImageNet"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A preset and its changes; None means as the preset has it.
+    """A preset and the changes to it; None means unchanged.
 
-    `side` is the side of square input images in pixels, drawn anew from noise; `nan` puts a NaN
-    into the last parameter. `device` is where the report's numbers are computed; all else is on the
+    `side` is the side of square input images in pixels, which are then noise; `nan` puts a NaN
+    into the last parameter. The report's numbers are computed on `device`, everything else on the
     CPU.
     """
 
@@ -41,14 +41,17 @@ class Setting:
 
     @property
     def large(self) -> bool:
-        """Whether structure and cost are to be shown before the numbers are there."""
+        """Whether structure and cost are shown before the numbers have been computed."""
         return self.name in CLASSIFIERS
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What can be changed: of a network without samples only its mode. `shape` is that of the
-    first input, `samples` 0 where they cannot be passed one by one."""
+class PresetFacts:
+    """What decides which changes a preset allows.
+
+    `shape` is that of the first input; `samples` is 0 if they cannot be passed one by one, and
+    then only the mode can be changed.
+    """
 
     shape: tuple[int, ...]
     samples: int
@@ -58,60 +61,66 @@ class Facts:
     note: str
 
 
-def facts(name: str) -> Facts:
-    """Of a preset, without its values where it is large."""
-    with _meta(name in CLASSIFIERS), random_stream(0):
-        found = problem(name)
-        if isinstance(found, SampledProblem):
-            made = found.collect()
-            shape, samples, batch = made.inputs.shape[1:], len(made.inputs), found.batch
-            model: nn.Module = made.model
+def describe_preset(name: str) -> PresetFacts:
+    """The facts of a preset; a large one is built without values."""
+    with _on_meta(name in CLASSIFIERS), random_stream(0):
+        preset = problem(name)
+        if isinstance(preset, SampledProblem):
+            data = preset.collect()
+            shape, samples, batch = data.inputs.shape[1:], len(data.inputs), preset.batch
+            model: nn.Module = data.model
         else:
-            network = found.make()
+            network = preset.make()
             shape, samples, batch = network.inputs[0].shape, 0, 0
             model = network.model
-    return Facts(tuple(shape), samples, batch, model.training, found.title, found.note)
+    return PresetFacts(tuple(shape), samples, batch, model.training, preset.title, preset.note)
 
 
-def changed(setting: Setting) -> ModuleProblem:
-    """The preset with the changes. Raises ValueError for weights that are not there."""
-    found = problem(setting.name, setting.weights if setting.weights == IMAGENET else None)
-    if not isinstance(found, SampledProblem):
+def make_problem(setting: Setting) -> ModuleProblem:
+    """The preset with the changes. Raises ValueError for weights that are not on this computer."""
+    preset = problem(setting.name, setting.weights if setting.weights == IMAGENET else None)
+    if not isinstance(preset, SampledProblem):
 
         def make() -> Network:
-            network = found.make()
-            return Network(_model(network.model, setting), network.inputs, network.criterion)
+            network = preset.make()
+            return Network(_change(network.model, setting), network.inputs, network.criterion)
 
-        return replace(found, make=make)
-    collect_preset, batch = found.collect, setting.batch or found.batch
+        return replace(preset, make=make)
+    collect_preset, batch = preset.collect, setting.batch or preset.batch
 
     def collect() -> Samples:
-        made = collect_preset()
-        inputs = _images(made.inputs, setting.side)
-        return Samples(_model(made.model, setting), inputs, made.targets, made.criterion)
+        data = collect_preset()
+        inputs = _resize(data.inputs, setting.side)
+        return Samples(_change(data.model, setting), inputs, data.targets, data.criterion)
 
-    def first() -> Network:
+    def make_batch() -> Network:
         model, inputs, targets, criterion = collect()
-        few = targets[:batch]
-        return Network(model, (inputs[:batch],), lambda output: criterion(output, few))
+        batch_targets = targets[:batch]
+        return Network(model, (inputs[:batch],), lambda output: criterion(output, batch_targets))
 
-    return replace(found, collect=collect, make=first, batch=batch)
+    return replace(preset, collect=collect, make=make_batch, batch=batch)
 
 
-def on_meta(setting: Setting) -> Network:
+def make_network(setting: Setting) -> Network:
+    """The changed network, built from seed 0."""
+    with random_stream(0):
+        return make_problem(setting).make()
+
+
+def make_on_meta(setting: Setting) -> Network:
     """The changed network without values, for its structure and cost."""
-    plain = replace(setting, weights=RANDOM)  # values do not matter
-    with _meta(True), random_stream(0):
-        return changed(plain).make()
+    untrained = replace(setting, weights=RANDOM)  # values do not matter
+    with _on_meta(True):
+        return make_network(untrained)
 
 
-def script(setting: Setting) -> str:
+def make_script(setting: Setting) -> str:
     """The same run in plain PyTorch; it prints the loss and the norm of every gradient."""
-    found = changed(setting)
-    loss = found.loss_source
+    changed = make_problem(setting)
+    loss = changed.loss_source
     if setting.batch is not None:
         loss = re.sub(r"\[:\d+\]", f"[:{setting.batch}]", loss)
-    lines = ["import torch", "", "torch.manual_seed(0)", "", found.source.rstrip()]
+    lines = ["import torch", "", "torch.manual_seed(0)", "", changed.source.rstrip()]
     if setting.train is not None:
         lines.append(f"net.{'train' if setting.train else 'eval'}()")
     if setting.nan:
@@ -133,11 +142,11 @@ for name, parameter in net.named_parameters():
 """
 
 
-def _meta(wanted: bool) -> AbstractContextManager[Any]:
+def _on_meta(wanted: bool) -> AbstractContextManager[Any]:
     return torch.device("meta") if wanted else nullcontext()
 
 
-def _model(model: nn.Module, setting: Setting) -> nn.Module:
+def _change(model: nn.Module, setting: Setting) -> nn.Module:
     if setting.train is not None:
         model.train(setting.train)
     if setting.nan:
@@ -146,5 +155,5 @@ def _model(model: nn.Module, setting: Setting) -> nn.Module:
     return model
 
 
-def _images(inputs: Tensor, side: int | None) -> Tensor:
+def _resize(inputs: Tensor, side: int | None) -> Tensor:
     return inputs if side is None else torch.randn(*inputs.shape[:2], side, side)

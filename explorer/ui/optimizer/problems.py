@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import networks
-from explorer.networks import constant_init, planar, tiny
+from explorer.networks import constant_init, planar, small_networks
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import defaults
@@ -141,7 +141,7 @@ OFFERS = {
     ),
     "sigmoid": Offer(
         "Two layers with sigmoids",
-        tiny.two_layer_sigmoid,
+        small_networks.two_layer_sigmoid,
         1.0,
         note="The sigmoids are saturated: gradients near 1e-4, so even lr 1 hardly moves a weight.",
     ),

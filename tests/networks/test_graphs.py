@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from explorer.networks import COLOURS, fold, folded_dot, inspect, problem
-from explorer.networks.recorder import _next_node
+from explorer.networks.layer_recorder import _next_node
 
 
 def structure_of(name):
@@ -34,17 +34,17 @@ def densenet():
 def test_operations_are_those_of_the_autograd_graph(resnet):
     model = problem("resnet18").model.to("meta")
     root = model(torch.zeros(1, 3, 224, 224, device="meta")).sum().grad_fn
-    found, waiting = {root}, [root]
+    nodes, pending = {root}, [root]
     edges = 0
-    while waiting:
-        for node, _ in waiting.pop().next_functions:
+    while pending:
+        for node, _ in pending.pop().next_functions:
             edges += node is not None
-            if node is not None and node not in found:
-                found.add(node)
-                waiting.append(node)
-    assert len(resnet.operations) == len(found)
+            if node is not None and node not in nodes:
+                nodes.add(node)
+                pending.append(node)
+    assert len(resnet.operations) == len(nodes)
     assert len(resnet.edges) == edges
-    assert sorted(o.name for o in resnet.operations) == sorted(n.name() for n in found)
+    assert sorted(o.name for o in resnet.operations) == sorted(n.name() for n in nodes)
 
 
 def test_every_operation_belongs_to_its_layer(resnet):

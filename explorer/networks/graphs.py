@@ -1,14 +1,24 @@
-"""The autograd graph folded by module: small enough to read, unfolded block by block."""
+"""A model's autograd graph: folded by module and unfolded block by block, or whole."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
-from explorer.networks.records import Call, Shapes, Structure
+import torch
+from torch import Tensor, nn
+
+from explorer.networks.borrow import borrow_seeded
+from explorer.networks.error_messages import explain
+from explorer.networks.inspection import copy_tensors, scalar_loss
+from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
+from explorer.trace.records import Edge, Node
+from explorer.trace.torchviz_graph import Drawn, draw, walk
 
 #: Neighbouring blocks of equal structure are shown as one when there are at least this many.
 REPEATS = 4
@@ -50,7 +60,10 @@ class FoldedGraph:
 
 @dataclass
 class _Group:
-    """A box that may be folded: one call, or a run of equal ones. `position` is where it began."""
+    """A box that may be folded: one call, or a run of equal ones.
+
+    `calls` are positions in the structure's calls, `operations` counts those directly inside.
+    """
 
     id: str
     calls: list[int]
@@ -60,7 +73,7 @@ class _Group:
 
 
 def fold(structure: Structure, unfolded: Collection[str] = ()) -> FoldedGraph:
-    """Show the model's parts as boxes, but those whose id is in `unfolded` by their contents.
+    """Show the model's parts as boxes, and those whose id is in `unfolded` by their contents.
 
     The model itself is always unfolded. Ids that do not exist, or lie in a folded box, change
     nothing. Modules that made no autograd node (dropout in eval mode, frozen layers fed by
@@ -80,7 +93,11 @@ def fold(structure: Structure, unfolded: Collection[str] = ()) -> FoldedGraph:
     nodes: dict[str, FoldedNode] = {}
     for position, (id_, group) in enumerate(boxes):
         if id_ not in nodes:
-            nodes[id_] = _box(structure, group) if group else _single(structure, position, groups)
+            nodes[id_] = (
+                _group_node(structure, group)
+                if group
+                else _operation_node(structure, position, groups)
+            )
     hidden = sum(group is not None for _, group in boxes)
     # Operations are stored from the loss backwards; boxes read from the input on.
     return FoldedGraph(tuple(reversed(nodes.values())), tuple(reversed(edges)), hidden)
@@ -89,10 +106,10 @@ def fold(structure: Structure, unfolded: Collection[str] = ()) -> FoldedGraph:
 def _chain(group: _Group) -> list[_Group]:
     """The boxes around and including `group`, outermost first, without the model itself."""
     chain = []
-    place: _Group | None = group
-    while place is not None and place.parent is not None:
-        chain.append(place)
-        place = place.parent
+    outer: _Group | None = group
+    while outer is not None and outer.parent is not None:
+        chain.append(outer)
+        outer = outer.parent
     return chain[::-1]
 
 
@@ -102,15 +119,15 @@ def _groups(structure: Structure) -> list[_Group]:
     children: dict[int | None, list[int]] = defaultdict(list)
     for position, call in enumerate(calls):
         children[call.parent].append(position)
-    kinds: dict[int, object] = {}
+    shapes: dict[int, object] = {}  # of the tree of modules inside each call
     for position in range(len(calls) - 1, -1, -1):  # children come after their parents
-        kinds[position] = (calls[position].type, *(kinds[c] for c in children[position]))
-    repeated = _repeated(calls)
-    made: dict[int, _Group] = {}
+        shapes[position] = (calls[position].type, *(shapes[c] for c in children[position]))
+    repeated = {call.name for call in calls if call.call}
+    by_position: dict[int, _Group] = {}
 
     def add(position: int, parent: _Group | None) -> _Group:
         group = _Group(_id(calls[position], repeated), [position], parent)
-        made[position] = group
+        by_position[position] = group
         if parent is not None:
             parent.children.append(group)
         return group
@@ -118,7 +135,7 @@ def _groups(structure: Structure) -> list[_Group]:
     pending = [add(0, None)]
     while pending:
         group = pending.pop()
-        for _, run in groupby(children[group.calls[0]], key=kinds.__getitem__):
+        for _, run in groupby(children[group.calls[0]], key=shapes.__getitem__):
             members = list(run)
             around = group
             if len(members) >= REPEATS and children[members[0]]:
@@ -126,26 +143,22 @@ def _groups(structure: Structure) -> list[_Group]:
                 around = _Group(f"{first}…{last.rpartition('.')[2]}", members, group)
                 group.children.append(around)
             pending += [add(position, around) for position in members]
-    groups = [made[position] for position in range(len(calls))]
+    groups = [by_position[position] for position in range(len(calls))]
     for operation in structure.operations:
         groups[operation.call or 0].operations += 1
     return groups
 
 
-def _repeated(calls: Iterable[Call]) -> set[str]:
-    return {call.name for call in calls if call.call}
-
-
-def _id(call: Call, repeated: set[str]) -> str:
+def _id(call: ModuleCall, repeated: set[str]) -> str:
     name = call.name or "(model)"
     return f"{name} #{call.call + 1}" if call.name in repeated else name
 
 
-def _box(structure: Structure, group: _Group) -> FoldedNode:
+def _group_node(structure: Structure, group: _Group) -> FoldedNode:
     calls = [structure.calls[position] for position in group.calls]
     prefixes = tuple(f"{call.name}." for call in calls)
-    held = [name for name in structure.params if name.startswith(prefixes)]
-    norms = [structure.norms[name] for name in held if name in structure.norms]
+    names = [name for name in structure.params if name.startswith(prefixes)]
+    norms = [structure.norms[name] for name in names if name in structure.norms]
     macs = [call.macs for call in calls if call.macs is not None]
     run = len(calls) > 1
     return FoldedNode(
@@ -156,14 +169,14 @@ def _box(structure: Structure, group: _Group) -> FoldedNode:
         inside=tuple(outer.id for outer in _chain(group)[:-1]),
         count=len(calls),
         unfolds=bool(group.children) or group.operations > 1,
-        params=sum(structure.params[name] for name in held),
+        params=sum(structure.params[name] for name in names),
         macs=sum(macs) if macs else None,
         norm=math.hypot(*norms) if norms else None,
         output_shape=calls[-1].output_shape,
     )
 
 
-def _single(structure: Structure, position: int, groups: list[_Group]) -> FoldedNode:
+def _operation_node(structure: Structure, position: int, groups: list[_Group]) -> FoldedNode:
     operation = structure.operations[position]
     inside = tuple(group.id for group in _chain(groups[operation.call or 0]))
     name = operation.parameter
@@ -178,3 +191,51 @@ def _single(structure: Structure, position: int, groups: list[_Group]) -> Folded
         params=structure.params.get(name),
         norm=structure.norms.get(name),
     )
+
+
+@dataclass(frozen=True)
+class FullGraph:
+    """Nodes "n0", "n1", … with the loss's function first, and edges in the direction of
+    computation; `explorer.trace.dot_text(nodes, edges, {})` draws them.
+
+    Above `explorer.trace.MAX_NODES` nodes, show a folded graph instead.
+    """
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    error: LayerError | None = None
+
+
+def full_graph(
+    model: nn.Module,
+    *inputs: Any,
+    loss: Callable[[Any], Tensor] | None = None,
+    seed: int | None = None,
+) -> FullGraph:
+    """Run forward once and let torchviz draw the graph of the loss, saved tensors included.
+
+    Arguments as for `inspect`; the model is left as it was. Ids and order are equal from run to
+    run. Never raises for what the model does: `error` then says what went wrong.
+    """
+    passed = tuple(copy_tensors(value) for value in inputs)
+    with borrow_seeded(model, seed) as loan, torch.enable_grad():
+        try:
+            with loan.operations:
+                output = model(*passed)
+            total = scalar_loss(output, loss)
+        except Exception as raised:
+            return FullGraph((), (), explain(raised))
+        if total.grad_fn is None:
+            return FullGraph((), ())
+        names: dict[str, Tensor] = dict(model.named_parameters())
+        names |= {f"input {i}": t for i, t in enumerate(tensors_in(passed))}
+        drawn, pairs = draw([total], names | {"loss": total}, walk([total]))
+    nodes = (_full_node(i, node) for i, node in enumerate(drawn))
+    return FullGraph(tuple(nodes), tuple(Edge(f"n{a}", f"n{b}", kind) for a, b, kind in pairs))
+
+
+def _full_node(number: int, drawn: Drawn) -> Node:
+    """A function has its own name; a tensor the model's name for it, under its kind."""
+    if drawn.function is not None:
+        return Node(f"n{number}", drawn.kind, drawn.name)
+    return Node(f"n{number}", drawn.kind, drawn.kind, drawn.name, drawn.shape)

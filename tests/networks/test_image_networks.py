@@ -5,10 +5,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from explorer.networks.filter_bank import FILTERS, FilterBank
-from explorer.networks.shapes_net import WEIGHTS, ShapesNet, shapes_net, stated_accuracy
+from explorer.networks.image_networks import (
+    FILTERS,
+    WEIGHTS,
+    FilterBank,
+    ShapesNet,
+    shapes_net,
+    stated_accuracy,
+)
 from explorer.networks.synthetic_images import CLASSES, draw, draw_one
-from explorer.networks.train_shapes_net import TEST_SEED, TRAIN_SEED, accuracy, data
+from explorer.networks.train_shapes_net import TEST_SEED, TRAIN_SEED, accuracy, make_data
 
 
 def test_pictures_are_repeatable_balanced_and_in_range() -> None:
@@ -36,7 +42,7 @@ def test_the_shipped_weights_reach_the_stated_accuracy_on_new_pictures() -> None
     assert stated_accuracy() >= 0.98
     seed = 77
     assert seed not in (TRAIN_SEED, TEST_SEED)
-    images, labels = data(360, seed)
+    images, labels = make_data(360, seed)
     with torch.no_grad():
         assert accuracy(shapes_net(), images, labels) >= stated_accuracy() - 0.01
         torch.manual_seed(0)

@@ -1,0 +1,225 @@
+"""The hook laboratory: hooks on a layer, what they receive in order, and what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from html import escape
+
+import streamlit as st
+
+from explorer.networks import (
+    HOOK_ACTIONS,
+    HOOK_KINDS,
+    GradientChange,
+    Hook,
+    HookEvent,
+    HookExperiment,
+    HookValue,
+    Report,
+)
+from explorer.trace.text import array_lines, number, shape_text
+from explorer.ui.common.glossary import term_link
+from explorer.ui.common.layout import columns
+from explorer.ui.common.widgets import label, note, refuse, scrolling
+from explorer.ui.network import runs
+from explorer.ui.network.job_queue import await_result
+from explorer.ui.network.selection import PLACE, reset_unless_in
+from explorer.ui.network.settings import Setting
+
+_MODEL = "(model)"
+#: The label of each action, and its initial amount.
+_ACTIONS = {
+    "look": ("change nothing", None),
+    "scale": ("multiply by", 100.0),
+    "clip": ("clip to ±", 1e-6),
+    "zero": ("set to 0", None),
+    "noise": ("add noise ×", 0.01),
+}
+_START = ("forward", "full_backward", "tensor", "post_accumulate")
+_MAX_EVENTS = 60
+
+
+def draw_laboratory(setting: Setting, report: Report) -> None:
+    """Draw the choice of hooks, what they receive, and what they change."""
+    hooks = _choose_hooks(report)
+    if not hooks:
+        note("Choose at least one kind of hook.")
+        return
+    key = f"hooks {setting.key} {hooks!r}"
+    experiment: HookExperiment | None = await_result(
+        "tab", key, partial(runs.run_hooks, setting, hooks)
+    )
+    if experiment is None:
+        return
+    if experiment.error is not None:
+        refuse(f"{experiment.error.message} {experiment.error.hint}".strip())
+    left, right = columns(0.6, 0.4)
+    with left:
+        calls = f" in the order they ran: {len(experiment.events)}"
+        label("Calls of the ", term_link("hook", "hooks"), calls)
+        st.html(_events_table(experiment.events))
+    with right:
+        label(term_link("gradient", "Gradients"), " without and with the hooks")
+        st.html(_summary(experiment.changes) + _changes_table(experiment.changes))
+
+
+def _choose_hooks(report: Report) -> tuple[Hook, ...]:
+    parameters = {p.name for p in report.parameters if p.trainable}
+    places = _places(report)
+    start = _middle(report)
+    reset_unless_in(PLACE, places, start)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        place = st.selectbox(
+            "Layer or parameter",
+            places,
+            places.index(start),
+            key=PLACE,
+            bind="query-params",
+            width=210,
+            help="Where the hooks are registered",
+        )
+        place = place if place in places else start
+        allowed = ["tensor", "post_accumulate"] if place in parameters else list(HOOK_KINDS)
+        kinds = st.pills(
+            "Hooks",
+            allowed,
+            selection_mode="multi",
+            default=[kind for kind in _START if kind in allowed],
+            format_func=lambda kind: HOOK_KINDS[kind].title,
+            key=f"hooks-{'parameter' if place in parameters else 'layer'}",
+            bind="query-params",
+            help="The kinds of hook to register, each once",
+        )
+        kinds = [kind for kind in allowed if kind in kinds]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        action, amount = _choose_action()
+        actor = _choose_actor(kinds) if action != "look" and kinds else ""
+        if actor:
+            kind = HOOK_KINDS[actor]
+            st.html(
+                f'<div class="ax-note"><code>{kind.method}</code> {escape(kind.note)}. '
+                f"What it returns replaces {escape(kind.replaces)}.</div>",
+                width="stretch",
+            )
+    name = "" if place == _MODEL else place
+    return tuple(
+        Hook(kind, name, action, amount) if kind == actor else Hook(kind, name) for kind in kinds
+    )
+
+
+def _choose_action() -> tuple[str, float]:
+    action = st.selectbox(
+        "What one hook does",
+        list(_ACTIONS),
+        1,
+        format_func=lambda name: _ACTIONS[name][0],
+        key="action",
+        bind="query-params",
+        width=170,
+        help="A hook may return a value that replaces what it receives",
+    )
+    action = action if action in HOOK_ACTIONS else "look"
+    start = _ACTIONS[action][1]
+    if start is None:
+        return action, 1.0
+    amount = st.number_input(
+        "Amount",
+        value=start,
+        format="%g",
+        key=f"amount-{action}",
+        bind="query-params",
+        width=120,
+        help="The factor, the bound, or the standard deviation of the noise",
+    )
+    return action, start if amount is None else float(amount)
+
+
+def _choose_actor(kinds: Sequence[str]) -> str:
+    """Draw the choice of the hook that acts; at first a backward one."""
+    first = next((k for k in ("full_backward", "backward", "tensor") if k in kinds), kinds[0])
+    reset_unless_in("actor", kinds, first)
+    chosen = st.selectbox(
+        "Done by",
+        kinds,
+        kinds.index(first),
+        format_func=lambda kind: HOOK_KINDS[kind].title,
+        key="actor",
+        bind="query-params",
+        width=190,
+        help="The hook that changes what it receives; the others change nothing",
+    )
+    return chosen if chosen in kinds else first
+
+
+def _places(report: Report) -> list[str]:
+    calls = report.structure.calls if report.structure else report.layers
+    layers = dict.fromkeys(call.name or _MODEL for call in calls)
+    return [*layers, *(p.name for p in report.parameters if p.trainable)] or [_MODEL]
+
+
+def _middle(report: Report) -> str:
+    """A layer with parameters, half way through the network."""
+    layers = [row.name for row in report.layers if row.params and row.call is not None]
+    return layers[(len(layers) - 1) // 2] if layers and layers[0] else _MODEL
+
+
+def _events_table(events: Sequence[HookEvent]) -> str:
+    rows = []
+    for event in events[:_MAX_EVENTS]:
+        kind = HOOK_KINDS[event.kind].title + (f", call {event.call + 1}" if event.call else "")
+        changes = ' <b class="ax-acted">changes it</b>' if event.changed else ""
+        for i, received in enumerate(event.values):
+            first = f"<th>{event.number + 1}</th><td>{escape(kind)}{changes}</td>"
+            value = "\n".join(array_lines(received.value)) or "None"
+            name, shape = escape(_label(event, received)), escape(shape_text(received.shape))
+            rows.append(
+                f"<tr>{first if i == 0 else '<td></td><td></td>'}<td>{name}</td><td>{shape}</td>"
+                f"<td><pre>{escape(value)}</pre></td></tr>"
+            )
+    rest = len(events) - _MAX_EVENTS
+    more = (
+        f'<div class="ax-note">The first {_MAX_EVENTS} of {len(events)} calls.</div>'
+        if rest > 0
+        else ""
+    )
+    head = "<tr><th>Call</th><th>Hook</th><th>Receives</th><th>Shape</th><th>Values</th></tr>"
+    table = f'<table class="ax-plain ax-seen">{head}{"".join(rows)}</table>'
+    return scrolling(table, "Calls of the hooks") + more
+
+
+def _label(event: HookEvent, received: HookValue) -> str:
+    """The label of a value; with the parameter's name before .grad."""
+    parameter = event.place.rpartition(".")[2] if received.label == ".grad" else ""
+    return parameter + received.label
+
+
+def _summary(changes: Sequence[GradientChange]) -> str:
+    parameters = [c for c in changes if not c.name.startswith("input ")]
+    changed = [c.name for c in parameters if not c.same]
+    if not parameters:
+        return ""
+    names = ", ".join(changed[:4]) + (f" and {len(changed) - 4} more" if changed[4:] else "")
+    count = f"{len(changed)} of {len(parameters)} parameter gradients change"
+    return f'<div class="ax-step"><b>{count}</b>{": " + escape(names) if names else ""}.</div>'
+
+
+def _changes_table(changes: Sequence[GradientChange]) -> str:
+    rows = "".join(
+        f'<tr class="{"" if c.same else "ax-changed"}"><th>{escape(c.name)}</th>'
+        f"<td>{_norm(c.norm_before)}</td><td>{_norm(c.norm_after)}</td>"
+        f"<td>{'same' if c.same else _ratio(c)}</td></tr>"
+        for c in changes
+    )
+    head = "<tr><th>Gradient of</th><th>Norm without</th><th>Norm with</th><td></td></tr>"
+    table = f'<table class="ax-plain ax-figures">{head}{rows}</table>'
+    return scrolling(table, "Gradients without and with the hooks")
+
+
+def _norm(value: float | None) -> str:
+    return "None" if value is None else number(value)
+
+
+def _ratio(change: GradientChange) -> str:
+    ratio = change.ratio
+    return "changed" if ratio != ratio else f"× {ratio:.4g}"
