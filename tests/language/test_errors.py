@@ -20,6 +20,7 @@ SAID = {
     T + "x = torch.ones(2)\nx.sun()": (3, "Tensor has no attribute sun", "Did you mean .sum?"),
     T + "x = torch.ones(2).cuda()": (2, "Tensor.cuda is not part", "processor"),
     T + "x = torch.ones(2).to('cuda')": (2, "no CUDA device", "is_available"),
+    T + "x = torch.Generator(device='cuda')": (2, "no CUDA device", "is_available"),
     T + "torch.set_num_threads(2)": (2, "set_num_threads", "Leave this line out"),
     T + "torch.backends.cudnn.deterministic = True": (2, "torch.backends", "Leave this line out"),
     "x = nn.Linear(1, 1)": (1, "The name nn is not defined", "import torch.nn as nn"),
@@ -72,6 +73,19 @@ def test_line_sentence_and_hint(source):
     assert message in error.message
     assert hint in error.hint
     assert error.text == source.split("\n")[line - 1]
+
+
+@pytest.mark.parametrize(
+    "line", ["def f[T: print(1)](x): pass", "class C[T: print(1)]: pass", "type X = print(1)"]
+)
+def test_type_parameters_are_refused(line):
+    """Python 3.12 made them valid; they would be evaluated outside the guard."""
+    error = refusal(line)
+    assert (error.line, error.text) == (1, line)
+    assert error.message in (
+        "This line is not Python.",  # 3.11
+        "This kind of statement is not part of this language.",
+    )
 
 
 def test_the_innermost_line_of_the_program_is_named():
