@@ -15,7 +15,15 @@ ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 LEFT = shutil.ignore_patterns("__pycache__", "_screens", "pictures")
 #: Tests whose names hold one of these are those of the things added.
-ADDED = ("saturated", "Element by element", "residual", "saddle", "Adadelta", "nll_softmax")
+ADDED = (
+    "saturated",
+    "Element by element",
+    "residual",
+    "saddle",
+    "Adadelta",
+    "nll_softmax",
+    "activations",
+)
 COPIED = (
     *("explorer", "pages", "tests", "docs", "benchmarks"),
     *("app.py", "pyproject.toml", ".streamlit"),
@@ -54,6 +62,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             file.write_text(edited(file.read_text(), body, path))
         elif is_new:
             assert not (folder / path).exists()
+            (folder / path).parent.mkdir(exist_ok=True)
             (folder / path).write_text(body)
     return folder
 

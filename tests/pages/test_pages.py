@@ -55,6 +55,14 @@ def test_every_page_opens_with_its_headline(page: Page) -> None:
         assert page.question in html_of(at)
 
 
+@pytest.mark.parametrize("page", [HOME, *PAGES], ids=lambda page: page.key)
+def test_the_glossary_opens_on_every_page(page: Page) -> None:
+    at = opened(page.file)
+    at.button(key="lookup").click().run()
+    assert not at.exception
+    assert "ax-words" in html_of(at)
+
+
 @pytest.mark.fast
 def test_the_registry_is_what_the_folder_holds() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*.py")}
