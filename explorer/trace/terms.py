@@ -1,4 +1,4 @@
-"""The words of autograd, behind the answers and in the glossary."""
+"""The terms of autograd: behind the answers, and in the glossary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Term:
-    """A word and what it means, in a few sentences; `also` are other spellings it is known by."""
+    """A term of the field and its meaning; `also` are other words a search finds it by."""
 
     key: str
     title: str
@@ -19,275 +19,285 @@ TERMS = (
     Term(
         "autograd",
         "Autograd",
-        "The part of PyTorch that records operations as they run and goes back through them with "
-        "the chain rule.",
+        "The part of PyTorch that records operations as they run, and then goes back through them "
+        "with the chain rule to compute gradients.",
     ),
     Term(
         "tensor",
         "Tensor",
-        "An array of numbers of one type, with a shape.",
+        "An array of numbers of one data type, with a shape.",
         ("tensors",),
     ),
     Term(
         "operation",
         "Operation",
-        "A computation of the forward pass, such as x * 2. In the graph it stands as the node that "
-        "takes the gradient back through it: MulBackward0.",
+        "A computation of the forward pass, such as x * 2. The graph shows it as the node that "
+        "takes the gradient back through it, here MulBackward0.",
         ("operations",),
     ),
     Term(
         "gradient",
         "Gradient",
-        "How much the result changes for a small change of each element of a tensor, per unit of "
-        "that change. It has the tensor's shape.",
+        "How much the result changes per unit of a small change, for each element of a tensor. It "
+        "has the same shape as the tensor.",
         ("gradients", ".grad"),
     ),
     Term(
         "leaf",
         "Leaf",
-        "A tensor nobody computed: you created it. backward writes .grad for leaves with "
-        "requires_grad=True, and for no other tensor unless you ask.",
+        "A tensor you created directly. backward writes .grad for leaves with requires_grad=True, "
+        "and for other tensors only if you ask for it with retain_grad().",
         ("leaves", "is_leaf"),
     ),
     Term(
         "non-leaf",
         "Non-leaf",
-        "A tensor computed from others; grad_fn names the operation. Its gradient passes by during "
-        "backward and is not kept. retain_grad() keeps it, a hook sees it.",
+        "A tensor computed from others; its grad_fn names the operation. Its gradient is computed "
+        "during backward but not kept, unless you call retain_grad(). A hook can read it.",
         ("non-leaves", "non-leaf tensors"),
     ),
     Term(
         "grad_fn",
         "grad_fn",
-        "The node of the graph that made a tensor, such as MulBackward0; None for a leaf.",
+        "The node of the graph that belongs to the operation that computed a tensor, such as "
+        "MulBackward0. It is None for a leaf.",
     ),
     Term(
         "vjp",
         "Vector-Jacobian product",
-        "What each step of backward computes: the gradient that arrives times the operation's "
-        "derivatives, without writing their matrix down.",
+        "What each step of backward computes: the incoming gradient times the matrix of the "
+        "operation's derivatives (the Jacobian), without building that matrix.",
         ("VJP",),
     ),
     Term(
         "view",
         "View",
-        "A tensor that shares the memory of another, its base: x[0], x.T, x.view(…). A change of "
-        "one changes both.",
+        "A tensor that shares the memory of another one, its base: x[0], x.T, x.view(…). Changing "
+        "one changes the other.",
         ("base of a view",),
     ),
     Term(
         "requires_grad",
         "requires_grad",
-        "Asks autograd to record what is computed from a tensor. A result requires grad as soon as "
-        "one of its inputs does.",
+        "Tells autograd to record what is computed from a tensor. A result requires grad as soon "
+        "as one of its inputs does.",
     ),
     Term(
         "late",
         "requires_grad set too late",
         "Autograd records operations as they run. What was computed before requires_grad was set "
-        "knows nothing of it.",
+        "is not recorded.",
     ),
     Term(
         "rebound",
         "A name is not a tensor",
-        "x = x * 2 makes a new tensor and gives it the name x. The leaf still exists, without a "
-        "name, and the new x is computed: a non-leaf.",
+        "x = x * 2 makes a new tensor and gives it the name x. The leaf still exists, but without "
+        "a name, and the new x is a non-leaf.",
     ),
     Term(
         "unused",
         "Unused tensor",
-        "backward visits only what the result was computed from. A tensor that plays no part keeps "
-        ".grad = None; that is not the same as 0.",
+        "backward visits only what the result was computed from. A tensor that is not part of that "
+        "keeps .grad = None, which is not the same as 0.",
     ),
     Term(
         "cut",
         "Cut history",
-        "detach(), .data, .item(), numpy, torch.tensor(t), comparisons, argmax and anything inside "
-        "torch.no_grad() give values without the way back. Setting requires_grad on such a value "
-        "makes a new leaf; it does not restore the way.",
+        "detach(), .data, .item(), numpy, torch.tensor(t), comparisons, argmax and everything "
+        "inside torch.no_grad() give values without a history, and backward cannot go back through "
+        "them. Setting requires_grad on such a value makes a new leaf; it does not restore the "
+        "history.",
     ),
     Term(
         "data",
         ".data",
-        "The same memory without autograd's knowledge. Writing through it is not noticed: a value "
-        "saved for backward changes too, and gradients come out wrong without an error.",
+        "The same memory, without autograd knowing about it. Autograd does not notice a write "
+        "through .data: a value saved for backward changes too, and gradients are wrong without an "
+        "error.",
     ),
     Term(
         "in-place",
         "Change in place",
-        "x += 1, x[0] = 1 and methods that end in _ overwrite values. Autograd forbids it for "
-        "leaves that require grad and notices it for saved values, by a version counter.",
+        "x += 1, x[0] = 1 and methods whose names end in _ overwrite values. Autograd forbids this "
+        "for leaves that require grad, and detects it for saved values with a version counter.",
         ("in place",),
     ),
     Term(
         "version",
         "Version counter",
-        "Counts how often a tensor was changed in place. backward refuses a saved value whose "
-        "count is no longer the one at which it was saved.",
+        "Counts how often a tensor was changed in place. backward refuses a saved value if the "
+        "count has changed since the value was saved.",
         ("version",),
     ),
     Term(
         "saved",
         "Saved value",
-        "Some derivatives need values of the forward pass: that of x² needs x, that of exp its "
-        "result. The operation saves them until backward has run.",
+        "Some derivatives need values of the forward pass: the derivative of x² needs x, that of "
+        "exp needs its result. The operation saves these values until backward has run.",
         ("saved", "saved tensor", "saved for backward"),
     ),
     Term(
         "retain_graph",
         "retain_graph",
-        "backward frees what operations saved. retain_graph=True keeps it for another backward "
-        "through the same graph. It has nothing to do with retain_grad().",
+        "backward frees the values that operations saved. retain_graph=True keeps them for another "
+        "backward through the same graph. It has nothing to do with retain_grad().",
     ),
     Term(
         "retain_grad",
         "retain_grad",
-        "y.retain_grad(), called before backward, keeps the gradient of a non-leaf in y.grad.",
+        "If you call y.retain_grad() before backward, the gradient of the non-leaf y is kept in "
+        "y.grad.",
     ),
     Term(
         "scalar",
         "Scalar output",
-        "backward starts with d(result)/d(result) = 1, which is one number only if the result is. "
-        "Otherwise reduce it, or pass a gradient of its shape.",
+        "backward starts with d(result)/d(result) = 1, which is a single number only if the result "
+        "is one. Otherwise reduce the result, or pass a gradient of the same shape.",
         ("scalar",),
     ),
     Term(
         "integer",
         "Integer tensor",
-        "Only floating-point and complex tensors can require grad: a derivative asks about "
-        "arbitrarily small changes.",
+        "Only floating-point and complex tensors can require grad: a derivative describes the "
+        "effect of arbitrarily small changes, which integers do not allow.",
     ),
     Term(
         "flat",
-        "Zero slope",
-        "A gradient of 0 is an answer: the path is whole and some operation on it is flat here. "
-        "None means that there is no path.",
+        "Zero derivative",
+        "A gradient of 0 is a result: the path is complete, but the derivative of some operation "
+        "on it is 0 here. None means that there is no path.",
     ),
     Term(
         "vanishing",
         "Vanishing gradient",
-        "The chain rule multiplies slopes. A sigmoid's is at most 1/4, so ten in a row leave less "
-        "than a millionth.",
+        "The chain rule multiplies derivatives. That of a sigmoid is at most 1/4, so after ten "
+        "sigmoids less than a millionth of the gradient is left.",
     ),
     Term(
         "kink",
         "Corner, tie, subgradient",
-        "relu and abs at 0, and max where two are equal, have no derivative. torch picks a value "
-        "between those of both sides, by convention.",
+        "relu and abs at 0, and max where two elements are equal, have no derivative. torch uses a "
+        "value between the slopes on both sides, by convention.",
     ),
     Term(
         "nan",
         "NaN and infinity",
-        "Not a number: 0/0, ∞ − ∞, 0 · ∞, the root of a negative number. Every operation that "
-        "meets a NaN gives NaN, so the first one is the one to find.",
+        "NaN means “not a number”: 0/0, ∞ − ∞, 0 · ∞, the square root of a negative number. Almost "
+        "every operation on a NaN gives NaN, so the first one is the one to find.",
     ),
     Term(
         "broadcasting",
         "Broadcasting",
-        "Shapes are lined up from the right, and an axis of size 1 is repeated. (n, 1) with (n,) "
-        "gives (n, n). Going back, the gradient is summed over the repeated axes.",
+        "Shapes are aligned from the right, and an axis of size 1 is repeated: (n, 1) with (n,) "
+        "gives (n, n). In backward, the gradient is summed over the repeated axes.",
     ),
     Term(
         "mean",
         "Mean and sum",
-        "The mean of n elements is their sum divided by n, and so is its gradient: each element "
-        "gets 1/n of what arrives, where a sum hands everything on. Losses are means unless told "
-        'otherwise (reduction="sum").',
+        "The mean of n elements is their sum divided by n. In backward, each element gets 1/n of "
+        "the incoming gradient; with a sum, each element gets all of it. The losses of torch are "
+        'means unless you pass reduction="sum".',
     ),
     Term(
         "logits",
         "Logits",
-        "Raw scores, before softmax or sigmoid. cross_entropy and "
-        "binary_cross_entropy_with_logits want them as they are.",
+        "Raw scores, before softmax or sigmoid. cross_entropy and binary_cross_entropy_with_logits "
+        "expect them unchanged.",
         ("score", "scores"),
     ),
     Term(
         "check",
         "Gradient check",
-        "Move one input a little up and down; the change of the result over the change of the "
-        "input must equal the gradient. It finds a wrong backward of your own.",
+        "One input is moved up and down by a small amount. The change of the result, divided by "
+        "the change of the input, must equal the gradient. The check finds a custom backward that "
+        "is wrong.",
         ("check every gradient",),
     ),
     Term(
         "accumulation",
         "Accumulation",
-        "backward adds to .grad. That lets several batches sum up; otherwise clear it before each "
-        "backward.",
+        "backward adds to .grad. This lets you sum the gradients of several batches; otherwise "
+        "clear .grad before each backward.",
     ),
     Term(
         "zero_grad",
         "zero_grad",
-        "Clears gradients: today to None, with set_to_none=False to zeros. Its place is before "
-        "backward, or after step; never between them.",
+        "Clears gradients: it sets them to None, or to zeros with set_to_none=False. Call it "
+        "before backward or after step, never between them.",
     ),
     Term(
         "hook",
         "Hook",
-        "A function of yours that is called with a gradient as it passes. Returning None leaves it "
-        "as it is, returning a tensor replaces it. Hooks on one tensor run in the order they were "
-        "registered, before .grad is written.",
+        "A function of yours that is called with a gradient as it passes. If it returns None, the "
+        "gradient is unchanged; if it returns a tensor, that replaces the gradient. Hooks on one "
+        "tensor run in the order in which they were registered, before .grad is written.",
         ("hooks",),
     ),
     Term(
         "optimizer",
         "Optimizer",
-        "Holds a list of tensors. step() changes each by its .grad and skips those whose .grad is "
-        "None.",
+        "Holds a list of tensors. step() changes each of them by means of its .grad, and skips "
+        "those whose .grad is None.",
     ),
     Term(
         "momentum",
         "Momentum",
-        "The step follows a running mean of gradients, so a tensor goes on moving while its "
+        "Each step uses a running average of gradients, so a tensor keeps moving even while its "
         "gradient is 0.",
         ("momentum_buffer",),
     ),
     Term(
         "weight_decay",
         "Weight decay",
-        "Adds weight_decay · w to the gradient (or shrinks w directly, AdamW): w moves towards 0 "
-        "even where its gradient is 0.",
+        "Adds weight_decay · w to the gradient (AdamW shrinks w directly instead), so w moves "
+        "towards 0 even where its gradient is 0.",
         ("weight_decay",),
     ),
     Term(
         "learning_rate",
         "Learning rate and curvature",
-        "Near a minimum with curvature h, a step multiplies the distance by 1 − lr · h. Beyond "
-        "lr = 2/h it grows with every step.",
+        "Near a minimum with curvature h, each step multiplies the distance to it by 1 − lr · h. "
+        "If lr is above 2/h, the distance grows with every step.",
         ("lr", "learning rate"),
     ),
     Term(
         "graph",
         "Graph",
-        "Every result leads back to all it was computed from. As long as you keep the result, all "
-        "of that stays in memory; .item() or .detach() let go.",
+        "The graph of a result contains every operation it was computed with. As long as you keep "
+        "the result, all of that stays in memory; .item() and .detach() give the value without it.",
     ),
-    Term("backward", "backward", "Walks the graph from a result to its leaves and fills .grad."),
+    Term(
+        "backward",
+        "backward",
+        "Goes through the graph from a result to its leaves and fills their .grad.",
+    ),
     Term(
         "autograd.grad",
         "torch.autograd.grad",
-        "Returns the gradients asked for and leaves every .grad as it is.",
+        "Returns the gradients you ask for and leaves every .grad unchanged.",
     ),
     Term(
         "flow",
         "None as a gradient",
-        "A backward may hand on None for an input: no gradient, rather than zeros.",
+        "An operation's backward may pass on None for an input, which means no gradient instead of "
+        "zeros.",
     ),
     Term(
         "AccumulateGrad",
         "AccumulateGrad",
-        "The end of the line for a leaf: adds the gradient that arrives to its .grad.",
+        "The last node on the path to a leaf: it adds the incoming gradient to the leaf's .grad.",
     ),
     Term(
         "TBackward0",
         "TBackward0",
-        "The backward of a transpose. A linear layer multiplies by weight.T, so one stands before "
-        "every weight: it turns the gradient back.",
+        "The backward of a transpose. A linear layer multiplies by weight.T, so there is one "
+        "before every weight: it transposes the gradient back.",
     ),
     Term(
         "none-edge",
         "Edge to None",
-        "next_functions lists where each input's gradient goes. None stands for an input that "
-        "needs no gradient: data, a constant, a detached tensor.",
+        "next_functions lists where the gradient of each input goes. None stands for an input that "
+        "needs no gradient: data, a constant or a detached tensor.",
     ),
 )
 

@@ -1,13 +1,25 @@
-"""The words of training, for the glossary."""
+"""The terms of training, for the glossary."""
 
 from __future__ import annotations
 
 from explorer.trace.terms import Term
 
-WORDS = (
-    Term("loss", "Loss", "The scalar that training makes smaller; backward starts from it."),
-    Term("forward", "forward", "Computes the loss from the parameters, and records the graph."),
-    Term("step", "step", "Changes every parameter by its .grad, in the optimizer's way."),
+TERMS = (
+    Term(
+        "loss",
+        "Loss",
+        "The number that training makes smaller; backward starts from it.",
+    ),
+    Term(
+        "forward",
+        "forward",
+        "Computes the loss from the parameters and records the graph.",
+    ),
+    Term(
+        "step",
+        "step",
+        "Changes every parameter by means of its .grad; how depends on the optimizer.",
+    ),
     Term(
         "iteration",
         "Iteration",
@@ -17,30 +29,37 @@ WORDS = (
     Term(
         "dampening",
         "Dampening",
-        "The share of a new gradient that does not enter the momentum buffer.",
+        "The fraction of each new gradient that is left out of the momentum buffer.",
     ),
     Term(
         "nesterov",
         "Nesterov",
-        "The step follows the gradient plus momentum times the buffer, as if it looked one "
-        "momentum step ahead.",
+        "The step uses the gradient plus momentum times the buffer, as if it looked one momentum "
+        "step ahead.",
     ),
-    Term("maximize", "maximize", "Turns the sign of the gradient: the run climbs."),
+    Term(
+        "maximize",
+        "maximize",
+        "Reverses the sign of the gradient, so that the optimizer makes the loss larger instead of "
+        "smaller.",
+    ),
     Term(
         "adam",
         "Adam",
-        "Divides a running mean of the gradient (beta1) by the root of a running mean of its "
-        "square (beta2). A beta near 1 forgets slowly; eps keeps the divisor from 0.",
+        "Divides a running average of the gradient (beta1) by the square root of a running average "
+        "of its square (beta2). A beta close to 1 averages over more steps; eps keeps the divisor "
+        "away from 0.",
         ("AdamW", "beta1", "beta2", "eps"),
     ),
     Term(
         "seed",
         "Seed",
-        "Decides all random numbers: the same seed gives the same start.",
+        "Determines all random numbers: the same seed gives the same start.",
     ),
     Term(
         "surface",
         "Loss surface",
-        "The loss over two parameters, or two directions, while all others stay as they are.",
+        "The loss as a function of two parameters, or along two directions, while all other "
+        "parameters stay fixed.",
     ),
 )

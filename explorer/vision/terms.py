@@ -1,50 +1,50 @@
-"""The words of feature maps, for the glossary."""
+"""The terms of feature maps, for the glossary."""
 
 from __future__ import annotations
 
 from explorer.trace.terms import Term
 
-WORDS = (
+TERMS = (
     Term(
         "feature_map",
         "Feature map",
-        "What one channel of a layer makes of a picture: a number for each position.",
+        "The output of one channel of a layer for an image: a number for each position.",
         ("feature maps", "channel", "channels"),
     ),
     Term(
         "convolution",
         "Convolution",
-        "Each output number is a sum of products: a kernel times what it lies on, over all input "
-        "channels, and a bias.",
+        "Each output number is a sum of products: a kernel times the part of the input under it, "
+        "over all input channels, plus a bias.",
         ("convolutions", "Conv2d"),
     ),
     Term(
         "kernel",
         "Kernel",
-        "The weights with which a convolution goes from one input channel to one output channel.",
+        "The weights of a convolution from one input channel to one output channel.",
         ("kernels", "filter"),
     ),
     Term(
         "padding",
         "Padding",
-        "Zeros around a picture or map, so that a kernel has a place at its edges.",
+        "Zeros around an image or a feature map, so that the kernel also fits at the edges.",
     ),
     Term(
         "receptive_field",
         "Receptive field",
-        "The part of the picture that can change a number of a map.",
+        "The part of the image that can affect a number of a feature map.",
     ),
     Term(
         "grad_cam",
         "Grad-CAM",
-        "A layer's maps, each weighted by the mean gradient of a class's score; what is below 0 is "
-        "cut off (Selvaraju and others, 2017).",
+        "The feature maps of a layer, each weighted by the mean gradient of a class score, and "
+        "summed; values below 0 are set to 0 (Selvaraju et al., 2017).",
     ),
     Term(
         "saliency",
         "Saliency",
-        "The size of a score's gradient at each pixel: where a small change sways the score most "
-        "(Simonyan and others, 2013).",
+        "The size of a class score's gradient at each pixel: where a small change affects the "
+        "score most (Simonyan et al., 2013).",
     ),
     Term(
         "imagenet",
@@ -54,6 +54,6 @@ WORDS = (
     Term(
         "safetensors",
         "safetensors",
-        "A file of weights that holds numbers only: reading it runs nothing.",
+        "A file format for weights that holds only numbers: reading it runs no code.",
     ),
 )

@@ -8,16 +8,16 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from explorer.networks.terms import WORDS as OF_NETWORKS
-from explorer.trace.terms import TERMS
-from explorer.training.terms import WORDS as OF_TRAINING
-from explorer.vision.terms import WORDS as OF_MAPS
+from explorer.networks.terms import TERMS as OF_NETWORKS
+from explorer.trace.terms import TERMS as OF_AUTOGRAD
+from explorer.training.terms import TERMS as OF_TRAINING
+from explorer.vision.terms import TERMS as OF_MAPS
 
 #: JavaScript shared by the components that draw texts and terms; it goes before their own.
 ELEMENTS = Path(__file__).with_name("elements.js").read_text(encoding="utf-8")
 
 #: The whole glossary, by key.
-GLOSSARY = {term.key: term for term in (*TERMS, *OF_TRAINING, *OF_NETWORKS, *OF_MAPS)}
+GLOSSARY = {term.key: term for term in (*OF_AUTOGRAD, *OF_TRAINING, *OF_NETWORKS, *OF_MAPS)}
 
 
 class Html(str):

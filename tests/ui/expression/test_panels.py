@@ -173,7 +173,7 @@ def test_an_answer_opens_to_its_cure_and_its_word() -> None:
 
 
 def test_looking_up() -> None:
-    assert "retain_graph" in glossary_dialog.terms_html("frees what", page("expression"))
+    assert "retain_graph" in glossary_dialog.terms_html("frees the values", page("expression"))
     found = glossary_dialog.functions_html("SOFTMAX")
     assert "torch.softmax" in found
     assert "Computes the softmax function." in found  # torch.special.softmax, in torch's words
