@@ -15,8 +15,8 @@ from explorer.language import ProgramError, without_addresses
 from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
+from explorer.trace.none_reasons import why_none
 from explorer.trace.passes import RawPass
-from explorer.trace.reasons import why_none
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import (
     Plain,

@@ -1,6 +1,6 @@
 """What is known when a program has ended: the live records, and the questions asked of them.
 
-Only `assemble`, `reasons` and `answers` see a RunAnalysis; it does not leave the library.
+Only `assemble`, `none_reasons` and `answers` see a RunAnalysis; it does not leave the library.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Numbers as short, exact text, for labels and formulas."""
+"""Numbers, shapes and lists of names as short text, for labels, formulas and sentences."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -61,3 +63,11 @@ def shape_text(shape: tuple[int, ...] | None) -> str:
     if shape is None:
         return ""
     return "()" if not shape else f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def joined(names: Iterable[str], most: int = 4) -> str:
+    """Names in a sentence, each once: "a, b and c", and of very many "a, b, c, d and 3 more"."""
+    each = list(dict.fromkeys(names))
+    if len(each) > most:
+        return f"{', '.join(each[:most])} and {len(each) - most} more"
+    return " and ".join(filter(None, (", ".join(each[:-1]), each[-1]))) if each else ""

@@ -1,4 +1,4 @@
-"""Each explanation appears on a program that calls for it, and not on a look-alike that is fine."""
+"""Each explanation appears where it applies, and not for a similar program that is fine."""
 
 import itertools
 import textwrap
@@ -36,7 +36,7 @@ def program(text):
     )
 
 
-#: key -> (a program that calls for it, words its text must hold, look-alikes that do not).
+#: key -> (a program that calls for it, words its text must contain, similar ones that do not).
 #: Programs begin on line 4.
 CASES = {
     "none.non-leaf": (
@@ -223,7 +223,7 @@ CASES = {
     ),
     "accumulation.added": (
         W + "for i in range(2):\n    (w**2).sum().backward()",
-        ["was [2, 4]", "[2, 4] came", "[4, 8]"],
+        ["[2, 4] + [2, 4] = [4, 8]"],
         [
             FIT.replace("LR", "0.01"),
             W + "for i in range(2):\n    (w**2).sum().backward()\n    w.grad.zero_()",
@@ -310,22 +310,22 @@ FAILING |= {"backward.twice", "backward.scalar", "backward.integer"}
 
 
 @pytest.mark.parametrize("key", CASES)
-def test_it_appears_where_it_happens(key):
+def test_an_answer_appears_where_it_applies(key):
     source, words, _ = CASES[key]
     trace = run(program(source))
     assert (trace.error is not None) == (key in FAILING), trace.error
-    found = [answer for answer in trace.answers if answer.key == key]
-    assert found, [answer.key for answer in trace.answers]
-    told = f"{found[0].title} {found[0].text} {found[0].cure}"
+    answers = [answer for answer in trace.answers if answer.key == key]
+    assert answers, [answer.key for answer in trace.answers]
+    text = f"{answers[0].title} {answers[0].text} {answers[0].cure}"
     for word in words:
-        assert word in told
+        assert word in text
 
 
 LOOKALIKES = [(key, other) for key, (_, _, others) in CASES.items() for other in others]
 
 
 @pytest.mark.parametrize(("key", "source"), LOOKALIKES)
-def test_it_stays_away_from_what_is_fine(key, source):
+def test_an_answer_does_not_appear_where_all_is_fine(key, source):
     trace = run(program(source))
     assert trace.error is None, trace.error
     assert key not in {answer.key for answer in trace.answers}
@@ -365,7 +365,7 @@ def test_two_reasons_are_both_named():
     assert "cut on line 7" in answer.text
 
 
-def test_the_first_of_several_cuts_is_blamed():
+def test_the_first_of_several_cuts_is_named():
     text = (
         W + "a = w * 2\nb = a.detach()\nc = (b + 1).sum().item()\n"
         "loss = torch.tensor(c)\nloss.backward()"
@@ -412,7 +412,7 @@ FINE = [
 
 
 @pytest.mark.parametrize("source", FINE)
-def test_nothing_is_said_about_a_program_that_is_fine(source):
+def test_a_program_that_is_fine_gets_no_answer(source):
     trace = run(program(source))
     assert trace.error is None, trace.error
     assert trace.answers == ()

@@ -37,7 +37,7 @@ def test_events_in_the_order_they_ran():
     assert {event.line for event in trace.events if event.kind == "hook"} == {10}
 
 
-def test_a_step_tells_what_plain_torch_does():
+def test_a_step_event_has_the_values_of_plain_torch():
     w = torch.tensor([1.0, -2.0], requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
     steps = [event for event in run(LOOP).events if event.kind == "step"]
@@ -51,7 +51,7 @@ def test_a_step_tells_what_plain_torch_does():
         assert np.array_equal(change.after, w.detach().numpy())
 
 
-def test_a_hook_tells_what_it_got_and_gave():
+def test_a_hook_event_has_the_gradient_before_and_after():
     (event,) = [
         event
         for event in run(
@@ -91,9 +91,9 @@ def test_iterations_can_be_selected():
     w = torch.tensor([1.0, -2.0], requires_grad=True)
     for k in range(7):
         loss = ((2 * w) ** 2).sum()
-        (found,) = [t for t in losses if t.visit == k + 1] or [None]
-        if found is not None:
-            assert float(found.value) == pytest.approx(float(loss.detach()), rel=1e-5)
+        (record,) = [t for t in losses if t.visit == k + 1] or [None]
+        if record is not None:
+            assert float(record.value) == pytest.approx(float(loss.detach()), rel=1e-5)
         (grad,) = torch.autograd.grad(loss, w)
         w = (w - 0.1 * grad).detach().requires_grad_()
 
@@ -128,16 +128,16 @@ def test_nodes_know_their_module():
 
 def test_each_node_has_a_role():
     (passed,) = run(NET).passes
-    told = {node.id: role(node, passed) for node in passed.nodes}
-    assert all(told.values())
-    by_name = {node.name: told[node.id] for node in passed.nodes if node.module == "net.fc"}
+    roles = {node.id: role(node, passed) for node in passed.nodes}
+    assert all(roles.values())
+    by_name = {node.name: roles[node.id] for node in passed.nodes if node.module == "net.fc"}
     assert by_name["AccumulateGrad"].startswith("Adds the gradient that arrives to net.fc.")
     assert "transpose" in by_name["TBackward0"]
     first = next(n for n in passed.nodes if n.name == "AddmmBackward0" and n.module == "net.body.0")
-    assert "needs no gradient" in told[first.id]
+    assert "needs no gradient" in roles[first.id]
 
 
-def test_no_hook_of_ours_stays_on_the_program():
+def test_no_hook_of_ours_remains_in_the_program():
     source = NET + "print(len(list(net.parameters())))\nprint(net)\n"
     plain = {}
     exec(compile(NET, "plain", "exec"), plain)
@@ -154,7 +154,7 @@ def test_no_explanation_fails(name, caplog):
         assert bool(record.why_none) != has_own
 
 
-ODD = {
+UNUSUAL = {
     "inference": "with torch.inference_mode():\n    a = torch.ones(2)\n    b = a * 2\n    a += 1\n"
     "w = torch.ones(2, requires_grad=True)\n(w * 2).sum().backward()",
     "sparse": "e = torch.nn.Embedding(9, 3, sparse=True)\nfor i in range(2):\n"
@@ -171,10 +171,10 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_odd_tensors_are_no_obstacle(name, caplog):
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_tensors_get_a_trace(name, caplog):
     with caplog.at_level(logging.ERROR):
-        trace = run("import torch\n" + ODD[name])
+        trace = run("import torch\n" + UNUSUAL[name])
     assert trace.error is None, trace.error
     assert not caplog.records
 

@@ -1,9 +1,9 @@
-"""The examples: each runs, is what it says, and leads to the explanation it stands for."""
+"""The examples: each runs, does what it says, and calls for the explanation it names."""
 
 import pytest
 
 from explorer.trace import run
-from explorer.trace.answers.checked import from_check
+from explorer.trace.answers.gradient_check import explain_check
 from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.terms import GLOSSARY
@@ -18,7 +18,7 @@ def test_there_are_enough_and_no_key_or_program_twice():
     assert len(BY_KEY) == len({example.source for example in EXAMPLES}) == len(EXAMPLES)
 
 
-def test_groups_stand_together():
+def test_the_examples_of_a_group_are_together():
     groups = [example.group for example in EXAMPLES]
     assert len(dict.fromkeys(groups)) == sum(
         a != b for a, b in zip([None, *groups], groups, strict=False)
@@ -40,7 +40,7 @@ def test_each_calls_for_its_explanation_and_the_rest_for_none(example):
     answers = trace.answers
     if example.explains.startswith("check."):
         assert answers == ()
-        answers = from_check(check(example.source))
+        answers = explain_check(check(example.source))
     keys = {answer.key for answer in answers}
     if example.explains:
         assert example.explains in keys

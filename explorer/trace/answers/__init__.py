@@ -1,7 +1,8 @@
 """Explanations of what confuses readers, with line, cause and cure.
 
 Each module looks for one family of surprises in the `RunAnalysis` of a run; `FAMILIES` lists them
-in the order in which their answers are shown.
+in the order in which their answers are shown. What the gradient check found is explained by
+`gradient_check`, when a reader asks for the check.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ import logging
 from collections.abc import Callable, Iterator
 
 from explorer.trace.answers import (
-    accumulation,
-    backward,
-    history,
+    backward_errors,
+    corners,
     hooks,
-    inplace,
-    none,
+    in_place,
+    none_gradients,
     nonfinite,
-    optimizer,
-    silent,
-    zero,
+    silent_mistakes,
+    training,
+    zero_gradients,
 )
 from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis
@@ -30,27 +30,28 @@ _LOG = logging.getLogger(__name__)
 MOST_ANSWERS = 12
 
 FAMILIES: tuple[Callable[[RunAnalysis], Iterator[Answer]], ...] = (
-    history.answers,
-    inplace.answers,
-    backward.answers,
-    nonfinite.answers,
-    silent.answers,
-    none.answers,
-    accumulation.answers,
-    hooks.answers,
-    zero.answers,
-    optimizer.answers,
+    backward_errors.explain_missing_graph,
+    in_place.explain,
+    backward_errors.explain_refusals,
+    nonfinite.explain,
+    silent_mistakes.explain,
+    none_gradients.explain,
+    training.explain_gradients,
+    hooks.explain,
+    zero_gradients.explain,
+    corners.explain,
+    training.explain_steps,
 )
 
 
 def explain(analysis: RunAnalysis) -> tuple[Answer, ...]:
     """All answers a run calls for, each question once."""
-    found: dict[tuple[str, str], Answer] = {}
-    for family in FAMILIES:
+    answers: dict[tuple[str, str], Answer] = {}
+    for explain_family in FAMILIES:
         try:
-            for answer in family(analysis):
-                found.setdefault((answer.key, answer.title), answer)
+            for answer in explain_family(analysis):
+                answers.setdefault((answer.key, answer.title), answer)
         except Exception:
-            # A program may make tensors nobody thought of; the trace is worth more than a remark.
+            # A program may make tensors nobody thought of; the trace is worth more than an answer.
             _LOG.exception("an explanation failed")
-    return tuple(found.values())[:MOST_ANSWERS]
+    return tuple(answers.values())[:MOST_ANSWERS]

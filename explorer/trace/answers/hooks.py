@@ -10,7 +10,7 @@ from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis, short
 
 
-def answers(analysis: RunAnalysis) -> Iterator[Answer]:
+def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """A returned tensor, a forgotten return, `.grad` read too early, the order of several."""
     calls = analysis.recorder.events.hook_calls
     for call in calls:
@@ -27,13 +27,15 @@ def _replaced(call: HookCall) -> Answer:
     values = ""
     if isinstance(call.gradient, Kept) and isinstance(call.returned, Kept):
         values = f": {short(call.gradient.array())} became {short(call.returned.array())}"
-    what = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
+    changed = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
+    passed_on = (
+        "" if call.is_leaf else f" Everything that {call.name} was computed from gets the new one."
+    )
     return Answer(
         "hooks.replaced",
-        f"Why is {what} not what the formula says?",
-        f"A hook on {call.name} returned a tensor, and that takes the gradient's place{values}. "
-        "Everything before it in the graph gets the new one.",
-        "If it was only meant to look, let the hook return None.",
+        f"Why is {changed} not what the formula says?",
+        f"A hook on {call.name} returned a tensor, which replaced the gradient{values}.{passed_on}",
+        "If the hook should only look at the gradient, let it return None.",
         call.line,
         (call.name,),
         "hook",
@@ -44,8 +46,8 @@ def _dropped(call: HookCall) -> Answer:
     return Answer(
         "hooks.dropped",
         f"Why does the hook on {call.name} change nothing?",
-        f"It gives {call.dropped} a new value and returns None. None means: leave the gradient as "
-        "it is.",
+        f"It gives {call.dropped} a new value but returns None, and None leaves the gradient "
+        "unchanged.",
         f"End the hook with: return {call.dropped}",
         call.line,
         (call.name,),
@@ -57,9 +59,10 @@ def _too_early(call: HookCall) -> Answer:
     return Answer(
         "hooks.early",
         f"Why is {call.name}.grad None inside the hook?",
-        f"A hook on {call.name} runs before {call.name}.grad is written. The gradient is the "
-        "hook's argument.",
-        "Use the argument, or register_post_accumulate_grad_hook, which runs afterwards.",
+        f"A hook on {call.name} runs before {call.name}.grad is written. The gradient is passed "
+        "to the hook as its argument.",
+        "Use the argument, or register_post_accumulate_grad_hook, whose hook runs after .grad "
+        "is written.",
         call.read_grad,
         (call.name,),
         "hook",
@@ -68,16 +71,18 @@ def _too_early(call: HookCall) -> Answer:
 
 def _order(calls: list[HookCall]) -> Iterator[Answer]:
     for names in {id(call.hooks): call.hooks for call in calls}.values():
-        mine = [call for call in calls if call.hooks is names]
-        if len(names) > 1 and len(mine) > 1 and any(call.is_replaced for call in mine[:-1]):
-            name = mine[0].name
+        same_tensor = [call for call in calls if call.hooks is names]
+        replaced = any(call.is_replaced for call in same_tensor[:-1])
+        if len(names) > 1 and len(same_tensor) > 1 and replaced:
+            name = same_tensor[0].name
             yield Answer(
                 "hooks.order",
-                f"Which of the hooks on {name} sees which gradient?",
-                f"The {len(names)} hooks run in the order they were registered. Each gets what the "
-                f"one before it returned; {name}.grad, or the next node, gets the last.",
+                f"Which gradient does each hook on {name} see?",
+                f"The {len(names)} hooks run in the order in which they were registered. Each one "
+                f"receives what the hook before it returned; what the last one returns goes to "
+                f"{name}.grad or to the next node.",
                 "",
-                mine[0].line,
+                same_tensor[0].line,
                 (name,),
                 "hook",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -12,13 +12,17 @@ from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer, Summary
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import joined
+from explorer.trace.torchviz_graph import leaf_of
 
-#: Operations in which an infinity is put in on purpose (a mask before softmax).
+#: Operations that put in an infinity on purpose (a mask before softmax).
 MASKS = frozenset(
     ["masked_fill", "masked_fill_", "where", "full", "full_like", "fill_", "__setitem__"]
 )
 
-#: What the operation made of a bad input: (operation, what the input holds, what is said).
+_DIVIDES = "there is a division by 0"
+_NORM = "the derivative of a norm is x / ‖x‖, which is 0/0 at 0"
+#: Why a result is not finite: (operation, what its input holds, the cause as a sentence).
 FORWARD: tuple[tuple[str, str, str], ...] = (
     ("log", "zero", "the logarithm of 0 is −inf"),
     ("log", "negative", "the logarithm of a negative number is NaN"),
@@ -27,63 +31,62 @@ FORWARD: tuple[tuple[str, str, str], ...] = (
     ("sqrt", "negative", "the square root of a negative number is NaN"),
     ("rsqrt", "zero", "1/√x is infinite at 0"),
     ("reciprocal", "zero", "1/x is infinite at 0"),
-    ("div", "zero", "it divides by 0"),
-    ("__rtruediv__", "zero", "it divides by 0"),
-    ("__rdiv__", "zero", "it divides by 0"),
-    ("true_divide", "zero", "it divides by 0"),
+    ("div", "zero", _DIVIDES),
+    ("__rtruediv__", "zero", _DIVIDES),
+    ("__rdiv__", "zero", _DIVIDES),
+    ("true_divide", "zero", _DIVIDES),
     ("std", "single", "the standard deviation divides by n − 1, which is 0 for one element"),
     ("var", "single", "the variance divides by n − 1, which is 0 for one element"),
-    ("exp", "large", "the exponential is too large for the type of number"),
-    ("pow", "large", "the power is too large for the type of number"),
-    ("acos", "outside", "acos is defined between −1 and 1 only"),
-    ("asin", "outside", "asin is defined between −1 and 1 only"),
-    ("pow", "negative", "a broken power of a negative number is NaN"),
-    ("pow", "zero", "a negative power of 0 is infinite"),
+    ("exp", "large", "the exponential is larger than the largest number of this dtype"),
+    ("pow", "large", "the power is larger than the largest number of this dtype"),
+    ("acos", "outside", "acos is defined only between −1 and 1"),
+    ("asin", "outside", "asin is defined only between −1 and 1"),
+    ("pow", "negative", "a negative number to a fractional power is NaN"),
+    ("pow", "zero", "0 to a negative power is infinite"),
 )
-#: The slope that is infinite, by backward node.
+#: The derivative that is not finite, by backward node.
 BACKWARD = {
-    "SqrtBackward0": "the slope of √x is 1/(2√x), infinite at 0",
-    "RsqrtBackward0": "the slope of 1/√x is infinite at 0",
-    "LogBackward0": "the slope of log x is 1/x, infinite at 0",
-    "Log2Backward0": "the slope of log₂ x is infinite at 0",
-    "PowBackward0": "the slope of this power is infinite at 0",
-    "PowBackward1": "the slope of this power is not defined here",
-    "LinalgVectorNormBackward0": "the slope of a norm is x / ‖x‖, 0/0 at 0",
-    "NormBackward0": "the slope of a norm is x / ‖x‖, 0/0 at 0",
-    "NormBackward1": "the slope of a norm is x / ‖x‖, 0/0 at 0",
-    "DivBackward0": "the slope of a quotient divides by its divisor, here 0",
-    "StdBackward0": "the slope of std divides by n − 1 and by the deviation, here 0",
-    "VarBackward0": "the slope of var divides by n − 1, which is 0 for one element",
-    "AcosBackward0": "the slope of acos is infinite at −1 and 1",
-    "AsinBackward0": "the slope of asin is infinite at −1 and 1",
-    "ReciprocalBackward0": "the slope of 1/x is infinite at 0",
-    "Atan2Backward0": "the slope of atan2 divides by x² + y², here 0",
+    "SqrtBackward0": "the derivative of √x is 1/(2√x), which is infinite at 0",
+    "RsqrtBackward0": "the derivative of 1/√x is infinite at 0",
+    "LogBackward0": "the derivative of log x is 1/x, which is infinite at 0",
+    "Log2Backward0": "the derivative of log₂ x is infinite at 0",
+    "PowBackward0": "the derivative of this power is infinite at 0",
+    "PowBackward1": "the derivative of this power is not defined here",
+    "LinalgVectorNormBackward0": _NORM,
+    "NormBackward0": _NORM,
+    "NormBackward1": _NORM,
+    "DivBackward0": "the derivative of a quotient divides by the divisor, which is 0 here",
+    "StdBackward0": "the derivative of std divides by n − 1 and by the deviation, which is 0 here",
+    "VarBackward0": "the derivative of var divides by n − 1, which is 0 for one element",
+    "AcosBackward0": "the derivative of acos is infinite at −1 and 1",
+    "AsinBackward0": "the derivative of asin is infinite at −1 and 1",
+    "ReciprocalBackward0": "the derivative of 1/x is infinite at 0",
+    "Atan2Backward0": "the derivative of atan2 divides by x² + y², which is 0 here",
 }
-SINGLE = "n − 1 = 0: the deviation of one element divides by 0"
 
 
-def answers(analysis: RunAnalysis) -> Iterator[Answer]:
+def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """One answer: where the first NaN or infinity that reached a result came from."""
     if not _matters(analysis):
         return
-    made = _first_forward(analysis)
-    if made is not None:
-        yield _forward(made)
+    first = _first_in_forward(analysis)
+    if first is not None:
+        yield _in_forward(first, analysis)
         return
-    for raw in analysis.passes:
-        step = next((s for s in raw.steps if _makes(s)), None)
+    for raw_pass in analysis.passes:
+        step = next((step for step in raw_pass.steps if _makes_nonfinite(step)), None)
         if step is not None:
-            yield _backward(step, raw, analysis)
+            yield _in_backward(step, raw_pass, analysis)
             return
 
 
 def _matters(analysis: RunAnalysis) -> bool:
     """Whether a root or a gradient that arrived is not finite."""
-    for raw in analysis.passes:
-        roots = [analysis.recorder.find(root) for root in raw.roots]
-        if any(seen is not None and _bad(seen.kept) for seen in roots):
+    for raw_pass in analysis.passes:
+        roots = [analysis.recorder.find(root) for root in raw_pass.roots]
+        if any(record is not None and _is_nonfinite(record.kept) for record in roots):
             return True
-        if any(_bad(kept) for step in raw.steps for kept in step.grads_out):
+        if any(_is_nonfinite(kept) for step in raw_pass.steps for kept in step.grads_out):
             return True
     return False
 
@@ -91,43 +94,73 @@ def _matters(analysis: RunAnalysis) -> bool:
 # -- forward --------------------------------------------------------------------------------
 
 
-def _first_forward(analysis: RunAnalysis) -> LiveTensor | None:
-    for seen in analysis.every:
-        if not seen.operation or not _bad(seen.kept) or any(_bad(i.kept) for i in seen.inputs):
+def _first_in_forward(analysis: RunAnalysis) -> LiveTensor | None:
+    for record in analysis.every:
+        if not record.operation or not _is_nonfinite(record.kept):
             continue
-        if seen.operation in MASKS and not _has_nan(seen.kept):
+        if any(_is_nonfinite(source.kept) for source in record.inputs):
             continue
-        return seen
+        if record.operation in MASKS and not _has_nan(record.kept):
+            continue
+        return record
     return None
 
 
-def _forward(seen: LiveTensor) -> Answer:
-    arrays = [a for a in (i.kept.array() for i in seen.inputs) if isinstance(a, np.ndarray)]
-    divisor = arrays[-1:] if seen.operation in ("div", "true_divide") else arrays
-    said = next(
+def _in_forward(first: LiveTensor, analysis: RunAnalysis) -> Answer:
+    arrays = [a for a in (i.kept.array() for i in first.inputs) if isinstance(a, np.ndarray)]
+    to_blame = arrays[-1:] if first.operation in ("div", "true_divide") else arrays
+    cause = next(
         (
             text
             for operation, condition, text in FORWARD
-            if operation == seen.operation and any(HOLDS[condition](a) for a in divisor)
+            if operation == first.operation and any(HOLDS[condition](a) for a in to_blame)
         ),
-        "its inputs are finite, its result is not",
+        "its inputs are finite, but its result is not",
     )
-    what = "NaN" if _has_nan(seen.kept) else "an infinity"
-    name = seen.inputs[0].name if seen.inputs else seen.name
+    kind, what = ("NaN", "NaN") if _has_nan(first.kept) else ("infinity", "an infinity")
+    name = first.inputs[0].name if first.inputs else first.name
     return Answer(
         "nonfinite.forward",
-        f"Where does the {'NaN' if what == 'NaN' else 'infinity'} come from?",
-        f"{seen.name} on line {seen.line} is the first value with {what}: {seen.operation} of "
-        f"{name}, and {said}. Everything after it, and every gradient, is spoiled.",
-        _forward_cure(seen),
-        seen.line,
-        tuple(dict.fromkeys((seen.name, name))),
+        f"Where does the {kind} come from?",
+        f"{first.name} on line {first.line} is the first value with {what}: it is "
+        f"{first.operation} of {name}, and {cause}.{_consequences(first, analysis)}",
+        _forward_cure(first),
+        first.line,
+        tuple(dict.fromkeys((first.name, name))),
         "nan",
     )
 
 
-def _forward_cure(seen: LiveTensor) -> str:
-    name = seen.inputs[0].name if seen.inputs else seen.name
+def _consequences(first: LiveTensor, analysis: RunAnalysis) -> str:
+    """What else is not finite: values computed from the first one, and gradients."""
+    affected = {id(first)}
+    values = []
+    for record in analysis.every:
+        if _is_nonfinite(record.kept) and any(id(i) in affected for i in record.inputs):
+            affected.add(id(record))
+            if record.named and record.name != first.name:
+                values.append(record.name)
+    gradients = [
+        f"{analysis.name(leaf)}.grad"
+        for raw_pass in analysis.passes
+        for step in raw_pass.steps
+        if _is_nonfinite(step.after)
+        and (leaf := leaf_of(raw_pass.functions[step.function])) is not None
+    ]
+    text = ""
+    if values:
+        text += f" {joined(values)}, computed from it, {_are(values)} not finite either."
+    if gradients:
+        text += f" After backward, {joined(gradients)} {_are(gradients)} not finite."
+    return text
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(set(names)) == 1 else "are"
+
+
+def _forward_cure(first: LiveTensor) -> str:
+    name = first.inputs[0].name if first.inputs else first.name
     cures = {
         "log": f"Keep it above 0: torch.log({name} + 1e-8) or {name}.clamp(min=1e-8).",
         "sqrt": f"Keep it above 0: torch.sqrt({name}.clamp(min=0) + 1e-8).",
@@ -136,17 +169,13 @@ def _forward_cure(seen: LiveTensor) -> str:
         "exp": "Subtract the largest value first, as softmax and logsumexp do.",
         "div": "Add a small number such as 1e-8 to the divisor.",
     }
-    return cures.get(seen.operation, "Keep the input away from that value.")
-
-
-def _single(array: Any) -> bool:
-    return array.size == 1 or 1 in array.shape
+    return cures.get(first.operation, "Keep the input away from that value.")
 
 
 HOLDS = {
     "zero": lambda a: bool((a == 0).any()),
     "negative": lambda a: bool((a < 0).any()),
-    "single": _single,
+    "single": lambda a: a.size == 1 or 1 in a.shape,
     "large": lambda a: bool((np.abs(a) > 30).any()),
     "outside": lambda a: bool((np.abs(a) > 1).any()),
 }
@@ -155,80 +184,78 @@ HOLDS = {
 # -- backward -------------------------------------------------------------------------------
 
 
-def _makes(step: RawStep) -> bool:
-    return any(map(_bad, step.grads_out)) and not any(map(_bad, step.grads_in))
+def _makes_nonfinite(step: RawStep) -> bool:
+    return any(map(_is_nonfinite, step.grads_out)) and not any(map(_is_nonfinite, step.grads_in))
 
 
-def _backward(step: RawStep, raw: RawPass, analysis: RunAnalysis) -> Answer:
-    node = raw.functions[step.function]
-    kind = type(node).__name__
-    made = analysis.made_by(node)
+def _in_backward(step: RawStep, raw_pass: RawPass, analysis: RunAnalysis) -> Answer:
+    node = raw_pass.functions[step.function]
+    result = analysis.made_by(node)
     users = {
         type(other).__name__
-        for other in raw.functions
+        for other in raw_pass.functions
         if any(source is node for source, _ in other.next_functions)
     }
     has_nan = any(map(_has_nan, step.grads_out))
-    ends_nan = any(_has_nan(kept) for other in raw.steps for kept in other.grads_out)
-    said = BACKWARD.get(kind, "its slope is not finite at these values")
-    name = made.inputs[0].name if made is not None and made.inputs else ""
-    chosen = "WhereBackward0" in users or "MaskedFillBackward0" in users
-    if chosen and has_nan and _zero_meets(step):
-        text = (
-            f"The forward values are finite. {analysis.called(node)} lies behind a branch that "
-            f"where does not choose: the gradient that arrives there is 0, {said}, and 0 · ∞ is "
-            "NaN."
+    ends_nan = any(_has_nan(kept) for other in raw_pass.steps for kept in other.grads_out)
+    cause = BACKWARD.get(type(node).__name__, "its derivative is not finite at these values")
+    name = result.inputs[0].name if result is not None and result.inputs else ""
+    behind_where = "WhereBackward0" in users or "MaskedFillBackward0" in users
+    text = "The forward values are finite. "
+    if behind_where and has_nan and _turns_zero_into_nan(step):
+        text += (
+            f"{analysis.called(node)} belongs to a branch that where does not choose, so the "
+            f"gradient that arrives there is 0. But {cause}, and 0 · ∞ is NaN."
         )
         cure = (
-            f"Make the branch safe before the function: use {name or 'x'} only where the condition "
-            "holds, and 1 elsewhere (a second where inside)."
+            f"Make the input safe before the function: use {name or 'x'} only where the condition "
+            "holds, and 1 elsewhere (a second where, inside)."
         )
     else:
-        makes = "NaN" if has_nan else "an infinity"
-        text = (
-            f"The forward values are finite. Going back, {analysis.called(node)} is the first to "
-        )
-        text += f"make {makes}: {said}."
+        made = "NaN" if has_nan else "an infinity"
+        text += f"In backward, {analysis.called(node)} is the first to make {made}: {cause}."
         if ends_nan and not has_nan:
-            text += " Further on it meets a 0, and 0 · ∞ is NaN."
+            text += " Later in backward it is multiplied by 0, and 0 · ∞ is NaN."
         cure = f"Keep {name or 'its input'} away from that value, for example with + 1e-8."
     return Answer(
         "nonfinite.backward",
-        "Why is a gradient NaN although the result is a number?"
-        if ends_nan
-        else "Why is a gradient infinite although the result is a number?",
+        f"Why is a gradient {'NaN' if ends_nan else 'infinite'} although the result is a number?",
         text,
         cure,
-        made.line if made is not None else raw.line,
-        tuple(n for n in (name, made.name if made is not None else "") if n),
+        result.line if result is not None else raw_pass.line,
+        tuple(n for n in (name, result.name if result is not None else "") if n),
         "nan",
     )
 
 
-def _zero_meets(step: RawStep) -> bool:
-    """Whether the gradient that arrived is 0 where NaN was handed on."""
-    given = step.grads_in[0].array() if step.grads_in and step.grads_in[0] is not None else None
+def _turns_zero_into_nan(step: RawStep) -> bool:
+    """Whether the gradient that arrived is 0 where the gradient passed on is NaN."""
+    incoming = step.grads_in[0].array() if step.grads_in and step.grads_in[0] is not None else None
     for kept in step.grads_out:
-        handed = None if kept is None else kept.array()
+        outgoing = None if kept is None else kept.array()
         if (
-            isinstance(given, np.ndarray)
-            and isinstance(handed, np.ndarray)
-            and given.shape == handed.shape
-            and bool((given[np.isnan(handed)] == 0).any())
+            isinstance(incoming, np.ndarray)
+            and isinstance(outgoing, np.ndarray)
+            and incoming.shape == outgoing.shape
+            and bool((incoming[np.isnan(outgoing)] == 0).any())
         ):
             return True
     return False
 
 
-def _bad(kept: Kept | None) -> bool:
+def _is_nonfinite(kept: Kept | None) -> bool:
     array = None if kept is None else kept.array()
     if isinstance(array, Summary):
         return array.nonfinite > 0
-    return array is not None and array.dtype.kind in "fc" and not bool(np.isfinite(array).all())
+    return _is_floating(array) and not bool(np.isfinite(array).all())
 
 
 def _has_nan(kept: Kept | None) -> bool:
     array = None if kept is None else kept.array()
     if isinstance(array, Summary):
         return array.nonfinite > 0
-    return array is not None and array.dtype.kind in "fc" and bool(np.isnan(array).any())
+    return _is_floating(array) and bool(np.isnan(array).any())
+
+
+def _is_floating(array: Any) -> TypeGuard[np.ndarray]:
+    return array is not None and array.dtype.kind in "fc"

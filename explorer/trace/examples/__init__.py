@@ -1,12 +1,12 @@
 """The example programs, grouped, each with one question and its answer."""
 
-from explorer.trace.examples.errors import ERRORS
+from explorer.trace.examples.backward_errors import BACKWARD_ERRORS
 from explorer.trace.examples.example import Example
 from explorer.trace.examples.first_steps import FIRST_STEPS
 from explorer.trace.examples.models import MODELS
 from explorer.trace.examples.non_leaf import NON_LEAF
-from explorer.trace.examples.nones import NONES
-from explorer.trace.examples.silent import SILENT
+from explorer.trace.examples.none_gradients import NONE_GRADIENTS
+from explorer.trace.examples.silent_mistakes import SILENT_MISTAKES
 from explorer.trace.examples.training import TRAINING
 
 __all__ = ["EXAMPLES", "Example"]
@@ -15,8 +15,8 @@ EXAMPLES: tuple[Example, ...] = (
     *FIRST_STEPS,
     *NON_LEAF,
     *MODELS,
-    *NONES,
-    *ERRORS,
-    *SILENT,
+    *NONE_GRADIENTS,
+    *BACKWARD_ERRORS,
+    *SILENT_MISTAKES,
     *TRAINING,
 )

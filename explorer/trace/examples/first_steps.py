@@ -8,8 +8,8 @@ FIRST_STEPS: tuple[Example, ...] = (
         "Mean of 3(x + 2)²",
         "First steps",
         "Why is x.grad 9 and 12, and not 18 and 24?",
-        "mean divides by the number of elements, here 2, so the rule is 6(x + 2) / 2. "
-        "Put sum in its place and nothing is divided: 18 and 24.",
+        "mean divides by the number of elements, here 2, so the derivative is 6(x + 2) / 2. With "
+        "sum instead of mean nothing is divided, and the gradient is 18 and 24.",
         """\
 import torch
 
@@ -26,7 +26,8 @@ print(x.grad)
         "Sum of 3(x + 2)²",
         "First steps",
         "What changes when mean becomes sum?",
-        "Every element counts in full: the rule is 6(x + 2), twice what the mean of two gives.",
+        "Nothing is divided by the number of elements any more: the derivative is 6(x + 2), twice "
+        "that of the mean of two elements.",
         """\
 import torch
 
@@ -43,8 +44,8 @@ print(x.grad)
         "The chain rule",
         "First steps",
         "Which three numbers are multiplied to get x.grad?",
-        "Going back from y: exp gives e^0.5, sin gives cos of its input, and the product "
-        "gives 2. Each node multiplies what arrives by its own slope.",
+        "From y back to x: the derivative of exp is its own result e^b, that of sin is cos(a), and "
+        "that of 2 * x is 2. Each node multiplies the incoming gradient by its own derivative.",
         """\
 import torch
 
@@ -61,7 +62,7 @@ print(x.grad, torch.exp(b) * torch.cos(a) * 2)
         "A variable used twice",
         "First steps",
         "Where do the two gradients of x meet?",
-        "x² hands 2x = 6 to x, and 5x hands 5. Both arrive at x, and what arrives is added: 11.",
+        "x² passes 2x = 6 to x, and 5x passes 5. Both arrive at x, where they are added: 11.",
         """\
 import torch
 
@@ -75,10 +76,10 @@ print(x.grad)
     ),
     Example(
         "broadcast_sum",
-        "Broadcasting, backwards",
+        "Broadcasting in backward",
         "First steps",
         "Why is the gradient of b 3 and not 1?",
-        "b is added to three rows. Going back, the gradients of all rows are summed, so "
+        "b is added to each of three rows. In backward, the gradients of all rows are summed, so "
         "that b.grad has the shape of b.",
         """\
 import torch
@@ -95,7 +96,7 @@ print(b.grad)
         "A matrix product",
         "First steps",
         "What are the gradients of A @ B?",
-        "With G the gradient that arrives (all ones here): A gets G @ B.T, B gets A.T @ G.",
+        "If G is the incoming gradient (all ones here), A gets G @ B.T and B gets A.T @ G.",
         """\
 import torch
 
@@ -113,8 +114,8 @@ print(B.grad, A.T @ G)
         "A second derivative",
         "First steps",
         "How can a gradient be differentiated again?",
-        "create_graph=True records the backward pass itself. The first derivative 3x² is "
-        "then a tensor with a history, and its own gradient is 6x = 12.",
+        "create_graph=True records the backward pass itself. The first derivative 3x² then has a "
+        "graph of its own, and its gradient is 6x = 12.",
         """\
 import torch
 
@@ -130,8 +131,8 @@ print(first, x.grad)
         "Starting from a vector",
         "First steps",
         "What does the argument of backward do?",
-        "y has two elements. The argument is the gradient to start from, one number each:"
-        " 1 and 10. It weighs the elements of y.",
+        "y has two elements. The argument holds the gradient with which each of them starts, 1 and "
+        "10, so it weights the elements of y.",
         """\
 import torch
 
@@ -143,11 +144,12 @@ print(x.grad)
     ),
     Example(
         "jacobian",
-        "All slopes at once",
+        "Jacobian",
         "First steps",
-        "Which slope stands in row 1, column 0?",
-        "That of output 1 by input 0. backward never builds this table: it multiplies it "
-        "by one row of weights, and asking for each row in turn fills it.",
+        "Which derivative is in row 1, column 0?",
+        "That of output 1 with respect to input 0. backward never builds this matrix: it computes "
+        "the product of one row of weights and the matrix. jacobian asks for one row after "
+        "another.",
         """\
 import torch
 
@@ -161,11 +163,11 @@ f(x).sum().backward()
     ),
     Example(
         "branch",
-        "Only what ran",
+        "Only executed branches",
         "First steps",
-        "What becomes of the branch that was not taken?",
-        "Nothing: autograd records operations as they run. The graph holds the doubling, "
-        "and the square was never computed.",
+        "What happens to the branch that was not taken?",
+        "Nothing: autograd records operations as they run. The graph contains the multiplication "
+        "by 2; the square was never computed.",
         """\
 import torch
 
@@ -182,8 +184,8 @@ print(x.grad)
         "picked",
         "Indexing",
         "First steps",
-        "What is the gradient of the elements that were not picked?",
-        "0: they are part of x, and x is on the path. Only x[1] has a slope other than 0.",
+        "What is the gradient of the elements that were not selected?",
+        "0 and not None: they are part of x, and x is in the graph. Only x[1] affects the result.",
         """\
 import torch
 
@@ -195,11 +197,11 @@ print(x.grad)
     ),
     Example(
         "custom",
-        "A Function of your own",
+        "A custom Function",
         "First steps",
         "Where does the derivative of a custom Function come from?",
-        "From your backward: autograd calls it with the gradient that arrives. This one "
-        "clips what passes and leaves the value alone.",
+        "From the backward method that you write: autograd calls it with the incoming gradient. "
+        "This one clips the gradient and leaves the value unchanged.",
         """\
 import torch
 

@@ -8,8 +8,8 @@ MODELS: tuple[Example, ...] = (
         "Linear regression, one batch",
         "Models",
         "Why do X and y have no blue node?",
-        "They need no gradient. torchviz leaves such tensors out; here they are drawn dashed. "
-        "The last mean is over one number and changes nothing but the graph.",
+        "They need no gradient. torchviz leaves out such tensors; here they are drawn with dashed "
+        "outlines. The last mean is over a single number and changes nothing but the graph.",
         """\
 import torch
 
@@ -31,11 +31,11 @@ loss.mean().backward()
     ),
     Example(
         "broadcast",
-        "The same without the view",
+        "Linear regression without view",
         "Models",
-        "Nothing failed. Why is the loss so large?",
-        "y_hat is (10, 1) and y is (10,): their difference is (10, 10), every prediction against "
-        "every label. Look at the shape of errors.",
+        "There is no error. Why is the loss so large?",
+        "y_hat has the shape (10, 1) and y the shape (10,), so their difference has the shape (10, "
+        "10): every prediction minus every label. Look at the shape of errors.",
         """\
 import torch
 
@@ -59,9 +59,9 @@ print(errors.shape)
         "by_hand",
         "Linear regression by hand",
         "Models",
-        "Does .grad equal the formula from the book?",
-        "Yes: the gradient of the mean squared error is 2/n · Xᵀ(Xw − y). After 20 steps "
-        "w is near 2 and −3.4.",
+        "Is .grad equal to the formula in the textbook?",
+        "Yes: the gradient of the mean squared error is 2/n · Xᵀ(Xw − y). After 20 steps, w is "
+        "close to 2 and −3.4.",
         """\
 import torch
 
@@ -86,9 +86,9 @@ print(w)
         "toymodel",
         "A layer that is never used",
         "Models",
-        "Why do all gradients exist but those of tmp?",
-        "forward never calls tmp. backward visits only what the loss was computed from, "
-        "so tmp.weight.grad stays None: not 0.",
+        "Why do all parameters have a gradient except those of tmp?",
+        "forward never calls tmp. backward visits only what the loss was computed from, so "
+        "tmp.weight.grad stays None, which is not the same as 0.",
         """\
 import torch
 
@@ -122,9 +122,9 @@ for name, parameter in net.named_parameters():
         "All weights equal",
         "Models",
         "Why can a network with equal weights not learn?",
-        "Every class gets the same score, so whatever the first layer does changes "
-        "nothing between classes: its gradient is 0 but for rounding. new = old − lr · "
-        "grad holds all the same.",
+        "Every class gets the same score, so no change in the first layer makes a difference "
+        "between the classes: its gradient is 0 except for rounding errors. The rule new = old − "
+        "lr · grad still holds.",
         """\
 import torch
 import torch.nn.functional as F
@@ -144,8 +144,8 @@ print(w2.grad)
         "Logistic regression",
         "Models",
         "Why is the gradient of the score simply p − y?",
-        "The slopes of log and sigmoid cancel: the score gets (p − y)/n. That is why the "
-        "two belong in one function.",
+        "The derivatives of log and sigmoid cancel, which leaves (p − y)/n for each score. That is "
+        "why the two are combined in one function.",
         """\
 import torch
 import torch.nn.functional as F
@@ -163,9 +163,9 @@ print((torch.sigmoid(score) - y) / 4)
         "softmax",
         "Softmax and cross-entropy",
         "Models",
-        "Which score is pushed up, and which down?",
-        "The gradient is softmax minus one-hot: negative for the right class alone, so a "
-        "step raises it; the rest are lowered by as much.",
+        "Which score does a step raise, and which ones does it lower?",
+        "The gradient is softmax minus one-hot. It is negative only for the correct class, so a "
+        "step raises that score; it lowers the others by the same amount in total.",
         """\
 import torch
 import torch.nn.functional as F
@@ -182,8 +182,9 @@ print(torch.softmax(scores, dim=1) - F.one_hot(target, 3))
         "attention",
         "Attention in ten lines",
         "Models",
-        "Through which three ways does x get its gradient?",
-        "As query, as key and as value: three products lead to x, and their gradients are added.",
+        "Along which three paths does x get its gradient?",
+        "As query, as key and as value: x is used in three products, and their gradients are "
+        "added.",
         """\
 import torch
 
@@ -203,8 +204,8 @@ print(weights)
         "A recurrent cell",
         "Models",
         "Why does w get one gradient and not three?",
-        "The same w is used at each of three times. Each use hands it a gradient, and "
-        "backward through time adds them.",
+        "The same w is used at each of three time steps. Each use contributes a gradient, and "
+        "backpropagation through time adds them.",
         """\
 import torch
 
@@ -222,8 +223,8 @@ print(w.grad)
         "A chain of sigmoids",
         "Models",
         "How much of the gradient is left after eight sigmoids?",
-        "Each multiplies by its slope, at most 1/4: about 7 millionths remain. The graph "
-        "is whole; the gradient vanishes.",
+        "Each sigmoid multiplies the gradient by its derivative, which is at most 1/4; about 7 "
+        "millionths are left. The graph is complete, but the gradient vanishes.",
         """\
 import torch
 
@@ -238,11 +239,11 @@ print(w.grad)
     ),
     Example(
         "residual",
-        "The same with shortcuts",
+        "Sigmoids with shortcuts",
         "Models",
         "Why does the gradient survive with h + sigmoid(h)?",
-        "The shortcut's slope is 1, so each layer multiplies by 1 + s(1 − s) and never by"
-        " less than 1.",
+        "The derivative of the shortcut is 1, so each layer multiplies the gradient by 1 + s(1 − "
+        "s), which is never less than 1.",
         """\
 import torch
 
@@ -259,8 +260,8 @@ print(w.grad)
         "A convolution",
         "Models",
         "What is the gradient of a filter?",
-        "A convolution of the image with the gradient of the output: each weight collects"
-        " from every place it touched.",
+        "A convolution of the image with the gradient of the output: each weight collects a "
+        "contribution from every position where it was applied.",
         """\
 import torch
 import torch.nn.functional as F

@@ -7,9 +7,9 @@ NON_LEAF: tuple[Example, ...] = (
         "nonleaf",
         "A gradient that is None",
         "Non-leaf gradients",
-        "Why is y.grad None although y lies on the path?",
-        "y is no leaf. Autograd computes its gradient on the way to x but keeps only those of "
-        "leaves; y.retain_grad() would keep it.",
+        "Why is y.grad None although backward goes through y?",
+        "y is not a leaf. Autograd computes its gradient on the way to x, but keeps gradients only "
+        "for leaves. y.retain_grad() would keep it.",
         """\
 import torch
 
@@ -29,8 +29,9 @@ print("x", x.data)
         "hook",
         "A hook on a non-leaf",
         "Non-leaf gradients",
-        "How can the gradient of y be seen while it passes?",
-        "A hook on y is called with it: 1/2 for each of two elements. Nothing is kept.",
+        "How can you see the gradient of y as it passes?",
+        "A hook on y is called with the gradient: 1/2 for each of the two elements. Nothing is "
+        "stored.",
         """\
 import torch
 
@@ -45,9 +46,9 @@ z.backward()
         "two_layers",
         "Two sigmoid layers",
         "Non-leaf gradients",
-        "Which tensors get a .grad without asking?",
-        "Only the leaves w1 and w2. Everything between is seen by hooks here; retain_grad would "
-        "keep one more tensor in memory for each.",
+        "Which tensors get a .grad automatically?",
+        "Only the leaves w1 and w2. The gradients of all tensors in between are read with hooks "
+        "here; retain_grad would keep one more tensor in memory for each of them.",
         """\
 import torch
 
@@ -66,11 +67,11 @@ loss.backward()
     ),
     Example(
         "retain",
-        "The same with retain_grad",
+        "Two sigmoid layers with retain_grad",
         "Non-leaf gradients",
         "What does retain_grad change?",
-        "z1 keeps its gradient in .grad after backward, at the price of the memory. The "
-        "numbers are those a hook sees.",
+        "After backward, z1 still has its gradient in z1.grad, at the cost of the memory for it. "
+        "The numbers are the same as those a hook sees.",
         """\
 import torch
 
@@ -93,8 +94,9 @@ print(w1.grad)
         "Hooks on a layer",
         "Non-leaf gradients",
         "What do the two backward hooks of a layer see?",
-        "The full hook sees the gradient of the layer's input, four times 0.75. The "
-        "deprecated one sees what its last node hands on, whatever that is.",
+        "The full backward hook sees the gradient of the module's input, 0.75 for each of the four "
+        "elements. The deprecated hook sees what the last node of forward passes on, whatever that "
+        "node is.",
         """\
 import torch
 
@@ -126,8 +128,8 @@ print(out, x.grad, net.linear.bias.grad)
         "A hook that returns a tensor",
         "Non-leaf gradients",
         "Why is x.grad a hundred times too large?",
-        "A tensor returned by a hook takes the gradient's place. Everything before y in "
-        "the graph gets it; what lies after y does not.",
+        "A tensor returned by a hook replaces the gradient. Everything that y was computed from "
+        "gets the new gradient; what was computed from y is not affected.",
         """\
 import torch
 
@@ -141,11 +143,11 @@ print(x.grad)
     ),
     Example(
         "hook_forgot",
-        "A hook that forgets to return",
+        "A hook without return",
         "Non-leaf gradients",
         "Why does clipping in the hook have no effect?",
-        "g gets a new value, but the hook returns None, and None leaves the gradient as "
-        "it is. End it with return g.",
+        "g gets a new value, but the hook returns None, which leaves the gradient unchanged. End "
+        "the hook with return g.",
         """\
 import torch
 
@@ -166,8 +168,9 @@ print(x.grad)
         "Reading .grad inside a hook",
         "Non-leaf gradients",
         "Why is x.grad None inside the hook on x?",
-        "The hook runs before .grad is written. The gradient is its argument; "
-        "register_post_accumulate_grad_hook runs afterwards.",
+        "The hook runs before .grad is written. The gradient is passed to the hook as its "
+        "argument; a hook registered with register_post_accumulate_grad_hook runs after .grad is "
+        "written.",
         """\
 import torch
 
@@ -186,8 +189,8 @@ x.register_hook(look)
         "Two hooks on one tensor",
         "Non-leaf gradients",
         "In which order do two hooks run?",
-        "As they were registered. The second gets what the first returned, so the "
-        "gradient is doubled, then 1 is added.",
+        "In the order in which they were registered. The second receives what the first returned, "
+        "so the gradient is doubled first, and then 1 is added.",
         """\
 import torch
 

@@ -7,8 +7,8 @@ TRAINING: tuple[Example, ...] = (
         "loop",
         "A training loop",
         "Training",
-        "What are the four calls of every loop?",
-        "zero_grad, forward, backward, step. w goes to 1/3, where the loss is smallest.",
+        "Which four steps does every training loop repeat?",
+        "zero_grad, forward, backward and step. w converges to 1/3, where the loss is smallest.",
         """\
 import torch
 
@@ -27,7 +27,7 @@ for step in range(5):
         "Gradients add up",
         "Training",
         "The loss is the same each time. Why does w.grad grow?",
-        "backward adds to .grad. Without zero_grad the second run makes 24 of 12.",
+        "backward adds to .grad. Without zero_grad, the second backward turns 12 into 24.",
         """\
 import torch
 
@@ -43,8 +43,8 @@ for step in range(3):
         "cleared_early",
         "zero_grad in the wrong place",
         "Training",
-        "Why does w not move at all?",
-        "zero_grad stands between backward and step, so step finds no gradient.",
+        "Why does w not change at all?",
+        "zero_grad comes between backward and step, so step finds no gradient.",
         """\
 import torch
 
@@ -64,7 +64,7 @@ for step in range(3):
         "A forgotten parameter",
         "Training",
         "b has a gradient. Why does it not change?",
-        "The optimizer was given w alone, and it changes only what it holds.",
+        "The optimizer was given only w, and it changes only the tensors it was given.",
         """\
 import torch
 
@@ -80,10 +80,11 @@ print(w, b, b.grad)
     ),
     Example(
         "skipped",
-        "A step that skips",
+        "A skipped tensor",
         "Training",
         "Why does weight decay not shrink u?",
-        "u has no gradient: None. step leaves such a tensor alone, weight decay included.",
+        "u.grad is None. step() skips a tensor without a gradient and applies no weight decay to "
+        "it.",
         """\
 import torch
 
@@ -99,11 +100,11 @@ print(w, u)
     ),
     Example(
         "momentum",
-        "Moving with a zero gradient",
+        "Momentum with a zero gradient",
         "Training",
         "The gradient is 0. Why does w move?",
-        "Momentum: the step follows a mean of earlier gradients. Setting .grad to None "
-        "would hold it still.",
+        "Because of momentum, a step also depends on earlier gradients. If you set w.grad to None, "
+        "w does not move.",
         """\
 import torch
 
@@ -120,11 +121,11 @@ for target in [3.0, 1.4]:
     ),
     Example(
         "diverges",
-        "A learning rate too large",
+        "A learning rate that is too large",
         "Training",
         "Why does the loss explode?",
-        "The curvature is 18. Each step multiplies the distance to the minimum by 1 − "
-        "0.15 · 18 = −1.7. Below lr = 2/18 it shrinks.",
+        "The curvature is 18, so each step multiplies the distance to the minimum by 1 − 0.15 · 18 "
+        "= −1.7. With a learning rate below 2/18 the distance shrinks.",
         """\
 import torch
 
@@ -144,7 +145,7 @@ for step in range(6):
         "A list of losses",
         "Training",
         "Why does memory grow with every iteration?",
-        "Each loss in the list keeps the graph it came from. Append loss.item() instead.",
+        "Each loss in the list keeps the graph it was computed with. Append loss.item() instead.",
         """\
 import torch
 
@@ -163,11 +164,11 @@ print(losses)
     ),
     Example(
         "gan",
-        "Training one of two",
+        "Training only the discriminator",
         "Training",
-        "How does detach keep the generator out of it?",
-        "The discriminator's loss uses fake.detach(): its gradient ends there, so only d "
-        "is trained by this loss.",
+        "How does detach exclude the generator?",
+        "The discriminator's loss uses fake.detach(), where the gradient stops, so this loss "
+        "trains only d.",
         """\
 import torch
 

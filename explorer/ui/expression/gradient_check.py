@@ -11,7 +11,7 @@ import streamlit as st
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.trace import Trace
-from explorer.trace.answers.checked import from_check
+from explorer.trace.answers.gradient_check import explain_check
 from explorer.trace.check import Check, Element, LeafCheck
 from explorer.trace.text import number
 from explorer.ui.common import sandbox_call
@@ -78,7 +78,7 @@ def with_own_rules(trace: Trace, upstream: Any) -> Trace:
         except ProgramRefused:  # no result in time; the button says why
             st.session_state[_KEY] = (name, None)
     result = st.session_state[_KEY][1]
-    return replace(trace, answers=(*from_check(result), *trace.answers)) if result else trace
+    return replace(trace, answers=(*explain_check(result), *trace.answers)) if result else trace
 
 
 def _request(trace: Trace, upstream: Any) -> tuple[str, dict[str, Any]]:

@@ -2,14 +2,14 @@
 
 from explorer.trace.examples.example import Example
 
-NONES: tuple[Example, ...] = (
+NONE_GRADIENTS: tuple[Example, ...] = (
     Example(
         "none_rebound",
-        "The name moved on",
+        "A name used again",
         "Why is .grad None?",
         "w was a leaf. Why is w.grad None?",
-        "w = w * 2 makes a new tensor and gives it the name w. The leaf of the first line"
-        " has a gradient, but no name any more.",
+        "w = w * 2 makes a new tensor and gives it the name w. The leaf of the first line has a "
+        "gradient, but it no longer has a name.",
         """\
 import torch
 
@@ -26,8 +26,8 @@ print(w.grad)
         "Cut by detach",
         "Why is .grad None?",
         "Why does w get no gradient, although loss depends on it?",
-        "detach() on line 6 gives the same values without their history. a gets a "
-        "gradient, w does not.",
+        "detach() on line 6 gives the same values without their history. a gets a gradient, but w "
+        "does not.",
         """\
 import torch
 
@@ -44,8 +44,9 @@ print(a.grad, w.grad)
         "none_no_grad",
         "Cut by no_grad",
         "Why is .grad None?",
-        "Which line lost the history?",
-        "The one inside torch.no_grad(): nothing is recorded there, so y is a plain tensor.",
+        "Which line cuts the path to x?",
+        "The line inside torch.no_grad(): nothing is recorded there, so y is a plain tensor "
+        "without a history.",
         """\
 import torch
 
@@ -64,7 +65,8 @@ print(x.grad)
         "Cut by numpy",
         "Why is .grad None?",
         "Why does the gradient not pass through numpy?",
-        "numpy computes with arrays that know nothing of autograd. Use the torch function instead.",
+        "numpy computes with plain arrays, and autograd does not record what happens to them. Use "
+        "the torch function instead.",
         """\
 import torch
 import numpy as np
@@ -82,9 +84,9 @@ print(w.grad, v.grad)
         "none_argmax",
         "Cut by argmax",
         "Why is .grad None?",
-        "Why does choosing the best not train the scores?",
-        "argmax gives a position, a whole number. A small change of the scores does not "
-        "change it, and it carries no history.",
+        "Why does choosing the best score not train the scores?",
+        "argmax gives a position, which is an integer. A small change of the scores does not "
+        "change it, so it has no history.",
         """\
 import torch
 
@@ -102,8 +104,8 @@ print(scores.grad, values.grad)
         "Cut by a comparison",
         "Why is .grad None?",
         "Why can accuracy not be trained?",
-        "p > 0.5 is True or False. Its slope is 0 wherever it exists, so torch records "
-        "nothing; use the loss instead.",
+        "p > 0.5 is True or False. Its derivative is 0 wherever it exists, so torch records "
+        "nothing. Minimise a loss instead.",
         """\
 import torch
 
@@ -121,9 +123,9 @@ print(w.grad)
         "none_late",
         "requires_grad set too late",
         "Why is .grad None?",
-        "x requires grad and y was computed from it. Why None?",
-        "When line 4 ran, x did not require grad yet, and nothing was recorded. Autograd "
-        "does not look back.",
+        "x requires grad, and y was computed from it. Why is x.grad None?",
+        "When line 4 ran, x did not require grad yet, so nothing was recorded. Autograd does not "
+        "record it afterwards.",
         """\
 import torch
 
@@ -141,9 +143,9 @@ print(x.grad)
         "none_two",
         "Two reasons at once",
         "Why is .grad None?",
-        "Why does it not help to keep w's gradient?",
-        "There are two reasons: y is no leaf, and the path was cut as well. Mending one "
-        "leaves the other.",
+        "Why would y.retain_grad() not be enough?",
+        "There are two reasons: y is not a leaf, and the path was also cut. If you fix one, the "
+        "other remains.",
         """\
 import torch
 
@@ -161,7 +163,7 @@ print(y.grad, w.grad)
         "Cleared before it was read",
         "Why is .grad None?",
         "backward ran. Where did the gradient go?",
-        "zero_grad sets every .grad to None, since torch 2. Read it before, or call "
+        "Since torch 2, zero_grad sets every .grad to None. Read the gradient before that, or call "
         "zero_grad(set_to_none=False).",
         """\
 import torch
@@ -180,8 +182,8 @@ print(w.grad)
         "Cleared, then indexed",
         "Why is .grad None?",
         "The tutorial prints zeros here. Why does it fail?",
-        "zero_grad used to write zeros. Today it sets .grad to None, and None has no "
-        "elements; zero_grad(set_to_none=False) gives the zeros back.",
+        "zero_grad used to write zeros. Today it sets .grad to None, which has no elements; "
+        "zero_grad(set_to_none=False) writes zeros as before.",
         """\
 import torch
 
@@ -199,8 +201,8 @@ print(w.grad[0])
         "none_early",
         "Read before backward",
         "Why is .grad None?",
-        "Why is w.grad None on the first print?",
-        "Nothing has run backward yet. .grad is filled by backward, not by the forward pass.",
+        "Why does the first print show None?",
+        "backward has not run yet. .grad is filled by backward, not by the forward pass.",
         """\
 import torch
 
@@ -217,7 +219,7 @@ print(w.grad)
         "torch.autograd.grad",
         "Why is .grad None?",
         "The gradient was computed. Why is x.grad None?",
-        "torch.autograd.grad returns gradients and leaves .grad alone.",
+        "torch.autograd.grad returns gradients and does not write them to .grad.",
         """\
 import torch
 

@@ -2,13 +2,14 @@
 
 from explorer.trace.examples.example import Example
 
-SILENT: tuple[Example, ...] = (
+SILENT_MISTAKES: tuple[Example, ...] = (
     Example(
         "inplace_fine",
         "A harmless change in place",
         "Silent mistakes",
         "Why is y += 1 allowed here?",
-        "The derivative of w · 2 does not need y, so nothing that is needed is overwritten.",
+        "The derivative of w * 2 does not depend on y, so nothing that backward needs is "
+        "overwritten.",
         """\
 import torch
 
@@ -23,9 +24,9 @@ print(w.grad)
         "inplace_data",
         "Writing through .data",
         "Silent mistakes",
-        "No error, but why is w.grad 20 and not 2?",
-        "w * w saved w. Writing through .data changes that saved value behind autograd's "
-        "back: the gradient is that of w = 10.",
+        "There is no error. Why is w.grad 20 and not 2?",
+        "w * w saved w. Writing through .data changes the saved value, and autograd does not "
+        "notice: the gradient is that for w = 10.",
         """\
 import torch
 
@@ -42,8 +43,8 @@ print(w.grad)
         "Zero instead of None",
         "Silent mistakes",
         "w.grad is 0, not None. What is the difference?",
-        "The path is whole, but round is flat between its steps: whatever arrives is "
-        "multiplied by 0.",
+        "The path is complete, but round is flat between its steps: its derivative is 0, so the "
+        "gradient is multiplied by 0.",
         """\
 import torch
 
@@ -60,8 +61,8 @@ print(w.grad)
         "A dead relu",
         "Silent mistakes",
         "Why does this unit learn nothing?",
-        "Every value that enters relu is below 0, where it is flat. The gradient is 0 for"
-        " all inputs.",
+        "Every value that enters relu is below 0, where relu is flat. The gradient is 0 for all "
+        "inputs.",
         """\
 import torch
 
@@ -76,11 +77,11 @@ print(w.grad)
     ),
     Example(
         "max_ties",
-        "The largest of equals",
+        "Equal largest elements",
         "Silent mistakes",
-        "Who gets the gradient when two are the largest?",
-        "max() over everything shares it: a half each. max(dim=0) gives all of it to one "
-        "of them. Both are conventions.",
+        "Which element gets the gradient when two are the largest?",
+        "max() over all elements divides it, so each of the two gets half. max(dim=0) gives all of "
+        "it to one of them. Both are conventions.",
         """\
 import torch
 
@@ -95,10 +96,11 @@ print(x.grad)
     ),
     Example(
         "corner",
-        "The corner of relu",
+        "relu at 0",
         "Silent mistakes",
-        "What is the slope of relu at 0?",
-        "There is none: 0 on the left, 1 on the right. torch says 0, by convention; for abs too.",
+        "What is the derivative of relu at 0?",
+        "There is none: the slope is 0 on the left and 1 on the right. torch uses 0 by convention, "
+        "as it does for abs.",
         """\
 import torch
 
@@ -111,11 +113,11 @@ print(x.grad)
     ),
     Example(
         "nan_where",
-        "NaN behind where",
+        "NaN despite where",
         "Silent mistakes",
         "where chose the safe branch. Why is x.grad NaN?",
-        "The root's slope at 0 is infinite. where hands it a gradient of 0, and 0 · ∞ is "
-        "NaN. Make the input safe before the root.",
+        "The derivative of the square root is infinite at 0. where passes it a gradient of 0, and "
+        "0 · ∞ is NaN. Make the input safe before the square root.",
         """\
 import torch
 
@@ -128,11 +130,11 @@ print(y, x.grad)
     ),
     Example(
         "nan_where_safe",
-        "The same, made safe",
+        "A safe where",
         "Silent mistakes",
         "Why is one where not enough?",
-        "The inner where keeps 0 away from the root, so its slope is finite, and 0 times "
-        "a finite number is 0.",
+        "The inner where keeps 0 away from the square root, so its derivative is finite, and 0 "
+        "times a finite number is 0.",
         """\
 import torch
 
@@ -148,8 +150,8 @@ print(y, x.grad)
         "A norm at zero",
         "Silent mistakes",
         "The distance is 0. Why is its gradient NaN?",
-        "The root's slope at 0 is infinite, and the slope of the square is 0: their "
-        "product is NaN. Add a small number under the root.",
+        "The derivative of the square root is infinite at 0, and that of the square is 0: their "
+        "product is NaN. Add a small number under the square root.",
         """\
 import torch
 
@@ -164,10 +166,10 @@ print(distance, a.grad)
     ),
     Example(
         "nan_std",
-        "The deviation of one number",
+        "Standard deviation of one number",
         "Silent mistakes",
-        "Why is the deviation of one number NaN?",
-        "std divides by n − 1, and n is 1. With correction=0 it divides by n.",
+        "Why is the standard deviation of one number NaN?",
+        "std divides by n − 1, which is 0 for one number. With correction=0 it divides by n.",
         """\
 import torch
 
@@ -183,7 +185,8 @@ print(deviation, x.grad)
         "The logarithm of 0",
         "Silent mistakes",
         "Which line made the loss infinite?",
-        "log of a probability that is 0. Use the scores with cross_entropy instead, or clamp.",
+        "The line with torch.log: one probability is 0, and the logarithm of 0 is −inf. Pass the "
+        "scores to cross_entropy instead, or clamp the probabilities.",
         """\
 import torch
 
@@ -201,8 +204,8 @@ print(loss, p.grad)
         "Softmax before cross-entropy",
         "Silent mistakes",
         "Why does the loss hardly fall?",
-        "cross_entropy takes softmax itself. Applied twice it cannot come below 0.5514 "
-        "with three classes, and its gradients are small.",
+        "cross_entropy applies softmax itself. When softmax is applied twice, the loss cannot fall "
+        "below 0.5514 for three classes, and its gradients are small.",
         """\
 import torch
 import torch.nn.functional as F
@@ -221,8 +224,8 @@ print(loss, F.cross_entropy(scores, target))
         "A wrong backward",
         "Silent mistakes",
         "The custom Function runs. Is its gradient right?",
-        "Nothing fails, but the check by central differences finds 2x² where 3x² belongs:"
-        " the factor is wrong.",
+        "There is no error. But backward returns 2x² where it should return 3x², and the gradient "
+        "check finds the difference.",
         """\
 import torch
 

@@ -1,15 +1,15 @@
-"""Errors of backward, and the lines that are to blame."""
+"""Errors in backward, and the lines that cause them."""
 
 from explorer.trace.examples.example import Example
 
-ERRORS: tuple[Example, ...] = (
+BACKWARD_ERRORS: tuple[Example, ...] = (
     Example(
         "no_history",
         "Nothing requires grad",
-        "Errors of backward",
+        "Errors in backward",
         "What does 'element 0 of tensors does not require grad' mean?",
-        "Nothing the loss was computed from asked for a gradient, so there is no graph to"
-        " go back through.",
+        "None of the tensors that the loss was computed from requires a gradient, so there is no "
+        "graph for backward to follow.",
         """\
 import torch
 
@@ -23,11 +23,11 @@ loss.backward()
     ),
     Example(
         "lost_history",
-        "The history was lost",
-        "Errors of backward",
-        "backward fails on the last line. Which line is to blame?",
-        "Line 4: detach() gives values without history, and whatever follows is plain. "
-        "The error only shows at backward.",
+        "A history that was cut",
+        "Errors in backward",
+        "backward fails on the last line. Which line is the cause?",
+        "Line 4: detach() gives values without a history, and everything computed from them is a "
+        "plain tensor. The error appears only when backward runs.",
         """\
 import torch
 
@@ -42,11 +42,11 @@ loss.backward()
     ),
     Example(
         "false_cure",
-        "The false cure",
-        "Errors of backward",
+        "A fix that only hides the error",
+        "Errors in backward",
         "requires_grad=True made the error go away. Why does w not learn?",
-        "torch.tensor(…, requires_grad=True) makes a new leaf. backward runs, and ends at"
-        " that leaf; w is as far away as before.",
+        "torch.tensor(…, requires_grad=True) makes a new leaf. backward runs, but it stops at that "
+        "leaf and never reaches w.",
         """\
 import torch
 
@@ -61,10 +61,10 @@ print(loss.grad, w.grad)
     Example(
         "inplace_leaf",
         "Changing a leaf in place",
-        "Errors of backward",
+        "Errors in backward",
         "Why can w not be updated with -=?",
-        "w is a leaf that requires grad, and autograd would lose the value its gradient "
-        "belongs to. Inside torch.no_grad() it may be changed.",
+        "w is a leaf that requires grad, and autograd would lose the value its gradient belongs "
+        "to. Inside torch.no_grad() you may change it.",
         """\
 import torch
 
@@ -78,8 +78,8 @@ w -= 0.1 * w.grad
     Example(
         "inplace_view",
         "Changing a part of a leaf",
-        "Errors of backward",
-        "Why can one element not be set?",
+        "Errors in backward",
+        "Why can a single element of w not be set?",
         "w[0] is a view of the leaf w: writing to it writes to w.",
         """\
 import torch
@@ -94,10 +94,10 @@ w.sum().backward()
     Example(
         "inplace_saved",
         "Changing a saved value",
-        "Errors of backward",
-        "Who needs the old value of y?",
-        "exp: its derivative is its own result, so it saved y. y += 1 overwrites that; y "
-        "= y + 1 would not.",
+        "Errors in backward",
+        "Which operation needs the old value of y?",
+        "exp: its derivative is its own result, so it saved y. y += 1 overwrites the saved value; "
+        "y = y + 1 would not.",
         """\
 import torch
 
@@ -112,10 +112,11 @@ y.sum().backward()
     Example(
         "twice",
         "backward twice",
-        "Errors of backward",
+        "Errors in backward",
         "Why does the second backward fail?",
-        "The first one freed what the graph had saved, here at the part both losses "
-        "share. Compute it again, or retain_graph=True. retain_grad is something else.",
+        "The first backward freed the values that the graph had saved, here in the part that both "
+        "losses share. Compute that part again, or pass retain_graph=True. retain_grad is "
+        "something else.",
         """\
 import torch
 
@@ -132,10 +133,10 @@ b.backward()
     Example(
         "not_scalar",
         "backward from a vector",
-        "Errors of backward",
-        "Why does backward want a scalar?",
-        "y has two elements; each could start from another gradient. Reduce y, or say "
-        "where to start.",
+        "Errors in backward",
+        "Why does backward need a scalar?",
+        "y has two elements, and each could start with a different gradient. Reduce y to one "
+        "number, or pass the gradients to start with.",
         """\
 import torch
 
@@ -148,11 +149,11 @@ y.backward()
     ),
     Example(
         "integers",
-        "Whole numbers",
-        "Errors of backward",
+        "Integers",
+        "Errors in backward",
         "Why can this tensor not require grad?",
-        "It holds integers, and a derivative asks about arbitrarily small changes. Write "
-        "1. instead of 1.",
+        "It holds integers, and a derivative describes the effect of arbitrarily small changes. "
+        "Write 1.0 instead of 1.",
         """\
 import torch
 

@@ -1,4 +1,5 @@
-"""What an optimizer did not do, did without a gradient, or did too far."""
+"""Mistakes in a training loop: gradients that add up or are cleared too early, optimizer steps
+that change too little or too much, and results that keep their graphs."""
 
 from __future__ import annotations
 
@@ -7,24 +8,31 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from explorer.trace.capture import Kept
 from explorer.trace.events import OptimizerUse
 from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis, is_small_array, short
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import number
+from explorer.trace.text import joined, number
 from explorer.trace.torchviz_graph import walk
 
-#: Fewest losses in a list that are worth a word.
-FEW_LOSSES = 2
+#: Fewest losses in a list that are worth an answer.
+FEWEST_LOSSES = 2
 #: Points from which a factor is read: three steps, two factors.
 FEWEST_POINTS = 4
 
 
-def answers(analysis: RunAnalysis) -> Iterator[Answer]:
-    """Tensors it does not hold or skips, idle movement, divergence, and kept graphs."""
+def explain_gradients(analysis: RunAnalysis) -> Iterator[Answer]:
+    """`.grad` was not empty when backward ran; step found it empty."""
+    yield from _added(analysis)
+    yield from _cleared_before_step(analysis)
+
+
+def explain_steps(analysis: RunAnalysis) -> Iterator[Answer]:
+    """Tensors an optimizer does not have or skips, idle movement, divergence, and kept graphs."""
     optimizers = [h for h in analysis.recorder.events.optimizers.values() if h.steps]
     if optimizers:
-        yield from _not_held(optimizers, analysis)
+        yield from _not_given(optimizers, analysis)
     for held in optimizers:
         yield from _skipped(held)
         yield from _moved(held, analysis)
@@ -32,29 +40,78 @@ def answers(analysis: RunAnalysis) -> Iterator[Answer]:
     yield from _kept_graphs(analysis)
 
 
-def _not_held(optimizers: list[OptimizerUse], analysis: RunAnalysis) -> Iterator[Answer]:
+# -- gradients ------------------------------------------------------------------------------
+
+
+def _added(analysis: RunAnalysis) -> Iterator[Answer]:
+    additions = analysis.recorder.added
+    if not additions:
+        return
+    first = next((a for a in additions if isinstance(a.old, Kept)), additions[0])
+    names = tuple(dict.fromkeys(analysis.name(a.leaf) for a in additions))
+    name = analysis.name(first.leaf)
+    old = first.old.array() if isinstance(first.old, Kept) else None
+    new = first.new.array() if isinstance(first.new, Kept) else None
+    line = f"line {first.line}" if first.line else "this page"
+    addition = ""
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        addition = f" Here: {short(old)} + {short(new - old)} = {short(new)}."
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    yield Answer(
+        "accumulation.added",
+        f"Why is {name}.grad more than this backward gives?",
+        f"{name}.grad{more} already held a gradient when {line} ran backward, and backward adds "
+        f"the new gradient to it.{addition}",
+        "If you do not want the sum, call optimizer.zero_grad() (or set "
+        f"{name}.grad = None) before each backward.",
+        first.line,
+        names,
+        "accumulation",
+    )
+
+
+def _cleared_before_step(analysis: RunAnalysis) -> Iterator[Answer]:
+    for held in analysis.recorder.events.optimizers.values():
+        if held.empty is None:
+            continue
+        step_line, clear_line = held.empty
+        yield Answer(
+            "accumulation.cleared",
+            f"Why does the step on line {step_line} change nothing?",
+            f"Line {clear_line} cleared the gradients after backward had filled them, so the step "
+            f"on line {step_line} had no gradients to use.",
+            "Keep this order: zero_grad(), backward(), step().",
+            clear_line,
+            (),
+            "zero_grad",
+        )
+
+
+# -- steps ----------------------------------------------------------------------------------
+
+
+def _not_given(optimizers: list[OptimizerUse], analysis: RunAnalysis) -> Iterator[Answer]:
     held = {id(p) for optimizer in optimizers for p in optimizer.parameters()}
     free = [
-        seen
-        for seen in analysis.finals.values()
-        if isinstance(seen, LiveTensor)
-        and seen.is_leaf
-        and seen.requires_grad
-        and id(seen.tensor) in analysis.reached
-        and id(seen.tensor) not in held
+        record
+        for record in analysis.finals.values()
+        if isinstance(record, LiveTensor)
+        and record.is_leaf
+        and record.requires_grad
+        and id(record.tensor) in analysis.reached
+        and id(record.tensor) not in held
     ]
     if not free:
         return
-    names = tuple(dict.fromkeys(analysis.name(seen.tensor) for seen in free))
-    verb = "does" if len(names) == 1 else "do"
-    shown = ", ".join(names[:4])
+    names = tuple(dict.fromkeys(analysis.name(record.tensor) for record in free))
     kind = type(optimizers[0].optimizer).__name__
     yield Answer(
         "optimizer.not-held",
-        f"Why {verb} {shown} not change?",
-        f"{shown} had a gradient, but {kind} was not given {'it' if len(names) == 1 else 'them'}: "
-        "step() changes only the tensors in its list.",
-        f"Add {names[0]} to the list the optimizer is made with.",
+        f"Why {'does' if len(names) == 1 else 'do'} {joined(names)} not change?",
+        f"{joined(names)} had a gradient, but {kind} was not given "
+        f"{'it' if len(names) == 1 else 'them'}: step() changes only the tensors that the "
+        "optimizer was created with.",
+        f"Add {names[0]} to the list of parameters when you create the optimizer.",
         free[0].line,
         names,
         "optimizer",
@@ -66,12 +123,11 @@ def _skipped(held: OptimizerUse) -> Iterator[Answer]:
         return
     names = tuple(held.skipped)
     line = next(iter(held.skipped.values()))
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    were = "it was" if len(names) == 1 else "they were"
     yield Answer(
         "optimizer.skipped",
-        f"Why did the step on line {line} leave {shown} as {were}?",
-        "step() skips a tensor whose .grad is None: also its momentum and weight decay wait.",
+        f"Why did the step on line {line} not change {joined(names)}?",
+        "step() skips a tensor whose .grad is None: it applies neither momentum nor weight decay "
+        "to it.",
         "Run backward through it before the step.",
         line,
         names,
@@ -87,19 +143,19 @@ def _moved(held: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
         kind = type(held.optimizer).__name__
         causes = []
         if group.get("weight_decay"):
-            causes.append(f"weight_decay = {number(group['weight_decay'])} pulls it towards 0")
+            causes.append(f"weight_decay = {number(group['weight_decay'])} moves it towards 0")
         if group.get("momentum"):
             causes.append(
-                f"momentum = {number(group['momentum'])} carries earlier gradients further"
+                f"momentum = {number(group['momentum'])} continues the movement of earlier steps"
             )
         elif "betas" in group:
-            causes.append(f"{kind} carries a mean of earlier gradients further")
+            causes.append(f"{kind} uses a running mean, which includes earlier gradients")
         yield Answer(
             "optimizer.idle",
             f"Why does {name} move although its gradient is 0?",
-            f"The step on line {line} took {name} from {short(old.array())} to "
-            f"{short(new.array())}: " + (" and ".join(causes) or f"{kind} does so") + ".",
-            "To hold it still set its .grad to None: step() then skips it.",
+            f"The step on line {line} changed {name} from {short(old.array())} to "
+            f"{short(new.array())}: " + (" and ".join(causes) or f"{kind} does this") + ".",
+            "To keep it unchanged, set its .grad to None: step() then skips it.",
             line,
             (name,),
             "momentum" if not group.get("weight_decay") else "weight_decay",
@@ -126,12 +182,12 @@ def _diverges(analysis: RunAnalysis) -> Iterator[Answer]:
             continue
         v = np.stack(values).reshape(len(points), -1).astype(np.float64)
         g = np.stack(slopes).reshape(len(points), -1).astype(np.float64)
-        moves, turns = np.diff(v, axis=0), np.diff(g, axis=0)
+        moves, changes = np.diff(v, axis=0), np.diff(g, axis=0)
         if not np.isfinite(v).all() or not np.isfinite(g).all() or (moves == 0).all(axis=0).all():
             continue
         with np.errstate(all="ignore"):
             factors = moves[1:] / moves[:-1]
-            curvatures = turns / moves
+            curvatures = changes / moves
             rates = -moves / g[:-1]
         for i in range(v.shape[1]):
             factor, curvature, rate = factors[:, i], curvatures[:, i], rates[:, i]
@@ -152,10 +208,10 @@ def _overshoot(
     part = f"{name}[{i}]" if leaf.dim() == 1 and leaf.numel() > 1 else name
     return Answer(
         "optimizer.diverges",
-        f"Why does {part} fly away?",
-        f"The slope at {part} changes by {number(curvature)} per unit (the curvature), and the "
+        f"Why does {part} move further from the minimum with every step?",
+        f"The gradient of {part} changes by {number(curvature)} per unit (the curvature), and the "
         f"learning rate is {number(rate)}. Each step multiplies the distance to the minimum by "
-        f"1 − {number(rate)} · {number(curvature)} = {number(factor)}: it jumps across, and "
+        f"1 − {number(rate)} · {number(curvature)} = {number(factor)}: it jumps past the minimum, "
         "further each time.",
         f"Use a learning rate below 2 / {number(curvature)} = {number(2 / curvature)}.",
         analysis.line_of(leaf),
@@ -171,30 +227,30 @@ def _kept_graphs(analysis: RunAnalysis) -> Iterator[Answer]:
     roots = {id(root.grad_fn) for raw in analysis.passes for root in raw.roots if root.grad_fn}
     for name, value in list(analysis.variables.items())[:200]:
         if isinstance(value, list | tuple):
-            kept = [t for t in value if isinstance(t, torch.Tensor) and t.grad_fn is not None]
-            done = [t for t in kept if id(t.grad_fn) in roots]
-            if len(done) < FEW_LOSSES:
+            results = [t for t in value if isinstance(t, torch.Tensor) and t.grad_fn is not None]
+            losses = [t for t in results if id(t.grad_fn) in roots]
+            if len(losses) < FEWEST_LOSSES:
                 continue
-            count, size = len(kept), len(walk([done[0]]))
+            count, size = len(results), len(walk([losses[0]]))
             yield Answer(
                 "optimizer.kept-graphs",
                 f"Why does memory grow with {name}?",
                 f"{name} holds {count} results together with their graphs, {size} nodes each: "
-                "every tensor those graphs lead to stays in memory.",
-                f"Keep the numbers: {name}.append(loss.item()).",
+                "every tensor in those graphs stays in memory.",
+                f"Keep only the numbers: {name}.append(loss.item()).",
                 _line_of(name, analysis),
                 (name,),
                 "graph",
             )
         elif isinstance(value, torch.Tensor) and value.grad_fn is not None:
             inside = {id(node) for node in walk([value])} & roots
-            if len(inside) >= FEW_LOSSES and id(value.grad_fn) not in roots:
+            if len(inside) >= FEWEST_LOSSES and id(value.grad_fn) not in roots:
                 yield Answer(
                     "optimizer.kept-graphs",
                     f"Why does memory grow with {name}?",
-                    f"{name} adds up results together with their graphs, so all of them stay in "
-                    "memory.",
-                    f"Add the number: {name} += loss.item().",
+                    f"{name} is a sum of results and contains all their graphs, so all of them "
+                    "stay in memory.",
+                    f"Add only the number: {name} += loss.item().",
                     _line_of(name, analysis),
                     (name,),
                     "graph",
@@ -202,5 +258,6 @@ def _kept_graphs(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _line_of(name: str, analysis: RunAnalysis) -> int | None:
-    lines = [s.line for s in analysis.every if s.name == name or s.name.startswith(f"{name}[")]
-    return lines[0] if lines else None
+    """The line on which a variable, or its first element, was first made."""
+    named = (r for r in analysis.every if r.name == name or r.name.startswith(f"{name}["))
+    return next((record.line for record in named), None)

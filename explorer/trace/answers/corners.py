@@ -1,0 +1,140 @@
+"""Which gradient torch gives where there is no derivative: corners of relu and abs, and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from explorer.trace.answers.zero_gradients import receives
+from explorer.trace.passes import RawStep
+from explorer.trace.records import Answer
+from explorer.trace.run_analysis import RunAnalysis, is_small_array
+
+#: A title and a text that lack the name of the input and the line.
+Explanation = tuple[str, str]
+
+
+def explain(analysis: RunAnalysis) -> Iterator[Answer]:
+    """Operations at a point where torch's gradient is a convention."""
+    for raw_pass in analysis.passes:
+        for step in raw_pass.steps:
+            node = raw_pass.functions[step.function]
+            explanation_of = CORNERS.get(type(node).__name__)
+            result = analysis.made_by(node)
+            if explanation_of is None or result is None or not receives(step):
+                continue
+            arrays = [a for a in (i.kept.array() for i in result.inputs) if is_small_array(a)]
+            explanation = explanation_of(step, arrays) if arrays else None
+            if explanation is None:
+                continue
+            name = result.inputs[0].name if result.inputs else result.name
+            title, text = (part.format(name=name, line=result.line) for part in explanation)
+            yield Answer("zero.corner", title, text, "", result.line, (name, result.name), "kink")
+
+
+def _relu(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
+    return _corner_at_0("relu", "0", step, arrays)
+
+
+def _abs(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
+    return _corner_at_0("abs", "−1", step, arrays)
+
+
+def _corner_at_0(
+    function: str, left: str, step: RawStep, arrays: list[np.ndarray]
+) -> Explanation | None:
+    if not _receives_where(arrays[0] == 0, step):
+        return None
+    return (
+        f"What is the derivative of {function} at 0?",
+        f"{{name}} contains an exact 0 where line {{line}} applies {function}, which has a corner "
+        f"there: slope {left} on the left, 1 on the right. torch uses 0; that is a convention, "
+        "not a derivative.",
+    )
+
+
+def _shared(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
+    array = arrays[0]
+    dims = step.saved.get("dim")
+    axes = tuple(dims) if isinstance(dims, list) and dims else None
+    extremes = [array == f(array, axis=axes, keepdims=True) for f in (np.max, np.min)]
+    counts = [int(e.sum(axis=axes).max()) if _gets_all(step, array, e) else 1 for e in extremes]
+    count = max(counts)
+    if count < 2:
+        return None
+    which = "largest" if counts[0] >= 2 else "smallest"
+    return (
+        f"Which element gets the gradient when several are the {which}?",
+        f"{count} elements of {{name}} are equal on line {{line}}. torch gives each of them "
+        f"1/{count} of the gradient here; max(dim=…) would give all of it to one of them. Both "
+        "are conventions.",
+    )
+
+
+def _gets_all(step: RawStep, array: np.ndarray, where: Any) -> bool:
+    """Whether the gradient went to these elements alone."""
+    grad = _grad_out(step)
+    return grad is not None and grad.shape == array.shape and bool(((grad != 0) <= where).all())
+
+
+def _picked(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
+    array, dim = arrays[0], step.saved.get("dim")
+    if not isinstance(dim, int) or array.ndim == 0:
+        return None
+    axis = dim - 2**64 if dim >= 2**63 else dim
+    grad = _grad_out(step)
+    if grad is None or grad.shape != array.shape:
+        return None
+    value = np.take_along_axis(array, np.expand_dims(np.abs(grad).argmax(axis), axis), axis)
+    count = int((array == value).sum(axis).max())
+    if count < 2:
+        return None
+    return (
+        "Which of several equal elements gets the gradient?",
+        f"{count} elements of {{name}} are equal on line {{line}}. With dim=…, torch gives all of "
+        "the gradient to the element whose index it returns; amax would divide it among them. "
+        "Both are conventions.",
+    )
+
+
+def _equal_pair(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
+    if len(arrays) < 2 or not _receives_where(np.equal(*np.broadcast_arrays(*arrays[:2])), step):
+        return None
+    return (
+        "Which side gets the gradient when both are equal?",
+        "On line {line}, elements of {name} equal those they are compared with. torch gives each "
+        "side half of the gradient; that is a convention, not a derivative.",
+    )
+
+
+#: By backward node: its explanation, given the step and the inputs; None away from a corner.
+CORNERS = {
+    "ReluBackward0": _relu,
+    "AbsBackward0": _abs,
+    "MaxBackward1": _shared,
+    "MinBackward1": _shared,
+    "AmaxBackward0": _shared,
+    "AminBackward0": _shared,
+    "MaxBackward0": _picked,
+    "MinBackward0": _picked,
+    "MaximumBackward0": _equal_pair,
+    "MinimumBackward0": _equal_pair,
+}
+
+
+def _grad_out(step: RawStep) -> np.ndarray | None:
+    """The gradient passed on to the first input, if its values are known."""
+    first = step.grads_out[0] if step.grads_out else None
+    array = first.array() if first is not None else None
+    return array if is_small_array(array) else None
+
+
+def _receives_where(where: Any, step: RawStep) -> bool:
+    """Whether a gradient other than 0 arrives where the condition holds."""
+    first = step.grads_in[0] if step.grads_in else None
+    grad = first.array() if first is not None else None
+    if not is_small_array(grad) or grad.shape != where.shape:
+        return bool(where.any())
+    return bool((where & (grad != 0)).any())
