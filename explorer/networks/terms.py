@@ -63,7 +63,7 @@ TERMS = (
         "full_backward_hook",
         "Full backward hook",
         "Called with the gradients of a module's outputs (grad_output) and inputs (grad_input). "
-        "What it returns replaces grad_input, which goes only to earlier nodes.",
+        "What it returns replaces grad_input, which only the nodes before the module receive.",
         ("full backward", "grad_input", "grad_output", "register_full_backward_hook"),
     ),
     Term(

@@ -38,8 +38,8 @@ TERMS = (
     Term(
         "gradient",
         "Gradient",
-        "How much the result changes per unit of a small change, for each element of a tensor. It "
-        "has the same shape as the tensor.",
+        "For each element of a tensor: how much the result changes per unit of a small change of "
+        "that element. It has the same shape as the tensor.",
         ("gradients", ".grad"),
     ),
     Term(
@@ -236,8 +236,8 @@ TERMS = (
     Term(
         "optimizer",
         "Optimizer",
-        "Holds a list of tensors. step() changes each of them by means of its .grad, and skips "
-        "those whose .grad is None.",
+        "Holds a list of tensors. step() changes each of them using its .grad, and skips those "
+        "whose .grad is None.",
     ),
     Term(
         "momentum",

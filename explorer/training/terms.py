@@ -18,7 +18,7 @@ TERMS = (
     Term(
         "step",
         "step",
-        "Changes every parameter by means of its .grad; how depends on the optimizer.",
+        "Changes every parameter using its .grad, by the rule of the optimizer.",
     ),
     Term(
         "iteration",

@@ -340,7 +340,7 @@ CUTS = {
     "y = torch.from_numpy((w * 2).detach().numpy())": "numpy()",
     "y = w.argmax()": "argmax",
     "y = (w > 1).float()": "comparison",
-    "y = w.long().float()": "whole numbers",
+    "y = w.long().float()": "integers",
     "y = float(w.sum())": "float()",
     "with torch.no_grad():\n    y = w * 2": "no_grad",
 }

@@ -23,7 +23,7 @@ loss.backward()
     ),
     Example(
         "lost_history",
-        "A history that was cut",
+        "Cut history",
         "Errors in backward",
         "backward fails on the last line. Which line is the cause?",
         "Line 4: detach() gives values without a history, and everything computed from them is a "

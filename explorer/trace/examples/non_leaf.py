@@ -70,8 +70,8 @@ loss.backward()
         "Two sigmoid layers with retain_grad",
         "Non-leaf gradients",
         "What does retain_grad change?",
-        "After backward, z1 still has its gradient in z1.grad, at the cost of the memory for it. "
-        "The numbers are the same as those a hook sees.",
+        "After backward, z1 still has its gradient in z1.grad, at the cost of some memory. The "
+        "numbers are the same as those a hook sees.",
         """\
 import torch
 

@@ -26,7 +26,7 @@ print(w.grad)
         "Silent mistakes",
         "There is no error. Why is w.grad 20 and not 2?",
         "w * w saved w. Writing through .data changes the saved value, and autograd does not "
-        "notice: the gradient is that for w = 10.",
+        "notice: backward computes the gradient for w = 10.",
         """\
 import torch
 
@@ -80,8 +80,8 @@ print(w.grad)
         "Equal largest elements",
         "Silent mistakes",
         "Which element gets the gradient when two are the largest?",
-        "max() over all elements divides it, so each of the two gets half. max(dim=0) gives all of "
-        "it to one of them. Both are conventions.",
+        "max() over all elements shares it equally, so each of the two gets half. max(dim=0) gives "
+        "all of it to one of them. Both are conventions.",
         """\
 import torch
 
