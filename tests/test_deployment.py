@@ -20,8 +20,6 @@ from streamlit import config
 from explorer.sandbox.options import VARIABLES
 from tests.conftest import running_app
 
-pytestmark = pytest.mark.xdist_group("deployment")  # one server
-
 ROOT = Path(__file__).parents[1]
 
 

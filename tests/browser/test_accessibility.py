@@ -22,7 +22,7 @@ from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("accessibility")]
+pytestmark = pytest.mark.browser
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 #: Theme and width. What a page opens with is looked at in all, the rest in the first and last.

@@ -13,7 +13,7 @@ from matplotlib import get_data_path
 from PIL import Image
 from playwright.sync_api import expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 PHOTOGRAPH = Path(get_data_path(), "sample_data", "grace_hopper.jpg")
 FRAME = ".frames figure"

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("extending")  # one copy of the project
-
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 LEFT = shutil.ignore_patterns("__pycache__", "_screens", "pictures")

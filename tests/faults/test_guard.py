@@ -10,10 +10,7 @@ import pytest
 from explorer.sandbox.start import Settings
 from tests.faults.guard_faults import FAULTS
 
-pytestmark = [
-    pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux"),
-    pytest.mark.xdist_group("guard"),  # one run of all faults
-]
+pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
 
 @pytest.fixture(scope="module")

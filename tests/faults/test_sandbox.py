@@ -29,10 +29,7 @@ from explorer.sandbox.start import Settings
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_life import _children, _descriptors, _settle, _zygote
 
-pytestmark = [
-    pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux"),
-    pytest.mark.xdist_group("faults of the sandbox"),  # one server
-]
+pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
 
 @pytest.fixture(scope="module")

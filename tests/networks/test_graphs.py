@@ -18,9 +18,6 @@ def structure_of(name):
     return inspect(preset.model.to("meta"), x).structure
 
 
-pytestmark = pytest.mark.xdist_group("folding")
-
-
 @pytest.fixture(scope="module")
 def resnet():
     return structure_of("resnet18")

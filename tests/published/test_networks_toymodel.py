@@ -21,7 +21,7 @@ HISTOGRAMS = {
 }
 
 
-pytestmark = [pytest.mark.fast, pytest.mark.xdist_group("ToyModel")]
+pytestmark = pytest.mark.fast
 
 
 @pytest.fixture(scope="module")

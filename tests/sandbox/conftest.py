@@ -1,20 +1,9 @@
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from explorer.sandbox import Sandbox
 from explorer.sandbox.start import Settings
-
-FOLDER = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares a server runs in one process."""
-    for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if item.path.parent == FOLDER and fixtures & {"sandbox", "forking", "portable"}:
-            item.add_marker(pytest.mark.xdist_group("sandbox"))
 
 
 @pytest.fixture(scope="package")

@@ -17,8 +17,6 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.script import script
 from tests.trace.programs import PROGRAMS
 
-pytestmark = pytest.mark.xdist_group("script")  # one run of all scripts
-
 Rows = dict[tuple[str, int], list[tuple[str, str]]]
 
 CASES = {example.key: example.source for example in EXAMPLES} | {

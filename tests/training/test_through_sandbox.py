@@ -14,8 +14,6 @@ from explorer.training import ProgramProblem, RemoteSession, through_elements
 from tests.training.plain import loop, same
 from tests.training.test_against_torch import OWN
 
-pytestmark = pytest.mark.xdist_group("training in the sandbox")  # one server
-
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.load.tab import Tab
-
-pytestmark = pytest.mark.xdist_group("browser")  # where the app runs
 
 #: For an answer. The app may have just been started, on a machine that is busy with other tests.
 SECONDS = 300.0
