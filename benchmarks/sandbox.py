@@ -17,7 +17,7 @@ from statistics import median
 from benchmarks.measure import Budget, Row, medians, seconds
 from benchmarks.trace import EXAMPLE_A
 from explorer import sandbox, trace
-from explorer.sandbox import warm
+from explorer.sandbox.warm_up import warm_up
 
 LOOP = "while True:\n    sum(range(100_000))\n"  # a bare loop meets the limit on statements first
 OPERATOR = """\
@@ -29,7 +29,7 @@ F.max_pool1d(torch.ones(1, 1, 4), 2**62)
 
 def rows(most: int) -> Iterator[Row]:
     yield Row("first answer, with the start of the server", seconds(in_sandbox))
-    warm.up()
+    warm_up()
     here, there = medians(lambda: trace.run(EXAMPLE_A), in_sandbox, runs=min(50, most))
     yield Row(
         "round trip of example A",

@@ -1,12 +1,11 @@
-"""Programs run in a child process, which may crash, hang or swell alone.
+"""Running programs in a child process: if one crashes, hangs or uses too much memory, only it ends.
 
-`run` is `explorer.run` behind this wall, `check` the numerical check; `call` does any job of
-`jobs.JOBS`. The server is a process of its own, started at the first call and ended with the app;
-`start` starts it early.
+`run` is `explorer.run` in a child, `check` the numerical gradient check; `call` performs any job of
+`jobs.JOBS`. The server is a process of its own, started by the first call (or by `start`) and ended
+with the app.
 """
 
-from explorer.sandbox.client import Sandbox
+from explorer.sandbox.client import Sandbox, call, check, run, start
 from explorer.sandbox.options import OptionError, options
-from explorer.sandbox.shared import call, check, run, start
 
 __all__ = ["OptionError", "Sandbox", "call", "check", "options", "run", "start"]

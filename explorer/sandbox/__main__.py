@@ -1,4 +1,4 @@
-"""`python -m explorer.sandbox`: the server, or one of its workers, as standard input tells."""
+"""`python -m explorer.sandbox`: the server, or a worker, depending on its settings."""
 
 from __future__ import annotations
 
@@ -16,39 +16,41 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from explorer.sandbox import limits, warm, wire, work
-from explorer.sandbox.children import Forks, Workers
+from explorer.sandbox import limits, protocol
+from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.server import Server
-from explorer.sandbox.start import Settings, read_settings
+from explorer.sandbox.settings import Settings, read_settings
+from explorer.sandbox.task import perform_task, receive_task
+from explorer.sandbox.warm_up import warm_up
 from explorer.sandbox.zygote import Zygote
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the app, not before
-    zygote = Zygote() if sys.argv[1:] == ["fork"] else None  # before anything secret is read
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end of the app ends it
+    zygote = Zygote() if sys.argv[1:] == ["fork"] else None  # before any secret is read
     settings = read_settings(sys.stdin.buffer)
     if settings.worker:
-        _work(settings)
+        _run_worker(settings)
     else:
-        _serve(settings, zygote)
+        _run_server(settings, zygote)
 
 
-def _serve(settings: Settings, zygote: Zygote | None) -> None:
+def _run_server(settings: Settings, zygote: Zygote | None) -> None:
     selector = selectors.DefaultSelector()
-    listener = _listen(settings)
-    pool: Forks | Workers | None = None
-    lifeline: socket.socket | TextIO
+    listener = _open_listener(settings)
+    pool: ForkPool | WorkerPool | None = None
+    parent_pipe: socket.socket | TextIO
     try:
         if zygote is not None:
-            zygote.warm(settings.jobs, settings.memory)
-            pool, lifeline = Forks(selector, zygote, settings.processors), sys.stdin
-            _tell_address(settings, listener)
+            zygote.warm_up(settings.jobs, settings.memory)
+            pool, parent_pipe = ForkPool(selector, zygote, settings.processors), sys.stdin
+            _publish_address(settings, listener)
         else:
-            _tell_address(settings, listener)  # before its workers look for it
-            pool, lifeline = Workers(settings), _end_of_input()
-        Server(selector, listener, lifeline, settings.token, pool).serve()
+            _publish_address(settings, listener)  # before the workers need it
+            pool, parent_pipe = WorkerPool(settings), _socket_closed_with_input()
+        Server(selector, listener, parent_pipe, settings.token, pool).serve()
     except BaseException:
-        traceback.print_exc()  # for the app's log; os._exit would pass over it
+        traceback.print_exc()  # for the app's log; os._exit prints nothing
     finally:
         if pool is not None:
             pool.end()
@@ -56,13 +58,13 @@ def _serve(settings: Settings, zygote: Zygote | None) -> None:
         os._exit(0)
 
 
-def _listen(settings: Settings) -> socket.socket:
-    """A socket in the private directory, or a port of the loopback where there is no such."""
+def _open_listener(settings: Settings) -> socket.socket:
+    """A Unix socket in the private directory; where that is impossible, a port of 127.0.0.1."""
     if settings.fork:
         listener = socket.socket(socket.AF_UNIX)
         try:
             listener.bind(str(Path(settings.directory, "socket")))
-        except OSError:  # the path may be too long for a socket
+        except OSError:  # the path may be too long for a Unix socket
             listener.close()
         else:
             listener.listen(64)
@@ -73,43 +75,43 @@ def _listen(settings: Settings) -> socket.socket:
     return listener
 
 
-def _tell_address(settings: Settings, listener: socket.socket) -> None:
+def _publish_address(settings: Settings, listener: socket.socket) -> None:
     name = listener.getsockname()
     new = settings.address.with_suffix(".new")
     new.write_text(name if isinstance(name, str) else str(name[1]))
     new.replace(settings.address)
 
 
-def _end_of_input() -> socket.socket:
-    """A socket that can be read when standard input ends; not every system can wait for both
-    pipes and sockets at once."""
+def _socket_closed_with_input() -> socket.socket:
+    """A socket whose other end is closed when standard input ends: on some systems a selector
+    cannot wait for pipes."""
     near, far = socket.socketpair()
-    _at_end_of_input(far.close)
+    _call_at_end_of_input(far.close)
     return near
 
 
-def _at_end_of_input(do: Callable[[], None]) -> None:
+def _call_at_end_of_input(function: Callable[[], None]) -> None:
     def wait() -> None:
         sys.stdin.buffer.read()
-        do()
+        function()
 
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _work(settings: Settings) -> None:
-    """Call the server back and do one job after another until it closes the connection."""
+def _run_worker(settings: Settings) -> None:
+    """Connect to the server and perform one task after another until it closes the connection."""
     jobs = importlib.import_module(settings.jobs).JOBS
-    _at_end_of_input(lambda: os._exit(0))  # also in the middle of a job
-    warm.up()
-    with settings.line(settings.worker).open("r+b") as file:
+    _call_at_end_of_input(lambda: os._exit(0))  # even during a task
+    warm_up()
+    with settings.line_file(settings.worker).open("r+b") as file:
         line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
     server = socket.create_connection(("127.0.0.1", int(settings.address.read_text())))
     os.environ.clear()
-    limits.confine(settings.memory)
-    hello = {"token": settings.token, "worker": settings.worker}
-    server.sendall(wire.pack(wire.HELLO, wire.dump(hello)))
-    while task := work.asked(server):
-        work.perform(server, jobs, task, line)
+    limits.apply_limits(settings.memory)
+    header = protocol.dump({"token": settings.token, "worker": settings.worker})
+    server.sendall(protocol.make_frame(protocol.HEADER, header))
+    while task := receive_task(server):
+        perform_task(server, jobs, task, line)
 
 
 if __name__ == "__main__":

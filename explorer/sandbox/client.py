@@ -1,4 +1,7 @@
-"""The app's side: a server started when first needed, and one connection per call."""
+"""The app's side: a server started when it is first needed, and one connection per call.
+
+`run`, `check` and `call` use the app's one `Sandbox`.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +18,37 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import exit_reasons, wire
-from explorer.sandbox.start import Settings, start
-from explorer.trace import from_plain
+from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox.settings import Settings, start_process
+from explorer.trace import Trace, from_plain
+from explorer.trace.check import Check
+from explorer.trace.running import settings
 
-#: Seconds a server may take to start, to take notice of a request, and to be late with the end
-#: of one; and seconds a job may wait for its turn.
-STARTING, NOTICING, LATE, WAITING = 60.0, 10.0, 3.0, 60.0
+#: Seconds a server may take to start and to reply to a request.
+START_TIMEOUT, REPLY_TIMEOUT = 60.0, 10.0
+#: Seconds beyond a task's own limit in which its result must arrive, and that it may be queued.
+EXTRA_TIME, QUEUE_TIMEOUT = 3.0, 60.0
 
-#: What a connection fails with where this process, or the machine, has no room for one more.
-_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+#: Errors of `connect` when this process, or the machine, cannot have another connection.
+_NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 OnWait = Callable[[int], None]
 OnProgress = Callable[[Any], None]
 T = TypeVar("T")
 
 
-class _Gone(Exception):
-    """The server ended or stopped answering."""
+class _ServerLost(Exception):
+    """The server has ended or stopped replying."""
 
 
 @dataclass(frozen=True)
-class _Running:
-    """A server process and what belongs to it."""
+class _Server:
+    """A server process and its settings."""
 
     process: subprocess.Popen[bytes]
     settings: Settings
@@ -55,35 +61,35 @@ class _Running:
         shutil.rmtree(self.settings.directory, ignore_errors=True)
 
     def connect(self) -> socket.socket:
-        """A connection, made as soon as the server listens. Raises _Gone, and ProgramRefused
-        where the fault is not the server's."""
-        limit = time.monotonic() + STARTING
+        """Connect as soon as the server listens. Raises _ServerLost, or ProgramRefused if the cause
+        is not the server."""
+        limit = time.monotonic() + START_TIMEOUT
         while not self.settings.address.exists():
             if self.process.poll() is not None or time.monotonic() > limit:
-                raise _Gone
+                raise _ServerLost
             time.sleep(0.02)
-        limit = time.monotonic() + NOTICING
+        limit = time.monotonic() + REPLY_TIMEOUT
         while True:
             try:
-                return _connected(self.settings.address.read_text())
-            except BlockingIOError as error:  # others are at its door, and it is busy
+                return _connect(self.settings.address.read_text())
+            except BlockingIOError as error:  # its backlog of connections is full
                 if time.monotonic() > limit:
-                    raise _Gone from error
+                    raise _ServerLost from error
                 time.sleep(0.02)
             except OSError as error:
-                if error.errno in _NO_ROOM:
-                    raise ProgramRefused(exit_reasons.crowded()) from None
-                raise _Gone from error
+                if error.errno in _NO_RESOURCES:
+                    raise ProgramRefused(exit_reasons.queue_full()) from None
+                raise _ServerLost from error
 
 
-def _connected(where: str) -> socket.socket:
-    """A connection to a port of this machine, or to the socket at a path."""
-    if where.isdigit():
-        return socket.create_connection(("127.0.0.1", int(where)), timeout=NOTICING)
+def _connect(address: str) -> socket.socket:
+    """Connect to a port of this machine, or to the Unix socket at a path."""
+    if address.isdigit():
+        return socket.create_connection(("127.0.0.1", int(address)), timeout=REPLY_TIMEOUT)
     connection = socket.socket(socket.AF_UNIX)
     try:
-        connection.settimeout(NOTICING)
-        connection.connect(where)
+        connection.settimeout(REPLY_TIMEOUT)
+        connection.connect(address)
     except OSError:
         connection.close()
         raise
@@ -91,20 +97,20 @@ def _connected(where: str) -> socket.socket:
 
 
 class Sandbox:
-    """One server and the way to ask it. Safe to use from any number of threads.
+    """One server, which `call` starts and uses. Safe to use from any number of threads.
 
-    `options` are those of `Settings`: the table of jobs, and whether to fork.
+    `options` are fields of `Settings`, such as `jobs` and `fork`.
     """
 
     def __init__(self, **options: Any) -> None:
         self._options = options
         self._lock = threading.Lock()
-        self._server: _Running | None = None
+        self._server: _Server | None = None
         atexit.register(self.stop)
 
     def start(self) -> None:
-        """Start the server if it does not run, without waiting until it is ready. Where it cannot
-        be started, the first call says so."""
+        """Start the server if it is not running, without waiting until it is ready. If that fails,
+        the first call reports it."""
         with suppress(ProgramRefused):
             self._ensure()
 
@@ -117,7 +123,7 @@ class Sandbox:
 
     @property
     def pid(self) -> int | None:
-        """The server's process, if there is one."""
+        """The process id of the server, if there is one."""
         return self._server.process.pid if self._server else None
 
     def call(
@@ -130,104 +136,103 @@ class Sandbox:
         on_wait: OnWait | None = None,
         reader: str | None = None,
     ) -> Any:
-        """Do `job` in a child and return its plain answer.
+        """Perform `job` in a child and return its plain answer.
 
-        `timeout` is in seconds and counts from when the child starts. `on_wait` is given the
-        position in the line, from 1, each time it changes; `on_progress` what the job reports.
-        An exception from either, whatever its type, cancels the job and is passed on. Jobs of
-        one `reader` (by default, of one thread) wait for each other, not for other readers'.
+        `timeout` is in seconds, counted from when the child starts. `on_wait` receives the position
+        in the queue, from 1, each time it changes; `on_progress` each progress message. Any
+        exception from either cancels the job and is raised again here. Jobs of one `reader` (by
+        default, of one thread) wait for each other, not for other readers' jobs.
 
-        Raises ProgramRefused with a sentence for the reader: the job's own, or what became of
-        the child.
+        Raises ProgramRefused with an error for the reader: the job's own, or why it has no answer.
         """
         try:
-            hello = {"job": job, "timeout": timeout, "reader": reader or _this_thread()}
-            body = wire.pack(wire.REQUEST, wire.dump(request))
-        except wire.TooLarge as error:
+            header = {"job": job, "timeout": timeout, "reader": reader or _thread_name()}
+            body = protocol.make_frame(protocol.REQUEST, protocol.dump(request))
+        except protocol.MessageTooLarge as error:
             raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
-        reported = False
+        has_progress = False
 
         def report(message: Any) -> None:
-            nonlocal reported
-            reported = True
+            nonlocal has_progress
+            has_progress = True
             if on_progress is not None:
                 on_progress(message)
 
-        for _ in range(2):  # a job has no effects, so it may be asked again of a new server
+        for _ in range(2):  # a job has no side effects, so it may be repeated on a new server
             server = self._ensure()
             try:
-                return self._ask(server, hello, body, timeout, report, on_wait)
-            except _Gone:
+                return self._request(server, header, body, timeout, report, on_wait)
+            except _ServerLost:
                 self._replace(server)
-                if reported:
-                    raise ProgramRefused(exit_reasons.lost_server()) from None
-        raise ProgramRefused(exit_reasons.no_server())
+                if has_progress:
+                    raise ProgramRefused(exit_reasons.server_lost()) from None
+        raise ProgramRefused(exit_reasons.server_not_started())
 
-    def _ensure(self) -> _Running:
+    def _ensure(self) -> _Server:
         with self._lock:
             server = self._server
             if server is not None and server.process.poll() is not None:
                 server.end()
                 server = None
-            self._server = server or self._started()
+            self._server = server or self._start_server()
             return self._server
 
-    def _started(self) -> _Running:
-        """A new server. Raises ProgramRefused where the disk or the system has no room for it."""
+    def _start_server(self) -> _Server:
+        """Start a new server. Raises ProgramRefused if the disk is full or no process is left."""
         directory = ""
         try:
-            directory = tempfile.mkdtemp(prefix="explorer-")  # of mode 0700
+            directory = tempfile.mkdtemp(prefix="explorer-")  # with mode 0700
             settings = Settings(directory, secrets.token_hex(16), **self._options)
-            Path(settings.nowhere).mkdir()
-            return _Running(start(settings), settings)
+            Path(settings.empty_directory).mkdir()
+            return _Server(start_process(settings), settings)
         except OSError:
             logging.getLogger(__name__).exception("the sandbox's server cannot be started")
             shutil.rmtree(directory, ignore_errors=True)
-            raise ProgramRefused(exit_reasons.no_server()) from None
+            raise ProgramRefused(exit_reasons.server_not_started()) from None
 
-    def _replace(self, server: _Running) -> None:
+    def _replace(self, server: _Server) -> None:
         with self._lock:
             if self._server is server:
                 self._server = None
                 server.end()
 
-    def _ask(
+    def _request(
         self,
-        server: _Running,
-        hello: dict[str, Any],
+        server: _Server,
+        header: dict[str, Any],
         body: bytes,
         timeout: float,
         on_progress: OnProgress,
         on_wait: OnWait | None,
     ) -> Any:
         with closing(server.connect()) as connection:
-            greeting = wire.dump(hello | {"token": server.settings.token})
+            full_header = protocol.dump(header | {"token": server.settings.token})
             try:
-                connection.sendall(wire.pack(wire.HELLO, greeting) + body)
+                connection.sendall(protocol.make_frame(protocol.HEADER, full_header) + body)
             except OSError as error:
-                raise _Gone from error
-            limit = time.monotonic() + NOTICING
+                raise _ServerLost from error
+            limit = time.monotonic() + REPLY_TIMEOUT
             waiting = False
             while True:
                 kind, message = _receive(connection, limit, waiting)
-                if kind == wire.WAIT:
+                if kind == protocol.WAIT:
                     if not waiting:
-                        limit, waiting = time.monotonic() + WAITING, True
+                        limit, waiting = time.monotonic() + QUEUE_TIMEOUT, True
                     if on_wait is not None:
                         on_wait(message)
-                elif kind == wire.STARTED:
-                    limit, waiting = time.monotonic() + timeout + LATE, False
-                elif kind == wire.PROGRESS:
+                elif kind == protocol.STARTED:
+                    limit, waiting = time.monotonic() + timeout + EXTRA_TIME, False
+                elif kind == protocol.PROGRESS:
                     on_progress(message)
-                elif kind == wire.ANSWER:
+                elif kind == protocol.ANSWER:
                     return message
                 else:
-                    raise ProgramRefused(rebuilt(ProgramError, message))
+                    raise ProgramRefused(parse_answer(ProgramError, message))
 
 
-def rebuilt(kind: type[T], plain: Any) -> T:
-    """What `from_plain` makes of an answer. Raises ProgramRefused if it makes nothing of it: a
-    program that has broken out of the language may answer anything."""
+def parse_answer(kind: type[T], plain: Any) -> T:
+    """`from_plain` for an answer. Raises ProgramRefused for any invalid one: a program that has
+    escaped from the language can answer anything."""
     try:
         return from_plain(kind, plain)
     except Exception:
@@ -237,19 +242,79 @@ def rebuilt(kind: type[T], plain: Any) -> T:
 def _receive(connection: socket.socket, limit: float, waiting: bool) -> tuple[int, Any]:
     connection.settimeout(max(0.001, limit - time.monotonic()))
     try:
-        frame = wire.receive(connection)
+        frame = protocol.receive_frame(connection)
         if frame is None:
-            raise _Gone
-        return frame[0], wire.load(frame[1])
+            raise _ServerLost
+        return frame[0], protocol.load(frame[1])
     except TimeoutError as error:
         if waiting:
-            raise ProgramRefused(exit_reasons.crowded()) from None
-        raise _Gone from error
+            raise ProgramRefused(exit_reasons.queue_full()) from None
+        raise _ServerLost from error
     except OSError as error:
-        raise _Gone from error
-    except (wire.TooLarge, wire.Unreadable):
+        raise _ServerLost from error
+    except (protocol.MessageTooLarge, protocol.InvalidMessage):
         raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
 
-def _this_thread() -> str:
+def _thread_name() -> str:
     return f"{os.getpid()}-{threading.get_ident()}"
+
+
+_sandbox = Sandbox()
+call = _sandbox.call
+start = _sandbox.start
+
+
+def run(
+    source: str,
+    *,
+    seed: int = 0,
+    capture: str = "hook",
+    upstream: Any = None,
+    timeout: float = 5.0,
+    on_wait: OnWait | None = None,
+    reader: str | None = None,
+    sandbox: Sandbox = _sandbox,
+) -> Trace:
+    """`explorer.run` in a child, which may run for `timeout` seconds.
+
+    Never raises for the program: if its child died, the Trace holds the source and the error.
+    Raises ValueError where `explorer.run` does.
+    `on_wait` and `reader` are those of `Sandbox.call`.
+    """
+    request = {"source": source, **settings(seed, capture, upstream)}
+    try:
+        answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
+        return replace(parse_answer(Trace, answer), source=source)
+    except ProgramRefused as refused:
+        error = refused.error
+    return Trace(source, seed=seed, capture=capture, error=_with_text(error, source))
+
+
+def check(
+    source: str,
+    *,
+    seed: int = 0,
+    upstream: Any = None,
+    timeout: float = 5.0,
+    on_wait: OnWait | None = None,
+    reader: str | None = None,
+    sandbox: Sandbox = _sandbox,
+) -> Check:
+    """`explorer.trace.check.check` in a child, which may run for `timeout` seconds.
+
+    Raises ProgramRefused with an error for the reader. `on_wait` and `reader` are those of
+    `Sandbox.call`.
+    """
+    options = settings(seed, "hook", upstream)
+    request = {"source": source, "seed": options["seed"], "upstream": options["upstream"]}
+    answer = sandbox.call("check", request, timeout=timeout, on_wait=on_wait, reader=reader)
+    return parse_answer(Check, answer)
+
+
+def _with_text(error: ProgramError, source: str) -> ProgramError:
+    """The error with the text of its line."""
+    lines = source.splitlines()
+    if error.text or error.line is None or not 0 < error.line <= len(lines):
+        return error
+    return replace(error, text=lines[error.line - 1][:1000])

@@ -1,4 +1,4 @@
-"""Every way a child can end without an answer, as one sentence for the reader."""
+"""Every way a task can end without an answer, and its error message for the reader."""
 
 from __future__ import annotations
 
@@ -8,64 +8,67 @@ from dataclasses import dataclass
 from explorer.language import ProgramError
 
 _CRASH = (
-    "PyTorch itself crashed while it ran this program.",
-    "Look for unusual values on the way to that operation: NaN, infinity, huge sizes or indices.",
+    "PyTorch itself crashed while running this program.",
+    "Look for unusual values just before that operation: NaN, infinity, huge sizes or indices.",
 )
 _MEMORY = (
-    "The program needed more memory than it may use.",
-    "Make its tensors smaller, or keep fewer of them.",
+    "The program needed more memory than one run may use.",
+    "Use smaller tensors, or keep fewer of them.",
 )
 _DIVISION = (
-    "A division of whole numbers has no representable result, and that ended the program.",
-    "Divide floating-point tensors, or keep away from zero and from the smallest integer.",
+    "An integer division without a representable result ended the program.",
+    "Divide floating-point tensors, or avoid dividing by zero and dividing the smallest integer.",
 )
 _CPU = (
-    "The program used up its computing time and was stopped.",
-    "Look for a loop that does not end, or do less in one run.",
+    "The program used up its CPU time and was stopped.",
+    "Look for a loop that never ends, or do less in one run.",
 )
 _KILLED = (
     "The operating system stopped this program, probably because memory ran low.",
-    "Make the tensors smaller, or run it again.",
+    "Use smaller tensors, or run it again.",
 )
-_SILENT = ("The program ended without an answer.", "Run it again; if it recurs, shorten it.")
+_RUN_AGAIN = "Run it again. If the error comes back, shorten the program."
+_NO_RESULT = ("The program ended without a result.", _RUN_AGAIN)
 
-#: What ended the process (as subprocess counts: minus the signal) -> message, hint.
-_SENTENCES: dict[int, tuple[str, str]] = {0: _SILENT} | {
-    -number: sentence
-    for name, sentence in {
+#: Exit status (as `subprocess` gives it: minus the signal number) -> message, hint.
+_MESSAGES: dict[int, tuple[str, str]] = {0: _NO_RESULT} | {
+    -number: message
+    for name, message in {
         "SIGSEGV": _CRASH,
         "SIGBUS": _CRASH,
         "SIGILL": _CRASH,
         "SIGABRT": _CRASH,
         "SIGFPE": _DIVISION,
         "SIGXCPU": _CPU,
-        "SIGKILL": _KILLED,  # by the kernel or by somebody; ours are told as `out_of_time`
+        "SIGKILL": _KILLED,  # by the kernel or by a user; our own kills become `out_of_time`
     }.items()
     if (number := getattr(signal, name, None))
 }
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How a child ended: its status as `Popen.wait` counts, and the line it last noted."""
+class ChildExit:
+    """How a child ended: its status as `Popen.wait` returns it, and the line it last stored."""
 
     status: int
     line: int | None
 
 
-def of_ending(ending: Ending, timeout: float) -> ProgramError:
-    """The sentence for a child that ended before its time was up."""
-    if ending.status == -getattr(signal, "SIGALRM", 14):
-        return out_of_time(timeout, ending.line)
-    message, hint = _SENTENCES.get(ending.status, _SILENT)
-    return ProgramError(message, line=ending.line, hint=hint, detail=_words(ending.status))
+def explain_exit(child_exit: ChildExit, timeout: float) -> ProgramError:
+    """The error for a child that ended before its time limit."""
+    if child_exit.status == -getattr(signal, "SIGALRM", 14):
+        return out_of_time(timeout, child_exit.line)
+    message, hint = _MESSAGES.get(child_exit.status, _NO_RESULT)
+    return ProgramError(
+        message, line=child_exit.line, hint=hint, detail=_describe_status(child_exit.status)
+    )
 
 
 def out_of_time(timeout: float, line: int | None) -> ProgramError:
     return ProgramError(
         f"The program ran for more than {timeout:g} s and was stopped.",
         line=line,
-        hint="Look for a loop that does not end, or an operation on far too many numbers.",
+        hint="Look for a loop that never ends, or an operation on too many numbers.",
     )
 
 
@@ -75,59 +78,55 @@ def out_of_memory(detail: str, line: int | None) -> ProgramError:
 
 def answer_too_large(detail: str) -> ProgramError:
     return ProgramError(
-        "What the program made is too large to show.",
-        hint="Make its tensors smaller, keep fewer of them, or print less.",
+        "The program's result is too large to display.",
+        hint="Use smaller tensors, keep fewer of them, or print less.",
         detail=detail,
     )
 
 
 def request_too_large(detail: str) -> ProgramError:
     return ProgramError(
-        "This is too large to run.", hint="Send a shorter program or a smaller file.", detail=detail
+        "This program or file is too large.", hint="Use a shorter or smaller one.", detail=detail
     )
 
 
 def unreadable_answer() -> ProgramError:
-    return ProgramError(
-        "The program's answer could not be read.", hint="Run it again; if it recurs, shorten it."
-    )
+    return ProgramError("The program's result could not be read.", hint=_RUN_AGAIN)
 
 
-def failed(error: BaseException, line: int | None) -> ProgramError:
-    """An exception of a job that it did not turn into a sentence itself."""
+def job_failed(error: BaseException, line: int | None) -> ProgramError:
+    """The error for an exception that the job did not explain itself."""
     return ProgramError(
         "The program could not be run.",
         line=line,
-        hint="Shorten it until it runs, then add the lines again one by one.",
+        hint="Remove lines until it runs, then add them again one by one.",
         detail=f"{type(error).__name__}: {error}"[:2000],
     )
 
 
-def crowded() -> ProgramError:
-    return ProgramError(
-        "Too many programs are waiting to be run.", hint="Try again in a few seconds."
-    )
+def queue_full() -> ProgramError:
+    return ProgramError("Too many programs are waiting to run.", hint="Try again in a few seconds.")
 
 
-def no_server() -> ProgramError:
+def server_not_started() -> ProgramError:
     return ProgramError(
         "The process that runs programs could not be started.",
-        hint="Try again; if it recurs, the app's log says why.",
+        hint="Try again. If the error comes back, see the app's log.",
     )
 
 
-def lost_server() -> ProgramError:
+def server_lost() -> ProgramError:
     return ProgramError(
         "The process that ran this program ended unexpectedly.", hint="Run it again."
     )
 
 
-def is_passing(error: ProgramError) -> bool:
-    """Whether the machine was at fault, not the program: asked again, it may go well."""
-    return error in (crowded(), no_server(), lost_server())
+def is_temporary(error: ProgramError) -> bool:
+    """Whether the machine caused the error, not the program, so that a second try may succeed."""
+    return error in (queue_full(), server_not_started(), server_lost())
 
 
-def _words(status: int) -> str:
+def _describe_status(status: int) -> str:
     if status < 0:
         return f"ended by signal {-status} ({signal.strsignal(-status)})"
     return f"ended with exit status {status}" if status else ""

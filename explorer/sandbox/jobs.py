@@ -1,18 +1,45 @@
-"""What the sandbox can do: a table from a job's name to the function a child calls.
+"""The registry of jobs: from a job's name to the function that a child calls.
 
-A job takes a plain request (what JSON can say, and bytes) and a `Context`, and returns a plain
-answer. Raising `ProgramRefused` tells the reader its error; anything else raised becomes a
-general sentence. A new job is one line here.
+A job takes a plain request (JSON values and bytes) and a `Context`, and returns a plain answer.
+A ProgramRefused that it raises is shown to the reader; any other exception becomes a general
+message. To add a job, write its function here and add a line to `JOBS`.
 """
 
 from __future__ import annotations
 
-from explorer.sandbox import images, programs
-from explorer.sandbox.context import Job
+from typing import Any
+
+from explorer import trace
+from explorer.sandbox.task import Context, Job
+from explorer.trace import to_plain
+from explorer.trace.check import check
+from explorer.training.replay import replay
+from explorer.vision.image import decode_to_plain
+
+
+def run_program(request: Any, context: Context) -> Any:
+    """Run a program; see `explorer.run`."""
+    return to_plain(trace.run(**request, on_line=context.on_line, deadline=context.deadline))
+
+
+def replay_training(request: Any, context: Context) -> Any:
+    """Replay a `RemoteSession` with one more action; progress is the number of iterations done."""
+    return replay(request, context.progress, deadline=context.deadline, on_line=context.on_line)
+
+
+def check_gradients(request: Any, context: Context) -> Any:
+    """Check the gradients of a program's last backward pass numerically."""
+    return to_plain(check(**request, deadline=context.deadline))
+
+
+def decode_image(request: bytes, context: Context) -> dict[str, Any]:
+    """Decode an uploaded file to pixels; see `vision.image.from_plain`."""
+    return decode_to_plain(request)
+
 
 JOBS: dict[str, Job] = {
-    "run": programs.answer,
-    "replay": programs.replayed,
-    "check": programs.checked,
-    "image": images.decoded,
+    "run": run_program,
+    "replay": replay_training,
+    "check": check_gradients,
+    "image": decode_image,
 }

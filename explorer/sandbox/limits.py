@@ -1,4 +1,4 @@
-"""What a child may use, and what it is cut off from before it sees a stranger's program."""
+"""What a child may use, and what is taken from it before it receives an untrusted program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from explorer.sandbox import walls
+from explorer.sandbox import kernel_restrictions
 
 try:
     import resource
@@ -21,52 +21,53 @@ MEMORY = 512 * 2**20
 _LINUX = sys.platform == "linux"
 
 
-def cut_off(keep: int) -> None:
-    """Leave this forked child one descriptor and no environment.
+def isolate_fork(keep: int) -> None:
+    """Leave this forked child the file descriptor `keep` and no environment.
 
     For a fresh fork on Linux only: it closes every other descriptor of the process.
     """
-    walls.die_with_parent()
+    kernel_restrictions.die_with_parent()
     null = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(null, standard)
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != keep:
-            with contextlib.suppress(OSError):  # the listing's own is closed already
+            with contextlib.suppress(OSError):  # the one used by listdir is already closed
                 os.close(int(name))
     os.environ.clear()
 
 
-def set_clock(seconds: float) -> None:
-    """End this process after so much wall time, inside a running operator too."""
+def set_time_limit(seconds: float) -> None:
+    """End this process after this much wall time, even inside a running operator."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    cpu = math.ceil(seconds) + 1  # for when the clock fails; it should be the one to ring
-    _set("RLIMIT_CPU", cpu, cpu + 1)  # were they equal, the kernel would send SIGKILL at once
+    cpu = math.ceil(seconds) + 1  # a fallback: normally the timer fires first
+    _set_limit("RLIMIT_CPU", cpu, cpu + 1)  # if they were equal, the kernel would send SIGKILL
 
 
-def confine(memory: int = MEMORY) -> None:
-    """Bound this process's memory (in bytes, beyond what it has) and files; raise the walls."""
+def apply_limits(memory: int = MEMORY) -> None:
+    """Limit this process's memory (in bytes, beyond what it has now) and files, and apply the
+    kernel's restrictions."""
     if _LINUX:
-        # A machine short of memory ends children first, never the app. Some containers forbid it.
+        # When memory runs out, the kernel kills children first. Some containers forbid this.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")
     if resource is not None:
         if _LINUX:
             with open("/proc/self/statm") as file:
                 size = int(file.read().split()[0]) * resource.getpagesize()
-            _set("RLIMIT_AS", size + memory)
+            _set_limit("RLIMIT_AS", size + memory)
         for limit in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_NPROC"):
-            _set(limit, 0)
-        _set("RLIMIT_NOFILE", 16)
-    walls.raise_walls()
+            _set_limit(limit, 0)
+        _set_limit("RLIMIT_NOFILE", 16)
+    kernel_restrictions.apply_restrictions()
 
 
-def _set(name: str, soft: int, hard: int | None = None) -> None:
-    which = getattr(resource, name, None)
-    if which is not None:
-        most = resource.getrlimit(which)[1]
+def _set_limit(name: str, soft: int, hard: int | None = None) -> None:
+    number = getattr(resource, name, None)
+    if number is not None:
+        maximum = resource.getrlimit(number)[1]
         hard = soft if hard is None else hard
-        if most != resource.RLIM_INFINITY:
-            soft, hard = min(soft, most), min(hard, most)
-        resource.setrlimit(which, (soft, hard))
+        if maximum != resource.RLIM_INFINITY:
+            soft, hard = min(soft, maximum), min(hard, maximum)
+        resource.setrlimit(number, (soft, hard))

@@ -1,7 +1,7 @@
-"""The server: one thread that takes requests, lets readers take turns, and minds the children.
+"""The server: one thread that accepts requests, lets readers take turns, and supervises children.
 
-A child that has run for `QUICK` seconds no longer counts against the processors: it goes on at
-the lowest priority, so that however many slow programs run, a short one is answered soon.
+A child that has run for `QUICK` seconds no longer occupies a processor: it continues at the lowest
+priority, so that a short program is answered soon, however many slow ones are running.
 """
 
 from __future__ import annotations
@@ -16,219 +16,228 @@ from functools import partial
 from typing import Any
 
 from explorer.language import ProgramError
-from explorer.sandbox import exit_reasons, wire
-from explorer.sandbox.channel import Channel
-from explorer.sandbox.children import Child, Forks, Workers
-from explorer.sandbox.queue import FairQueue
-from explorer.sandbox.work import Task
+from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox.fair_queue import FairQueue
+from explorer.sandbox.pool import Child, ForkPool, WorkerPool
+from explorer.sandbox.protocol import Connection
+from explorer.sandbox.task import Task
 from explorer.trace import to_plain
 
-#: Seconds after which a child makes room for others.
+#: Seconds after which a child gives way to others.
 QUICK = 0.5
-#: Jobs that may wait, in all and of one reader, before any is turned away.
-MOST_WAITING, MOST_OF_ONE = 100, 8
-#: Longest time a job may ask for, in seconds.
-MOST_SECONDS = 3600
-#: Bytes a reader may leave untaken before the child has to wait.
-MOST_BACKLOG = 2**20
+#: How many requests may wait, in total and from one reader, before one is refused.
+MAX_WAITING, MAX_WAITING_PER_READER = 100, 8
+#: The longest time limit a request may have, in seconds.
+MAX_SECONDS = 3600
+#: How many unread bytes a reader may accumulate before the child has to wait.
+MAX_BACKLOG = 2**20
 
 
 @dataclass(frozen=True)
 class JobHeader:
-    """Header of a request: name of the job, its time limit in seconds, and whose it is."""
+    """The header of a request: the job's name, its time limit in seconds, and the reader."""
 
     job: str
     timeout: float
     reader: str
 
 
-def _job_header(hello: dict[str, Any]) -> JobHeader:
-    """Raises TypeError, KeyError or ValueError where it is none."""
-    found = JobHeader(hello["job"], float(hello["timeout"]), hello["reader"])
-    if not isinstance(found.job, str) or not isinstance(found.reader, str):
-        raise TypeError("job and reader are names")
-    if not 0 < found.timeout <= MOST_SECONDS:
-        raise ValueError(f"a job has {MOST_SECONDS} s at the most")
-    return found
+def _parse_header(fields: dict[str, Any]) -> JobHeader:
+    """Raises TypeError, KeyError or ValueError for an invalid header."""
+    header = JobHeader(fields["job"], float(fields["timeout"]), fields["reader"])
+    if not isinstance(header.job, str) or not isinstance(header.reader, str):
+        raise TypeError("job and reader are strings")
+    if not 0 < header.timeout <= MAX_SECONDS:
+        raise ValueError(f"a job may run for at most {MAX_SECONDS} s")
+    return header
 
 
 @dataclass(eq=False)
-class Job:
-    """What one reader asked for, and the way back to that reader."""
+class Request:
+    """A task that a reader has asked for, and the connection for its answer."""
 
-    channel: Channel
+    connection: Connection
     reader: str
     task: Task
-    told: int = 0  # the position in the line last told
+    position: int = 0  # in the queue, as last sent to the reader
 
     def refuse(self, error: ProgramError) -> None:
-        self.channel.send(wire.pack(wire.ERROR, wire.dump(to_plain(error))))
-        self.channel.finish()
+        body = protocol.dump(to_plain(error))
+        self.connection.send(protocol.make_frame(protocol.ERROR, body))
+        self.connection.finish()
 
 
 @dataclass(eq=False)
-class Run:
-    """A job that a child is doing."""
+class RunningRequest:
+    """A request whose task a child is performing; `started` is a time.monotonic() value."""
 
-    job: Job
+    request: Request
     child: Child
     started: float
     slow: bool = False
 
 
 class Server:
-    """Serves until `lifeline`, a file or socket, can be read to its end."""
+    """Serves until `parent_pipe`, a file or socket, reaches its end: the app has closed it."""
 
     def __init__(
         self,
         selector: selectors.BaseSelector,
         listener: socket.socket,
-        lifeline: Any,
+        parent_pipe: Any,
         token: str,
-        pool: Forks | Workers,
+        pool: ForkPool | WorkerPool,
     ) -> None:
         self._selector, self._listener, self._token = selector, listener, token
         self._pool, self._serving = pool, True
-        self._queue: FairQueue[Job] = FairQueue()
-        self._running: list[Run] = []
+        self._queue: FairQueue[Request] = FairQueue()
+        self._running: list[RunningRequest] = []
         listener.setblocking(False)
         selector.register(listener, selectors.EVENT_READ, lambda events: self._accept())
-        selector.register(lifeline, selectors.EVENT_READ, lambda events: self._stop())
+        selector.register(parent_pipe, selectors.EVENT_READ, lambda events: self._stop())
 
     def serve(self) -> None:
         while self._serving:
-            for key, events in self._selector.select(self._until_next_clock()):
+            for key, events in self._selector.select(self._seconds_until_next_check()):
                 key.data(events)
-            self._watch_clocks()
-            self._start_jobs()
-            self._tell_positions()
+            self._check_times()
+            self._start_requests()
+            self._send_positions()
             if not len(self._queue):
                 self._pool.prepare()
-        for run in self._running:
-            run.child.process.kill()
+        for running in self._running:
+            running.child.process.kill()
 
     def _stop(self) -> None:
         self._serving = False
 
-    # --- conversations: hello, request, then nothing more but their end ---
+    # --- connections: a header, a request, and nothing else until the end ---
 
     def _accept(self) -> None:
         try:
-            channel = Channel(self._selector, self._listener.accept()[0])
+            connection = Connection(self._selector, self._listener.accept()[0])
         except OSError:
             return
-        channel.on_frame = partial(self._greeted, channel)
+        connection.on_frame = partial(self._receive_header, connection)
 
-    def _greeted(self, channel: Channel, kind: int, body: bytes) -> None:
+    def _receive_header(self, connection: Connection, kind: int, body: bytes) -> None:
         try:
-            hello = wire.load(body)
-            known = hmac.compare_digest(hello["token"].encode(), self._token.encode())
-            if kind != wire.HELLO or not known:
-                channel.close()
-            elif "worker" in hello and isinstance(self._pool, Workers):
-                self._pool.joined(hello["worker"], channel)
+            fields = protocol.load(body)
+            trusted = hmac.compare_digest(fields["token"].encode(), self._token.encode())
+            if kind != protocol.HEADER or not trusted:
+                connection.close()
+            elif "worker" in fields and isinstance(self._pool, WorkerPool):
+                self._pool.add(fields["worker"], connection)
             else:
-                channel.on_frame = partial(self._asked, channel, _job_header(hello))
+                header = _parse_header(fields)
+                connection.on_frame = partial(self._receive_request, connection, header)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-            channel.close()
+            connection.close()
 
-    def _asked(self, channel: Channel, header: JobHeader, kind: int, body: bytes) -> None:
-        task = Task(header.job, body, header.timeout)
-        job = Job(channel, header.reader, task)
-        channel.on_frame = lambda kind, body: None
-        channel.on_end = partial(self._left, job)
-        self._queue.add(job)
-        if self._queue.waiting(job.reader) > MOST_OF_ONE:
-            self._queue.remove(job)
-            job.refuse(exit_reasons.crowded())
-        elif len(self._queue) > MOST_WAITING:
-            self._queue.crowd_out().refuse(exit_reasons.crowded())
+    def _receive_request(
+        self, connection: Connection, header: JobHeader, kind: int, body: bytes
+    ) -> None:
+        request = Request(connection, header.reader, Task(header.job, body, header.timeout))
+        connection.on_frame = lambda kind, body: None
+        connection.on_end = partial(self._cancel, request)
+        self._queue.add(request)
+        if self._queue.count(request.reader) > MAX_WAITING_PER_READER:
+            self._queue.remove(request)
+            request.refuse(exit_reasons.queue_full())
+        elif len(self._queue) > MAX_WAITING:
+            self._queue.evict().refuse(exit_reasons.queue_full())
 
-    def _left(self, job: Job) -> None:
-        """The reader has gone: what was asked is no longer wanted."""
-        run = next((run for run in self._running if run.job is job), None)
-        if run is not None:
-            self._end(run, answered=False)
-        elif job in self._queue:
-            self._queue.remove(job)
+    def _cancel(self, request: Request) -> None:
+        """The reader has closed the connection: the answer is no longer needed."""
+        running = next((r for r in self._running if r.request is request), None)
+        if running is not None:
+            self._end(running, answered=False)
+        elif request in self._queue:
+            self._queue.remove(request)
 
     # --- children ---
 
-    def _start_jobs(self) -> None:
-        job = None
+    def _start_requests(self) -> None:
+        request = None
         try:
             while len(self._queue) and self._has_room() and self._pool.ready():
-                job = self._queue.take(self._may_start)
-                if job is None:
+                request = self._queue.take(self._may_start)
+                if request is None:
                     return
-                self._start(job)
-                job = None
-        except OSError:  # no worker, or no fork, to be had
+                self._start(request)
+                request = None
+        except OSError:  # a worker or a fork could not be created
             traceback.print_exc()  # for the app's log
-            job = job or self._queue.take(lambda job: True)
-            if job is not None:
-                job.refuse(exit_reasons.no_server())
+            request = request or self._queue.take(lambda request: True)
+            if request is not None:
+                request.refuse(exit_reasons.server_not_started())
 
     def _has_room(self) -> bool:
-        quick = sum(not run.slow for run in self._running)
-        return quick < self._pool.processors and len(self._running) < self._pool.most
+        quick = sum(not running.slow for running in self._running)
+        return quick < self._pool.processors and len(self._running) < self._pool.max_children
 
-    def _may_start(self, job: Job) -> bool:
-        same = sum(run.job.reader == job.reader for run in self._running)
+    def _may_start(self, request: Request) -> bool:
+        """Whether fewer of this reader's requests are running than there are processors."""
+        same = sum(running.request.reader == request.reader for running in self._running)
         return same < self._pool.processors
 
-    def _start(self, job: Job) -> None:
-        run = Run(job, self._pool.take(job.task), time.monotonic())
-        run.child.channel.on_frame = partial(self._answered, run)
-        run.child.channel.on_end = partial(self._died, run)
-        self._running.append(run)
-        job.channel.send(wire.pack(wire.STARTED))
+    def _start(self, request: Request) -> None:
+        running = RunningRequest(request, self._pool.take(request.task), time.monotonic())
+        running.child.connection.on_frame = partial(self._forward, running)
+        running.child.connection.on_end = partial(self._child_ended, running)
+        self._running.append(running)
+        request.connection.send(protocol.make_frame(protocol.STARTED))
 
-    def _answered(self, run: Run, kind: int, body: bytes) -> None:
-        if kind not in (wire.PROGRESS, wire.ANSWER, wire.ERROR):
-            run.child.channel.broken = True
-            self._died(run)
+    def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
+        """Send the reader a frame from the child; ANSWER and ERROR end the request."""
+        if kind not in (protocol.PROGRESS, protocol.ANSWER, protocol.ERROR):
+            running.child.connection.broken = True
+            self._child_ended(running)
             return
-        if kind == wire.PROGRESS:
-            run.job.channel.send(wire.pack(kind, body))
+        reader = running.request.connection
+        if kind == protocol.PROGRESS:
+            reader.send(protocol.make_frame(kind, body))
             return
-        run.job.channel.on_end = lambda: None
-        run.job.channel.send(wire.pack(kind, body))  # first: taking the child down takes a while
-        run.job.channel.finish()
-        self._end(run, answered=True)
+        reader.on_end = lambda: None
+        reader.send(protocol.make_frame(kind, body))  # before ending the child, which takes time
+        reader.finish()
+        self._end(running, answered=True)
 
-    def _died(self, run: Run) -> None:
-        broken = run.child.channel.broken
-        died = exit_reasons.of_ending(self._end(run, answered=False), run.job.task.timeout)
-        run.job.refuse(exit_reasons.unreadable_answer() if broken else died)
+    def _child_ended(self, running: RunningRequest) -> None:
+        broken = running.child.connection.broken
+        child_exit = self._end(running, answered=False)
+        error = exit_reasons.explain_exit(child_exit, running.request.task.timeout)
+        running.request.refuse(exit_reasons.unreadable_answer() if broken else error)
 
-    def _end(self, run: Run, answered: bool) -> exit_reasons.Ending:
-        self._running.remove(run)
-        return self._pool.done(run.child, answered)
+    def _end(self, running: RunningRequest, answered: bool) -> exit_reasons.ChildExit:
+        self._running.remove(running)
+        return self._pool.release(running.child, answered)
 
-    # --- clocks ---
+    # --- time limits and positions in the queue ---
 
-    def _until_next_clock(self) -> float:
+    def _seconds_until_next_check(self) -> float:
         now = time.monotonic()
-        rings = [self._limit(run) if run.slow else run.started + QUICK for run in self._running]
-        return max(0.0, min([*rings, now + 1.0]) - now)
+        times = [self._limit(r) if r.slow else r.started + QUICK for r in self._running]
+        return max(0.0, min([*times, now + 1.0]) - now)
 
-    def _limit(self, run: Run) -> float:
-        return run.started + run.job.task.timeout + self._pool.grace
+    def _limit(self, running: RunningRequest) -> float:
+        return running.started + running.request.task.timeout + self._pool.grace
 
-    def _watch_clocks(self) -> None:
+    def _check_times(self) -> None:
         now = time.monotonic()
-        for run in list(self._running):
-            run.child.channel.pause(run.job.channel.backlog > MOST_BACKLOG)
-            if not run.slow and now >= run.started + QUICK:
-                run.slow = True
-                self._pool.lower(run.child)
-            if now >= self._limit(run):
-                line = self._end(run, answered=False).line
-                run.job.refuse(exit_reasons.out_of_time(run.job.task.timeout, line))
+        for running in list(self._running):
+            request, child = running.request, running.child
+            child.connection.pause(request.connection.backlog > MAX_BACKLOG)
+            if not running.slow and now >= running.started + QUICK:
+                running.slow = True
+                self._pool.lower_priority(child)
+            if now >= self._limit(running):
+                line = self._end(running, answered=False).line
+                request.refuse(exit_reasons.out_of_time(request.task.timeout, line))
 
-    def _tell_positions(self) -> None:
-        for position, job in enumerate(list(self._queue), start=1):
-            if job.told != position:
-                job.told = position
-                job.channel.send(wire.pack(wire.WAIT, wire.dump(position)))
+    def _send_positions(self) -> None:
+        for position, request in enumerate(list(self._queue), start=1):
+            if request.position != position:
+                request.position = position
+                frame = protocol.make_frame(protocol.WAIT, protocol.dump(position))
+                request.connection.send(frame)

@@ -1,9 +1,9 @@
-"""The process children are forked from.
+"""The process that children are forked from.
 
-A child is a copy of it, and whoever breaks out of the language can read a child's memory: so it
-is made before the server has read anything, and learns of the jobs their module's name and how
-much memory they may use. Requests and tokens never reach it; a request goes from the server to its
-own child alone.
+A child is a copy of the zygote, and a program that escapes from the language can read its child's
+memory. So the zygote is forked before the server has read any settings, and is sent only the name
+of the jobs' module and the memory limit. Requests and tokens never reach it: the server sends a
+request only to the child that performs it.
 """
 
 from __future__ import annotations
@@ -17,85 +17,89 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from explorer.sandbox import limits, walls, warm, wire, work
-from explorer.sandbox.context import Job
-from explorer.sandbox.exit_reasons import Ending
+from explorer.sandbox import kernel_restrictions, limits, protocol
+from explorer.sandbox.exit_reasons import ChildExit
+from explorer.sandbox.task import Job, perform_task, read_line, receive_task
+from explorer.sandbox.warm_up import run_example, warm_up
 
-#: Seconds it may take to answer once it is warm. A fork, or the end of a child, takes 10 to 20
-#: milliseconds; one that takes longer than this ends every program, and the server is replaced.
-_ANSWERING = 10.0
+#: Seconds within which a warm zygote has to reply. A fork, or ending a child, takes 10 to 20
+#: milliseconds. A zygote that takes longer than this blocks every program: the server is replaced.
+_REPLY_TIMEOUT = 10.0
 
 
-class Lost(Exception):
-    """It has ended, or does not answer: the server is of no more use."""
+class ZygoteLost(Exception):
+    """The zygote has ended or does not reply; the server cannot continue without it."""
 
 
 class Zygote:
-    """The server's side. Makes the process at once; `warm` has to be called before any other."""
+    """The server's side. The constructor forks the process; `warm_up` must be called next."""
 
     def __init__(self) -> None:
-        self._channel, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
-            self._channel.close()
-            _live(its)
-        its.close()
+            self._connection.close()
+            _serve(child_end)
+        child_end.close()
 
-    def warm(self, jobs: str, memory: int) -> None:
-        """Wait until it has imported and used all that a job may need."""
-        self._ask(jobs=jobs, memory=memory)
-        self._channel.settimeout(_ANSWERING)
+    def warm_up(self, jobs: str, memory: int) -> None:
+        """Wait until it has imported and used everything a job may need."""
+        self._request(jobs=jobs, memory=memory)
+        self._connection.settimeout(_REPLY_TIMEOUT)
 
     def fork(self, ahead: bool) -> tuple[int, socket.socket]:
-        """A new child and the connection to it. Raises OSError where none is to be had."""
-        told, descriptors = self._ask(ahead=ahead)
-        connections = [socket.socket(fileno=number) for number in descriptors]
-        if "error" in told:
-            raise OSError(told["error"], os.strerror(told["error"]))
-        if not connections:
-            self.end(told["pid"])
-            raise OSError("there was no descriptor for the connection to a child")
-        return told["pid"], connections[0]
+        """A new child's process id and the socket to it. Raises OSError if there can be none.
 
-    def end(self, pid: int) -> Ending:
-        """Make sure that a child is gone, and say how it ended and on which line it was."""
-        told, _ = self._ask(end=pid)
-        return Ending(told["status"], told["line"])
+        With `ahead`, the child runs an example before it waits for its task.
+        """
+        reply, descriptors = self._request(ahead=ahead)
+        sockets = [socket.socket(fileno=number) for number in descriptors]
+        if "error" in reply:
+            raise OSError(reply["error"], os.strerror(reply["error"]))
+        if not sockets:
+            self.end(reply["pid"])
+            raise OSError("there was no descriptor for the connection to a child")
+        return reply["pid"], sockets[0]
+
+    def end(self, pid: int) -> ChildExit:
+        """Kill a child if it still runs. Returns how it ended and the line it had reached."""
+        reply, _ = self._request(end=pid)
+        return ChildExit(reply["status"], reply["line"])
 
     def close(self) -> None:
-        """It ends, and its children with it."""
-        self._channel.close()
+        """End the zygote, and with it its children."""
+        self._connection.close()
 
-    def _ask(self, **question: Any) -> tuple[dict[str, Any], list[int]]:
+    def _request(self, **request: Any) -> tuple[dict[str, Any], list[int]]:
         try:
-            self._channel.send(wire.dump(question))
-            answer, descriptors, _, _ = socket.recv_fds(self._channel, 4096, 1)
+            self._connection.send(protocol.dump(request))
+            reply, descriptors, _, _ = socket.recv_fds(self._connection, 4096, 1)
         except OSError as error:
-            raise Lost("the process that makes children does not answer") from error
-        if not answer:
-            raise Lost("the process that makes children has ended")
-        return wire.load(answer), descriptors
+            raise ZygoteLost("the process that forks children does not reply") from error
+        if not reply:
+            raise ZygoteLost("the process that forks children has ended")
+        return protocol.load(reply), descriptors
 
 
-def _live(channel: socket.socket) -> None:
-    """In the new process: do what the server asks until it closes the channel."""
+def _serve(connection: socket.socket) -> None:
+    """In the new process: answer the server's requests until it closes the connection."""
     try:
-        walls.die_with_parent()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what comes next there is the token
-        packet = channel.recv(4096)
+        kernel_restrictions.die_with_parent()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the token will arrive on standard input
+        packet = connection.recv(4096)
         if not packet:
-            return  # the server ended before it had settings
-        asked = wire.load(packet)
-        jobs = importlib.import_module(asked["jobs"]).JOBS
-        warm.up()
-        channel.send(wire.dump({}))
+            return  # the server ended before it had read its settings
+        settings = protocol.load(packet)
+        jobs = importlib.import_module(settings["jobs"]).JOBS
+        warm_up()
+        connection.send(protocol.dump({}))
         lines: dict[int, mmap.mmap] = {}
-        while packet := channel.recv(4096):
-            question = wire.load(packet)
-            if "end" in question:
-                _end(channel, lines, question["end"])
+        while packet := connection.recv(4096):
+            request = protocol.load(packet)
+            if "end" in request:
+                _end_child(connection, lines, request["end"])
             else:
-                _fork(channel, lines, jobs, asked["memory"], question["ahead"])
+                _fork_child(connection, lines, jobs, settings["memory"], request["ahead"])
     except ConnectionError:
         pass  # the server was killed
     except BaseException:
@@ -104,53 +108,55 @@ def _live(channel: socket.socket) -> None:
         os._exit(0)
 
 
-def _fork(
-    channel: socket.socket,
+def _fork_child(
+    connection: socket.socket,
     lines: dict[int, mmap.mmap],
     jobs: Mapping[str, Job],
     memory: int,
     ahead: bool,
 ) -> None:
+    """Fork a child and send the server its process id and one end of its connection."""
     ends: tuple[socket.socket, ...] = ()
     try:
         ends = socket.socketpair()
         line = mmap.mmap(-1, mmap.PAGESIZE)
         pid = os.fork()
     except OSError as error:
-        channel.send(wire.dump({"error": error.errno}))
+        connection.send(protocol.dump({"error": error.errno}))
     else:
         if pid == 0:
-            for another in lines.values():
-                another.close()
-            _be_child(ends[1], line, jobs, memory, ahead)
+            for other in lines.values():
+                other.close()
+            _run_child(ends[1], line, jobs, memory, ahead)
         lines[pid] = line
-        socket.send_fds(channel, [wire.dump({"pid": pid})], [ends[0].fileno()])
+        socket.send_fds(connection, [protocol.dump({"pid": pid})], [ends[0].fileno()])
     finally:
         for end in ends:
             end.close()
 
 
-def _be_child(
-    channel: socket.socket, line: mmap.mmap, jobs: Mapping[str, Job], memory: int, ahead: bool
+def _run_child(
+    connection: socket.socket, line: mmap.mmap, jobs: Mapping[str, Job], memory: int, ahead: bool
 ) -> None:
+    """In the child: wait for one task, perform it under its limits, and exit."""
     status = 1
     try:
-        limits.cut_off(channel.fileno())
+        limits.isolate_fork(connection.fileno())
         if ahead:
-            warm.rehearse()
-        asked = work.asked(channel)
-        if asked is not None:
-            limits.set_clock(asked.timeout)
-            limits.confine(memory)
-            work.perform(channel, jobs, asked, line)
+            run_example()
+        task = receive_task(connection)
+        if task is not None:
+            limits.set_time_limit(task.timeout)
+            limits.apply_limits(memory)
+            perform_task(connection, jobs, task, line)
         status = 0
     finally:
         os._exit(status)
 
 
-def _end(channel: socket.socket, lines: dict[int, mmap.mmap], pid: int) -> None:
+def _end_child(connection: socket.socket, lines: dict[int, mmap.mmap], pid: int) -> None:
     with suppress(ProcessLookupError):
-        os.kill(pid, 9)  # changes nothing for one that has ended already
+        os.kill(pid, 9)  # has no effect on a process that has already ended
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     with lines.pop(pid) as line:
-        channel.send(wire.dump({"status": status, "line": work.read_line(line)}))
+        connection.send(protocol.dump({"status": status, "line": read_line(line)}))

@@ -76,8 +76,8 @@ def _run(addresses: Sequence[Address], nowhere: str) -> Callable[[int], None]:
         from tests.hostile.test_fuzz import check
 
         os.chdir(nowhere)
-        limits.cut_off(pipe)
-        limits.confine()
+        limits.isolate_fork(pipe)
+        limits.apply_limits()
         texts = programs()
         for address in addresses:
             source = texts[address]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.sandbox.start import Settings
+from explorer.sandbox.settings import Settings
 from tests.faults.guard_faults import FAULTS
 
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")

@@ -11,8 +11,8 @@ import torch
 
 from explorer import trace
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox.context import Context
-from explorer.sandbox.programs import replayed
+from explorer.sandbox.jobs import replay_training
+from explorer.sandbox.task import Context
 from explorer.trace import Summary
 from explorer.training import ProgramProblem
 from explorer.training.remote import RemoteSession
@@ -58,7 +58,7 @@ class Asked:
     def __call__(self, request: Any) -> Any:
         if isinstance(self.instead, Exception):
             raise self.instead
-        told = replayed(request, Context(lambda _: None, lambda _: None, float("inf")))
+        told = replay_training(request, Context(lambda _: None, lambda _: None, float("inf")))
         return told if self.instead is None else {**told, **self.instead}
 
 

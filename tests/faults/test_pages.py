@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import client, shared, wire
-from explorer.sandbox.start import Settings
+from explorer.sandbox import client, protocol
+from explorer.sandbox.settings import Settings
 from tests.pages.test_feature_maps import drawn_file, upload
 from tests.pages.test_optimizer import error, page, press
 from tests.pages.test_pages import html_of, opened, rows, run_program
@@ -35,7 +35,7 @@ y.backward()
 
 
 def _strike() -> None:
-    server = shared._sandbox._server
+    server = client._sandbox._server
     if server is not None and server.process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(server.process.pid, signal.SIGKILL)
@@ -67,8 +67,8 @@ def test_a_server_killed_while_a_program_runs_is_not_even_noticed(
 
     def receiving(*given: Any) -> tuple[int, Any]:
         kind, message = receive(*given)
-        if kind == wire.STARTED and not struck:
-            struck.append(shared._sandbox.pid or 0)
+        if kind == protocol.STARTED and not struck:
+            struck.append(client._sandbox.pid or 0)
             _strike()
         return kind, message
 
@@ -79,7 +79,7 @@ def test_a_server_killed_while_a_program_runs_is_not_even_noticed(
     assert "ax-error" not in html_of(at)
     assert {"x", "y"} <= set(rows(at))
     assert struck
-    assert shared._sandbox.pid not in struck
+    assert client._sandbox.pid not in struck
 
 
 def test_expression_without_a_server() -> None:

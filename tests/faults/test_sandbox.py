@@ -1,8 +1,8 @@
-"""The sandbox under faults of the machine: each gives the reader a sentence, the next run works,
-and no process, descriptor or file is left.
+"""The sandbox under faults of the machine: each gives the reader an error message, the next run
+works, and no process, descriptor or file is left.
 
-tests/sandbox/test_exit_reasons.py has how a child can end by itself, test_life.py a server that is
-killed or stopped, test_wire.py frames cut anywhere. Here is what comes from outside.
+tests/sandbox/test_exit_reasons.py has the ways a child can end by itself, test_server_life.py a
+server that is killed or stopped, test_protocol.py frames split anywhere. Here are external faults.
 """
 
 import contextlib
@@ -24,17 +24,17 @@ import pytest
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox, client, wire
-from explorer.sandbox.start import Settings
+from explorer.sandbox import Sandbox, client, protocol
+from explorer.sandbox.settings import Settings
 from tests.sandbox.test_calls import eventually, gone
-from tests.sandbox.test_life import _children, _descriptors, _settle, _zygote
+from tests.sandbox.test_server_life import _children, _descriptors, _settle, _zygote
 
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where this module's servers keep their files."""
+    """The folder in which this module's servers keep their files."""
     made, before = tmp_path_factory.mktemp("files"), tempfile.tempdir
     tempfile.tempdir = str(made)
     yield made
@@ -51,24 +51,24 @@ def lasting(folder: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture
 def box(lasting: Sandbox, folder: Path) -> Iterator[Sandbox]:
-    """A sandbox at rest, which has to be at rest again after the test."""
+    """An idle sandbox, which has to be idle again after the test."""
     assert lasting.call("double", [1], timeout=30) == [2]
-    assert at_rest(lasting)
+    assert is_idle(lasting)
     before = _descriptors("self")
     yield lasting
     assert lasting.call("double", [3], timeout=30) == [6]
-    assert at_rest(lasting)
+    assert is_idle(lasting)
     assert eventually(lambda: _descriptors("self") == before)
     assert len(os.listdir(folder)) == 1
 
 
-def at_rest(box: Sandbox) -> bool:
-    """Whether, soon, there is but the one child that waits for an errand."""
+def is_idle(box: Sandbox) -> bool:
+    """Whether, soon, the only child is the spare, which waits for its task."""
     return eventually(lambda: len(_children(box.pid or 0)) == 1)
 
 
 def kill_the_spare(box: Sandbox) -> None:
-    """End the child that waits; there is another after the next job."""
+    """Kill the spare child; another is forked after the next job."""
     (spare,) = _children(box.pid or 0)
     os.kill(int(spare), signal.SIGKILL)
     assert eventually(lambda: spare not in _children(box.pid or 0))
@@ -80,7 +80,7 @@ def idle_descriptors(box: Sandbox) -> int:
     return _descriptors(box.pid or 0)
 
 
-def sentence(call: Callable[[], Any]) -> str:
+def error_message(call: Callable[[], Any]) -> str:
     with pytest.raises(ProgramRefused) as caught:
         call()
     assert caught.value.error.hint
@@ -88,8 +88,8 @@ def sentence(call: Callable[[], Any]) -> str:
 
 
 def during(box: Sandbox, fault: Callable[[int], Any], timeout: float = 30) -> str:
-    """What is said when `fault(child)` strikes while a program runs."""
-    return sentence(lambda: box.call("hold", None, timeout=timeout, on_progress=fault))
+    """The error message if `fault(child)` happens while a program runs."""
+    return error_message(lambda: box.call("hold", None, timeout=timeout, on_progress=fault))
 
 
 # --- the child ---
@@ -102,21 +102,21 @@ def during(box: Sandbox, fault: Callable[[int], Any], timeout: float = 30) -> st
             signal.SIGKILL,
             "operating system stopped",
         ),  # what the kernel does where the machine has no memory
-        (signal.SIGTERM, "without an answer"),
+        (signal.SIGTERM, "without a result"),
         (signal.SIGBUS, "crashed"),
-        (signal.SIGSTOP, "more than 1 s"),  # its own clock rings for nobody
+        (signal.SIGSTOP, "more than 1 s"),  # a stopped process gets no timer signal
     ],
 )
-def test_a_child_struck_by_a_signal(box: Sandbox, number: int, words: str) -> None:
+def test_a_child_receives_a_signal(box: Sandbox, number: int, words: str) -> None:
     assert words in during(box, lambda child: os.kill(child, number), timeout=1)
 
 
-def test_what_a_child_sends_is_no_frame(box: Sandbox) -> None:
-    assert "could not be read" in sentence(lambda: box.call("garbage", None, timeout=5))
+def test_a_child_sends_invalid_bytes(box: Sandbox) -> None:
+    assert "could not be read" in error_message(lambda: box.call("garbage", None, timeout=5))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_child_that_waits_is_struck(box: Sandbox, number: int) -> None:
+def test_the_spare_child_receives_a_signal(box: Sandbox, number: int) -> None:
     pid, (spare,) = box.pid, _children(box.pid or 0)
     os.kill(int(spare), number)
     assert eventually(lambda: gone(int(spare)))
@@ -124,26 +124,26 @@ def test_the_child_that_waits_is_struck(box: Sandbox, number: int) -> None:
     assert box.pid == pid
 
 
-def test_children_that_end_as_they_wait_are_not_made_without_rest(box: Sandbox) -> None:
+def test_a_spare_that_ends_is_not_replaced_again_and_again(box: Sandbox) -> None:
     kill_the_spare(box)
     time.sleep(0.2)
     assert _children(box.pid or 0) == []
 
 
-def test_the_empty_folder_is_cleared_away(box: Sandbox) -> None:
-    """As what looks after temporary files does after some days."""
+def test_the_empty_directory_is_removed(box: Sandbox) -> None:
+    """As a cleaner of temporary files does after some days."""
     server = box._server
     assert server is not None
-    os.rmdir(server.settings.nowhere)
+    os.rmdir(server.settings.empty_directory)
     for number in range(3):
         assert box.call("double", [number]) == [2 * number]
     assert box._server is server
 
 
-def test_the_child_that_waits_hangs(box: Sandbox) -> None:
+def test_the_spare_child_hangs(box: Sandbox) -> None:
     (spare,) = _children(box.pid or 0)
     os.kill(int(spare), signal.SIGSTOP)
-    assert "more than 1 s" in sentence(lambda: box.call("double", [1], timeout=1))
+    assert "more than 1 s" in error_message(lambda: box.call("double", [1], timeout=1))
 
 
 def test_a_machine_without_memory(box: Sandbox) -> None:
@@ -153,7 +153,7 @@ def test_a_machine_without_memory(box: Sandbox) -> None:
     resource.prlimit(pid, resource.RLIMIT_AS, (size + 2**24, before[1]))
     try:
         kill_the_spare(box)
-        assert "more memory" in sentence(lambda: box.call("memory", None, timeout=30))
+        assert "more memory" in error_message(lambda: box.call("memory", None, timeout=30))
     finally:
         resource.prlimit(pid, resource.RLIMIT_AS, before)
 
@@ -164,7 +164,7 @@ def test_a_machine_without_memory(box: Sandbox) -> None:
 def test_a_server_that_hangs_during_a_program(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "LATE", 0.2)
+    monkeypatch.setattr(client, "EXTRA_TIME", 0.2)
     pid, children = box.pid or 0, []
 
     def stop(child: int) -> None:
@@ -189,29 +189,29 @@ def test_the_pipe_to_the_server_is_closed(box: Sandbox) -> None:
     assert not Path(server.settings.directory).exists()
 
 
-def test_a_crowd_at_the_door_of_a_busy_server(box: Sandbox) -> None:
-    """More connections than the system keeps for a server that does not look for a moment."""
+def test_more_connections_than_the_backlog(box: Sandbox) -> None:
+    """More connections than the system queues for a server that is busy for a moment."""
     pid, server = box.pid or 0, box._server
     assert server is not None
-    where = server.settings.address.read_text()
-    crowd: list[socket.socket] = []
+    address = server.settings.address.read_text()
+    clients: list[socket.socket] = []
     os.kill(pid, signal.SIGSTOP)
     try:
         with contextlib.suppress(BlockingIOError):
-            while len(crowd) < 2000:
-                crowd.append(socket.socket(socket.AF_UNIX))
-                crowd[-1].setblocking(False)
-                crowd[-1].connect(where)
-        assert len(crowd) < 2000
+            while len(clients) < 2000:
+                clients.append(socket.socket(socket.AF_UNIX))
+                clients[-1].setblocking(False)
+                clients[-1].connect(address)
+        assert len(clients) < 2000
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(box.call, "double", [1])
+            answer = pool.submit(box.call, "double", [1])
             time.sleep(0.3)
             os.kill(pid, signal.SIGCONT)
-            assert asked.result() == [2]
+            assert answer.result() == [2]
     finally:
         os.kill(pid, signal.SIGCONT)
-        for one in crowd:
-            one.close()
+        for client_socket in clients:
+            client_socket.close()
     assert box.pid == pid
 
 
@@ -225,12 +225,12 @@ def test_a_disk_without_room_for_the_server(
     full.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k,nr_inodes=2", "none", str(full)]
     if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
-        full = tmp_path / "missing"  # where no disk can be made, one that is not there
+        full = tmp_path / "missing"  # where no disk can be mounted, a missing one
     monkeypatch.setattr(tempfile, "tempdir", str(full))
     made = Sandbox(jobs="tests.sandbox.jobs")
     try:
-        made.start()  # as the app does when it begins: no fault of the page
-        assert "could not be started" in sentence(lambda: made.call("double", [1]))
+        made.start()  # as the app does when it starts: this must not fail
+        assert "could not be started" in error_message(lambda: made.call("double", [1]))
         error = sandbox.run("x = 1", sandbox=made).error
         assert error is not None
         assert "could not be started" in error.message
@@ -259,16 +259,16 @@ def test_no_process_to_be_had(folder: Path) -> None:
     made = Sandbox(jobs="tests.faults.no_process")
     try:
         assert made.call("double", [1], timeout=30) == [2]
-        assert at_rest(made)
+        assert is_idle(made)
         pid = made.pid or 0
         os.kill(_zygote(pid), signal.SIGUSR1)
         kill_the_spare(made)
         for _ in range(3):
-            assert "could not be started" in sentence(lambda: made.call("double", [1]))
+            assert "could not be started" in error_message(lambda: made.call("double", [1]))
         os.kill(_zygote(pid), signal.SIGUSR1)
         assert made.call("double", [1]) == [2]
         assert made.pid == pid
-        assert at_rest(made)
+        assert is_idle(made)
     finally:
         made.stop()
 
@@ -280,7 +280,7 @@ def test_no_process_for_the_server(box: Sandbox, monkeypatch: pytest.MonkeyPatch
     made = Sandbox(jobs="tests.sandbox.jobs")
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refused)
-        assert "could not be started" in sentence(lambda: made.call("double", [1]))
+        assert "could not be started" in error_message(lambda: made.call("double", [1]))
     made.stop()
 
 
@@ -289,11 +289,11 @@ def test_a_server_without_descriptors(
 ) -> None:
     pid = box.pid or 0
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    # Room for the reader's connection, none for the child's.
+    # Enough for the reader's connection, but not for the child's.
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (idle_descriptors, before[1]))
     try:
         kill_the_spare(box)
-        assert "could not be started" in sentence(lambda: box.call("double", [1]))
+        assert "could not be started" in error_message(lambda: box.call("double", [1]))
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
     assert box.call("double", [1]) == [2]
@@ -302,7 +302,7 @@ def test_a_server_without_descriptors(
 
 
 def test_an_app_without_descriptors(box: Sandbox) -> None:
-    """The fault is the app's own: the server, where others' programs run, stays."""
+    """The cause is the app itself: the server, which runs others' programs, continues."""
     pid, taken = box.pid, []
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_descriptors("self") + 8, before[1]))
@@ -310,39 +310,39 @@ def test_an_app_without_descriptors(box: Sandbox) -> None:
         with contextlib.suppress(OSError):
             while True:
                 taken.append(os.open(os.devnull, os.O_RDONLY))
-        said = sentence(lambda: box.call("double", [1]))
+        message = error_message(lambda: box.call("double", [1]))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
         for descriptor in taken:
             os.close(descriptor)
-    assert "Too many programs" in said
+    assert "Too many programs" in message
     assert box.pid == pid
 
 
-# --- the connection, broken by the reader's side ---
+# --- the connection, broken by the reader ---
 
 
-def token(box: Sandbox) -> dict[str, Any]:
+def header(box: Sandbox) -> dict[str, Any]:
     assert box._server is not None
     return {"token": box._server.settings.token, "job": "double", "timeout": 5, "reader": "raw"}
 
 
-REQUEST = wire.pack(wire.REQUEST, b"[1]")
+REQUEST = protocol.make_frame(protocol.REQUEST, b"[1]")
 
-#: What is sent before the connection is closed, made from a good greeting.
+#: What is sent before the connection is closed, made from a valid header frame.
 CUT: dict[str, Callable[[bytes], bytes]] = {
-    "nothing": lambda hello: b"",
-    "half a head": lambda hello: hello[:3],
-    "half a greeting": lambda hello: hello[:-9],
-    "no request": lambda hello: hello,
-    "half a request": lambda hello: hello + REQUEST[:-1],
-    "garbage": lambda hello: b"GET / HTTP/1.1\r\n\r\n",
-    "garbage after the greeting": lambda hello: hello + b"\xff" * 4096,
-    "a huge head": lambda hello: b"\xff\xff\xff\xffH",
-    "the request first": lambda hello: REQUEST + hello,
-    "a wrong token": lambda hello: hello.replace(b'"token": "', b'"token": "x'),
-    "twice": lambda hello: hello + REQUEST + hello + REQUEST,
-    "the question, and gone": lambda hello: hello + REQUEST,
+    "nothing": lambda header: b"",
+    "half a prefix": lambda header: header[:3],
+    "half a header": lambda header: header[:-9],
+    "no request": lambda header: header,
+    "half a request": lambda header: header + REQUEST[:-1],
+    "garbage": lambda header: b"GET / HTTP/1.1\r\n\r\n",
+    "garbage after the header": lambda header: header + b"\xff" * 4096,
+    "a huge length": lambda header: b"\xff\xff\xff\xffH",
+    "the request first": lambda header: REQUEST + header,
+    "a wrong token": lambda header: header.replace(b'"token": "', b'"token": "x'),
+    "twice": lambda header: header + REQUEST + header + REQUEST,
+    "a request without waiting": lambda header: header + REQUEST,
 }
 
 
@@ -350,67 +350,70 @@ CUT: dict[str, Callable[[bytes], bytes]] = {
 def test_a_reader_whose_connection_breaks(box: Sandbox, idle_descriptors: int, cut: str) -> None:
     pid, server = box.pid or 0, box._server
     assert server is not None
-    hello = wire.dump(token(box))
-    framed = wire.pack(wire.HELLO, hello)
+    body = protocol.dump(header(box))
+    frame = protocol.make_frame(protocol.HEADER, body)
     if cut == "a wrong token":
-        framed = wire.pack(wire.HELLO, CUT[cut](hello))
+        frame = protocol.make_frame(protocol.HEADER, CUT[cut](body))
     for _ in range(3):
         with server.connect() as connection:
-            connection.sendall(framed if cut == "a wrong token" else CUT[cut](framed))
+            connection.sendall(frame if cut == "a wrong token" else CUT[cut](frame))
     assert box.call("double", [2]) == [4]
     assert box.pid == pid
     assert eventually(lambda: _descriptors(pid) == idle_descriptors)
 
 
-def test_a_slow_reader_holds_up_nobody(box: Sandbox) -> None:
+def test_a_slow_reader_delays_nobody(box: Sandbox) -> None:
     server = box._server
     assert server is not None
     with server.connect() as slow:
-        hello = wire.dump(token(box) | {"job": "large", "timeout": 20})
-        slow.sendall(wire.pack(wire.HELLO, hello) + wire.pack(wire.REQUEST, b"8000000"))
+        body = protocol.dump(header(box) | {"job": "large", "timeout": 20})
+        slow.sendall(
+            protocol.make_frame(protocol.HEADER, body)
+            + protocol.make_frame(protocol.REQUEST, b"8000000")
+        )
         time.sleep(0.3)
         for number in range(5):
             assert box.call("double", [number], timeout=30) == [2 * number]
             slow.recv(1, socket.MSG_PEEK)
         kinds = []
-        while (frame := wire.receive(slow)) is not None:
+        while (frame := protocol.receive_frame(slow)) is not None:
             kinds.append(frame[0])
             body = frame[1]
-    assert kinds[-1] == wire.ANSWER
-    assert wire.load(body) == "a" * 8_000_000
+    assert kinds[-1] == protocol.ANSWER
+    assert protocol.load(body) == "a" * 8_000_000
 
 
-# --- the connection, broken by the server's side ---
+# --- the connection, broken by the server ---
 
-ANSWER = wire.pack(wire.ANSWER, b"[2]")
-#: What the server sends before it closes -> words of what the reader is told.
+ANSWER = protocol.make_frame(protocol.ANSWER, b"[2]")
+#: What the server sends before it closes -> part of the error message.
 SERVERS = {
     "nothing": (b"", "could not be started"),
-    "half a head": (ANSWER[:3], "could not be started"),
-    "half an answer": (wire.pack(wire.STARTED) + ANSWER[:-1], "could not be started"),
-    "a word and half an answer": (
-        wire.pack(wire.PROGRESS, b"1") + ANSWER[:-1],
+    "half a prefix": (ANSWER[:3], "could not be started"),
+    "half an answer": (protocol.make_frame(protocol.STARTED) + ANSWER[:-1], "could not be started"),
+    "progress and half an answer": (
+        protocol.make_frame(protocol.PROGRESS, b"1") + ANSWER[:-1],
         "ended unexpectedly",
     ),
     "garbage": (b"\xff" * 64, "could not be read"),
-    "no JSON": (wire.pack(wire.ANSWER, b"[2"), "could not be read"),
-    "no error": (wire.pack(wire.ERROR, b"[2]"), "could not be read"),
-    "an error of nonsense": (wire.pack(wire.ERROR, b'{"message": {}}'), ""),
+    "invalid JSON": (protocol.make_frame(protocol.ANSWER, b"[2"), "could not be read"),
+    "an invalid error": (protocol.make_frame(protocol.ERROR, b"[2]"), "could not be read"),
+    "an error with invalid fields": (protocol.make_frame(protocol.ERROR, b'{"message": {}}'), ""),
 }
 
 
 class Scripted:
-    """A server that sends what it is told and closes, or keeps silent."""
+    """A server that sends these bytes, then closes the connection or keeps it open."""
 
-    def __init__(self, said: bytes, silent: bool) -> None:
-        self.said, self.silent, self.kept = said, silent, []  # type: ignore[var-annotated]
+    def __init__(self, data: bytes, silent: bool) -> None:
+        self.data, self.silent, self.open = data, silent, []  # type: ignore[var-annotated]
         self.settings = Settings("", "token")
 
     def connect(self) -> socket.socket:
         near, far = socket.socketpair()
-        far.sendall(self.said)
+        far.sendall(self.data)
         if self.silent:
-            self.kept.append(far)
+            self.open.append(far)
         else:
             far.shutdown(socket.SHUT_WR)
             threading.Thread(target=self._drain, args=[far]).start()
@@ -422,23 +425,25 @@ class Scripted:
                 pass
 
     def end(self) -> None:
-        for far in self.kept:
+        for far in self.open:
             far.close()
 
 
-@pytest.mark.parametrize("silent", [False, True], ids=["closes", "keeps silent"])
+@pytest.mark.parametrize("silent", [False, True], ids=["closes", "stays open"])
 @pytest.mark.parametrize("case", SERVERS)
-def test_a_server_that_breaks_off(monkeypatch: pytest.MonkeyPatch, case: str, silent: bool) -> None:
-    monkeypatch.setattr(client, "NOTICING", 0.1)
-    monkeypatch.setattr(client, "LATE", 0.1)
-    said, words = SERVERS[case]
-    made, server = Sandbox(), Scripted(said, silent)
+def test_a_server_that_stops_early(
+    monkeypatch: pytest.MonkeyPatch, case: str, silent: bool
+) -> None:
+    monkeypatch.setattr(client, "REPLY_TIMEOUT", 0.1)
+    monkeypatch.setattr(client, "EXTRA_TIME", 0.1)
+    data, words = SERVERS[case]
+    made, server = Sandbox(), Scripted(data, silent)
     monkeypatch.setattr(made, "_ensure", lambda: server)
-    assert words in sentence_of(made)
+    assert words in message_of(made)
     server.end()
 
 
-def sentence_of(made: Sandbox) -> str:
+def message_of(made: Sandbox) -> str:
     with pytest.raises(ProgramRefused) as caught:
         made.call("double", [1], timeout=0.1)
     return caught.value.error.message
@@ -448,7 +453,7 @@ def sentence_of(made: Sandbox) -> str:
 
 
 def test_no_limit_depends_on_the_time_of_day() -> None:
-    """A clock that is set back ends no program and keeps none alive: the product never asks for
-    it. (A program may; the vocabulary gives it.)"""
+    """Setting the clock ends no program and keeps none alive: the project never reads it.
+    (A program may: the vocabulary has `time.time`.)"""
     files = Path(sandbox.__file__).parents[1].rglob("*.py")
     assert [f.name for f in files if re.search(r"time\.time|datetime", f.read_text())] == []

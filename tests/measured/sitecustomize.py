@@ -3,7 +3,7 @@ sandbox's own processes, which get no environment, may write no file and are kil
 
 Each of them maps a file before it is confined, the server when it starts and a child right after
 the fork, and copies what it has run so far into that memory before each answer it sends. Nothing
-of the product is changed but when the copies are made; the walls and limits all stand.
+of the product is changed but when the copies are made; all limits and restrictions stay in force.
 """
 
 import mmap
@@ -33,7 +33,7 @@ def measure() -> None:
         data_file=None, branch=True, config_file=False, include=[f"{ROOT}/explorer/*"]
     )
     measured.start()
-    from explorer.sandbox import server, work
+    from explorer.sandbox import server, task
 
     memory, last = [new_memory()], [0.0]
 
@@ -42,8 +42,8 @@ def measure() -> None:
         memory[0][: 8 + len(data)] = len(data).to_bytes(8, "big") + data
         last[0] = time.monotonic()
 
-    def sending(channel, kind, message, send=work._send):
-        if kind != work.wire.PROGRESS:
+    def sending(channel, kind, message, send=task._send):
+        if kind != task.protocol.PROGRESS:
             keep()
         send(channel, kind, message)
 
@@ -57,7 +57,7 @@ def measure() -> None:
         keep()
         leave(status)
 
-    work._send, server.Server._end, os._exit = sending, ending, leaving
+    task._send, server.Server._end, os._exit = sending, ending, leaving
     os.register_at_fork(after_in_child=lambda: memory.__setitem__(0, new_memory()))
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from explorer.sandbox import Sandbox
-from explorer.sandbox.start import Settings
+from explorer.sandbox.settings import Settings
 
 
 @pytest.fixture(scope="package")

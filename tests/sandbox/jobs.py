@@ -20,8 +20,8 @@ import torch.utils.checkpoint
 from torch import nn
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import walls
-from explorer.sandbox.context import Context, Job
+from explorer.sandbox import kernel_restrictions
+from explorer.sandbox.task import Context, Job
 
 
 def double(request: Any, context: Context) -> Any:
@@ -31,7 +31,7 @@ def double(request: Any, context: Context) -> Any:
 def segfault(request: Any, context: Context) -> Any:
     context.on_line(7)
     torch.linalg.eigvals(torch.full((3, 3), float("nan")))
-    os.kill(os.getpid(), signal.SIGSEGV)  # a torch that has been mended
+    os.kill(os.getpid(), signal.SIGSEGV)  # in case torch no longer crashes here
 
 
 def division(request: Any, context: Context) -> Any:
@@ -60,9 +60,9 @@ def until_deadline(request: Any, context: Context) -> Any:
 
 def memory(request: Any, context: Context) -> Any:
     context.on_line(2)
-    held = []
+    tensors = []
     while True:
-        held.append(torch.ones(2**24))
+        tensors.append(torch.ones(2**24))
 
 
 def large(request: Any, context: Context) -> Any:
@@ -106,18 +106,18 @@ def environment(request: Any, context: Context) -> Any:
 
 
 def hold(request: Any, context: Context) -> Any:
-    """Say which process this is, then never end."""
+    """Send the process id, then never end."""
     context.progress(os.getpid())
     while True:
         pass
 
 
-def standing(request: Any, context: Context) -> Any:
-    return list(walls.raise_walls())  # once more changes nothing
+def restrictions(request: Any, context: Context) -> Any:
+    return list(kernel_restrictions.apply_restrictions())  # a second time changes nothing
 
 
 def garbage(request: Any, context: Context) -> Any:
-    """Write what is no frame where the answer should go."""
+    """Write invalid bytes in the place of the answer."""
     for number in range(3, 16):
         with contextlib.suppress(OSError):
             os.write(number, b"\xff" * 64)
@@ -125,7 +125,7 @@ def garbage(request: Any, context: Context) -> Any:
 
 
 def zoo(request: Any, context: Context) -> Any:
-    """A walk through torch: everything here must work behind the walls."""
+    """Many parts of torch, all of which must work under the restrictions."""
     x = torch.randn(4, 8, requires_grad=True)
     F.conv1d(x[None], torch.randn(2, 4, 3)).sum().backward()
     nn.LSTM(8, 4)(x[None])[0].sum().backward()
@@ -153,10 +153,10 @@ def open_descriptor(number: int) -> bool:
 def raw(*arguments: int) -> int:
     """A system call by its number. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
-    found = int(libc.syscall(*map(ctypes.c_long, arguments)))
-    if found == -1:
+    result = int(libc.syscall(*map(ctypes.c_long, arguments)))
+    if result == -1:
         raise OSError(ctypes.get_errno(), "refused")
-    return found
+    return result
 
 
 def limit_of_another(pid: int, low_word: int) -> int:
@@ -174,7 +174,7 @@ def limit_of_another(pid: int, low_word: int) -> int:
 
 
 def attempt(request: Any, context: Context) -> Any:
-    """Try what the walls are there to refuse; how the system said no, or what succeeded."""
+    """Try something forbidden: the error's name, or the result if it succeeded."""
     try:
         return repr(eval(request))  # the tests' own text
     except OSError as error:
@@ -188,6 +188,6 @@ JOBS: dict[str, Job] = {
     for job in (
         double, segfault, division, endless_operator, endless_loop, until_deadline, memory, large,
         silent, raises, refuses, progress, sleep, length, random, environment, attempt, hold,
-        standing, garbage, zoo,
+        restrictions, garbage, zoo,
     )
 }  # fmt: skip

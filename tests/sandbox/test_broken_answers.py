@@ -1,4 +1,4 @@
-"""Answers as only a program that has broken out of the language could send them."""
+"""Invalid answers, which only a program that has escaped from the language could send."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import pytest
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.sandbox import client
-from explorer.sandbox.client import rebuilt
+from explorer.sandbox.client import parse_answer
 from explorer.trace import Trace
 
 pytestmark = pytest.mark.fast
 
 
-class Child:
-    """Answers every call with the same."""
+class FakeSandbox:
+    """Gives every call the same answer."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -43,25 +43,25 @@ ANSWERS: list[Any] = [
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=repr)
-def test_a_broken_answer_is_a_sentence(answer: Any) -> None:
-    child: Any = Child(answer)
-    found = sandbox.run("x = 1", sandbox=child)
-    assert isinstance(found, Trace)
-    assert found.error is not None
-    assert found.error.message == "The program's answer could not be read."
+def test_an_invalid_answer_is_an_error_message(answer: Any) -> None:
+    fake: Any = FakeSandbox(answer)
+    trace = sandbox.run("x = 1", sandbox=fake)
+    assert isinstance(trace, Trace)
+    assert trace.error is not None
+    assert trace.error.message == "The program's result could not be read."
     with pytest.raises(ProgramRefused, match="could not be read"):
-        sandbox.check("x = 1", sandbox=child)
+        sandbox.check("x = 1", sandbox=fake)
 
 
-def test_whatever_building_raises_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_exception_while_parsing_is_an_error_message(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(kind: type, plain: Any) -> Any:
         raise OverflowError
 
     monkeypatch.setattr(client, "from_plain", broken)
     with pytest.raises(ProgramRefused, match="could not be read"):
-        rebuilt(Trace, {})
+        parse_answer(Trace, {})
 
 
-def test_the_source_is_the_one_asked() -> None:
-    child: Any = Child({"$": "Trace", "source": "another"})
-    assert sandbox.run("x = 1", sandbox=child).source == "x = 1"
+def test_the_source_is_the_one_sent() -> None:
+    fake: Any = FakeSandbox({"$": "Trace", "source": "another"})
+    assert sandbox.run("x = 1", sandbox=fake).source == "x = 1"

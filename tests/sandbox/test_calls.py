@@ -1,4 +1,4 @@
-"""Progress, waiting, cancelling, turns, and what one job can leave for the next."""
+"""Progress, waiting, cancelling, turns, and isolation between jobs."""
 
 import os
 import threading
@@ -29,21 +29,21 @@ def gone(pid: int) -> bool:
 
 
 class Stop(BaseException):
-    """What a page that is rerun raises is no Exception either."""
+    """Like the exception with which Streamlit stops a page, this is not an Exception."""
 
 
 def test_progress_comes_before_the_answer(sandbox: Sandbox) -> None:
-    heard: list[Any] = []
+    messages: list[Any] = []
     request = {"steps": 3, "pause": 0}
-    assert sandbox.call("progress", request, on_progress=heard.append) == "done"
-    assert heard == [{"step": 0}, {"step": 1}, {"step": 2}]
+    assert sandbox.call("progress", request, on_progress=messages.append) == "done"
+    assert messages == [{"step": 0}, {"step": 1}, {"step": 2}]
 
 
 def test_a_flood_of_progress_waits_for_its_reader(forking: Sandbox) -> None:
-    heard: list[Any] = []
+    messages: list[Any] = []
     request = {"steps": 20_000, "pause": 0}
-    assert forking.call("progress", request, on_progress=heard.append, timeout=30) == "done"
-    assert len(heard) == 20_000
+    assert forking.call("progress", request, on_progress=messages.append, timeout=30) == "done"
+    assert len(messages) == 20_000
 
 
 def test_leaving_ends_the_child(sandbox: Sandbox) -> None:
@@ -58,46 +58,46 @@ def test_leaving_ends_the_child(sandbox: Sandbox) -> None:
     assert eventually(lambda: gone(pids[0]))
 
 
-def test_waiting_is_told_and_leaving_the_line_is_fine(forking: Sandbox) -> None:
+def test_a_waiting_reader_gets_its_position_and_may_leave_the_queue(forking: Sandbox) -> None:
     busy = threading.Semaphore(0)
 
     def hold() -> None:
         with pytest.raises(ProgramRefused):
             forking.call("hold", None, timeout=1, reader="a", on_progress=lambda _: busy.release())
 
-    places: list[int] = []
+    positions: list[int] = []
 
-    def impatient(place: int) -> None:
+    def leave(position: int) -> None:
         raise Stop
 
     with ThreadPoolExecutor(2) as pool:
         holds = [pool.submit(hold) for _ in range(2)]
         assert busy.acquire(timeout=10)
         assert busy.acquire(timeout=10)
-        # A reader who fills every processor waits for the own jobs to end.
+        # A reader who occupies every processor waits for one of their own jobs to end.
         with pytest.raises(Stop):
-            forking.call("double", [1], reader="a", on_wait=impatient)
-        assert forking.call("double", [1], reader="a", on_wait=places.append) == [2]
+            forking.call("double", [1], reader="a", on_wait=leave)
+        assert forking.call("double", [1], reader="a", on_wait=positions.append) == [2]
         for future in holds:
             future.result()
-    assert places == [1]
+    assert positions == [1]
 
 
 def test_one_readers_jobs_do_not_starve_anothers(forking: Sandbox) -> None:
     order: list[str] = []
 
-    def ask(reader: str) -> None:
+    def call(reader: str) -> None:
         forking.call("sleep", 0.2, timeout=30, reader=reader)
         order.append(reader)
 
     with ThreadPoolExecutor(9) as pool:
-        many = [pool.submit(ask, "a") for _ in range(8)]
+        many = [pool.submit(call, "a") for _ in range(8)]
         assert eventually(lambda: len(order) >= 2)
-        pool.submit(ask, "b").result()
-        seen = len(order)
+        pool.submit(call, "b").result()
+        done = len(order)
         for future in many:
             future.result()
-    assert seen < 8
+    assert done < 8
 
 
 def test_eight_hogs_do_not_hold_up_a_ninth_reader(forking: Sandbox) -> None:
@@ -110,16 +110,16 @@ def test_eight_hogs_do_not_hold_up_a_ninth_reader(forking: Sandbox) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         hogs = [pool.submit(hog, number) for number in range(8)]
-        time.sleep(0.2)  # all eight are in the line
+        time.sleep(0.2)  # all eight are in the queue
         assert forking.call("double", [4], reader="ninth") == [8]
-        seen = len(ended)
+        done = len(ended)
         for future in hogs:
             future.result()
     # One after the other on two processors, all eight would have had to end first.
-    assert seen <= 4
+    assert done <= 4
 
 
-def test_nothing_is_left_from_run_to_run(forking: Sandbox) -> None:
+def test_no_state_is_kept_between_runs(forking: Sandbox) -> None:
     first = forking.call("random", None)
     assert forking.call("random", None) == first
     assert forking.call("sleep", 0) != forking.call("sleep", 0)  # two processes
@@ -130,7 +130,7 @@ def test_the_environment_is_out_of_reach(sandbox: Sandbox, monkeypatch: pytest.M
     assert sandbox.call("environment", None) == []
 
 
-def test_a_job_is_told_when_to_stop_by_itself(sandbox: Sandbox) -> None:
+def test_a_job_knows_when_to_stop_by_itself(sandbox: Sandbox) -> None:
     assert 0.5 < sandbox.call("until_deadline", None, timeout=1) < 1
 
 

@@ -1,17 +1,17 @@
-"""Every way a child can end gives one sentence, and the next job works."""
+"""Every way a child can end gives one error message, and the next job works."""
 
 import pytest
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import Sandbox, wire
+from explorer.sandbox import Sandbox, protocol
 
-#: What a job's child does -> words its sentence must have, the line it must name.
+#: Job -> part of its error message, the line it must name.
 ENDS = {
     "segfault": ("crashed", 7),
-    "division": ("division of whole numbers", None),
+    "division": ("integer division", None),
     "endless_operator": ("more than 1 s", 3),
     "endless_loop": ("more than 1 s", None),
-    "silent": ("without an answer", None),
+    "silent": ("without a result", None),
     "garbage": ("", None),
     "raises": ("could not be run", None),
     "refuses": ("Not this.", 4),
@@ -52,7 +52,7 @@ def test_memory(forking: Sandbox) -> None:
 
 
 def test_an_answer_too_large(sandbox: Sandbox) -> None:
-    assert "too large" in _error(sandbox, "large", wire.LIMIT, timeout=30).message
+    assert "too large" in _error(sandbox, "large", protocol.LIMIT, timeout=30).message
     assert len(sandbox.call("large", 2**22, timeout=30)) == 2**22
 
 
@@ -62,5 +62,5 @@ def test_a_request_too_large(forking: Sandbox) -> None:
     assert "too large" in _error(forking, "length", {"image": image * 2}).message
 
 
-def test_an_unknown_job_is_told(forking: Sandbox) -> None:
+def test_an_unknown_job_is_an_error(forking: Sandbox) -> None:
     assert "could not be run" in _error(forking, "no such job").message

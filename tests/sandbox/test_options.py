@@ -1,4 +1,4 @@
-"""What whoever runs the app may set in the environment."""
+"""What the operator of the app may set in the environment."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def asked_again() -> Any:
-    """Options are read once per process; here once more, before and after."""
+def fresh_options() -> Any:
+    """Options are read once per process; this fixture has them read again."""
     options.cache_clear()
     yield
     options.cache_clear()
 
 
 def test_without_variables() -> None:
-    found = read({})
-    assert (found.processes, found.memory, found.seconds) == (processors(), 512, 5.0)
+    result = read({})
+    assert (result.processes, result.memory, result.seconds) == (processors(), 512, 5.0)
 
 
 def test_each_variable_sets_its_own() -> None:
-    found = read(
+    result = read(
         {"EXPLORER_PROCESSES": "3", "EXPLORER_MEMORY_MB": "256", "EXPLORER_SECONDS": "2.5"}
     )
-    assert (found.processes, found.memory, found.seconds) == (3, 256, 2.5)
+    assert (result.processes, result.memory, result.seconds) == (3, 256, 2.5)
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
@@ -70,7 +70,7 @@ def test_the_memory_reaches_the_child() -> None:
     assert (bound(1024) - bound(256)) / 2**20 == pytest.approx(768, abs=32)
 
 
-def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, asked_again: None) -> None:
+def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_options: None) -> None:
     monkeypatch.setenv("EXPLORER_SECONDS", "1.5")
     given: list[float] = []
 
@@ -88,17 +88,17 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, asked_again
     assert given == [1.5]
 
 
-def test_a_bad_value_is_said_on_the_first_page(
-    monkeypatch: pytest.MonkeyPatch, asked_again: None
+def test_a_bad_value_is_reported_on_the_first_page(
+    monkeypatch: pytest.MonkeyPatch, fresh_options: None
 ) -> None:
     from explorer.ui.common import frame
 
     frame._settle.cache_clear()
-    monkeypatch.setattr(sandbox, "start", options)  # what starting asks first
+    monkeypatch.setattr(sandbox, "start", options)  # what `start` reads first
     monkeypatch.setenv("EXPLORER_MEMORY_MB", "lots")
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     assert not at.exception
     assert [e.value for e in at.error] == [
-        "The app cannot start. EXPLORER_MEMORY_MB is 'lots'; it can be a whole number from 128 to "
+        "The app cannot start. EXPLORER_MEMORY_MB is 'lots'; it must be a whole number from 128 to "
         "65536."
     ]

@@ -1,4 +1,4 @@
-"""`explorer.sandbox.run`: the same Trace as in this process, and a sentence where there is none."""
+"""`explorer.sandbox.run`: the same Trace as in this process, or an error message."""
 
 import pytest
 
@@ -19,9 +19,9 @@ out.backward()
 
 
 def test_example_a() -> None:
-    found = sandbox.run(MEAN)
-    assert found.error is None
-    values = found.variables
+    result = sandbox.run(MEAN)
+    assert result.error is None
+    values = result.variables
     assert values["z"].value.tolist() == [[27, 48]]
     assert values["out"].value.item() == 37.5
     assert values["x"].grad.tolist() == [[9, 12]]
@@ -42,31 +42,31 @@ def test_settings_reach_the_child(settings: dict) -> None:
 def test_a_gradient_of_the_readers_own() -> None:
     source = "import torch\nx = torch.ones(2, requires_grad=True)\ny = 2 * x\n"
     for upstream in ("sum", [1.0, 3.0]):
-        found = sandbox.run(source, upstream=upstream)
-        assert to_plain(found) == to_plain(trace.run(source, upstream=upstream))
+        result = sandbox.run(source, upstream=upstream)
+        assert to_plain(result) == to_plain(trace.run(source, upstream=upstream))
 
 
 def test_an_error_names_its_line_and_keeps_what_came_before() -> None:
-    found = sandbox.run("import torch\nx = torch.ones(2)\ny = x @ torch.ones(3, 3)\n")
-    assert found.error is not None
-    assert found.error.line == 3
-    assert "x" in found.variables
+    result = sandbox.run("import torch\nx = torch.ones(2)\ny = x @ torch.ones(3, 3)\n")
+    assert result.error is not None
+    assert result.error.line == 3
+    assert "x" in result.variables
 
 
 def test_an_endless_loop_keeps_what_came_before() -> None:
-    found = sandbox.run("import torch\nx = torch.ones(2)\nwhile True:\n    y = x * 2\n", timeout=1)
-    assert found.error is not None
-    assert "x" in found.variables
+    result = sandbox.run("import torch\nx = torch.ones(2)\nwhile True:\n    y = x * 2\n", timeout=1)
+    assert result.error is not None
+    assert "x" in result.variables
 
 
 def test_an_endless_operator_names_its_line() -> None:
     source = "import torch\nimport torch.nn.functional as F\nx = torch.ones(1, 1, 4)\n"
     source += "y = F.max_pool1d(x, 2**62)\n"
-    found = sandbox.run(source, timeout=1)
-    assert found.source == source
-    assert found.error is not None
-    assert found.error.line == 4
-    assert found.error.text == "y = F.max_pool1d(x, 2**62)"
+    result = sandbox.run(source, timeout=1)
+    assert result.source == source
+    assert result.error is not None
+    assert result.error.line == 4
+    assert result.error.text == "y = F.max_pool1d(x, 2**62)"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,6 @@ def test_an_endless_operator_names_its_line() -> None:
     ids=["empty", "nul", "surrogate", "1 MB", "array", "64 MB", "output", "string"],
 )  # fmt: skip
 def test_it_never_raises(source: str) -> None:
-    found = sandbox.run(source, timeout=2)
-    assert found.source == source
+    result = sandbox.run(source, timeout=2)
+    assert result.source == source
     assert sandbox.run(MEAN).error is None

@@ -1,4 +1,4 @@
-"""What lies in a child's memory is its own job and no other's."""
+"""A child's memory contains its own request and no other."""
 
 import os
 import signal
@@ -13,46 +13,46 @@ import pytest
 from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox
 from tests.sandbox.test_calls import eventually, gone
-from tests.sandbox.test_life import _pid, _zygote
+from tests.sandbox.test_server_life import _pid, _zygote
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def memory(pid: int) -> Iterator[bytes]:
-    """What a process could write to, piece by piece: all that is not somebody's file."""
+    """The writable memory of a process, piece by piece."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
-            where, mode, *_ = line.split()
-            start, end = (int(number, 16) for number in where.split("-"))
+            addresses, mode, *_ = line.split()
+            start, end = (int(number, 16) for number in addresses.split("-"))
             if "w" in mode:
                 file.seek(start)
                 yield file.read(end - start)
 
 
 def holds(pid: int, *secrets: str) -> list[bool]:
-    found = [False] * len(secrets)
+    present = [False] * len(secrets)
     for piece in memory(pid):
-        found = [was or s.encode() in piece for was, s in zip(found, secrets, strict=True)]
-    return found
+        present = [was or s.encode() in piece for was, s in zip(present, secrets, strict=True)]
+    return present
 
 
-def test_a_child_holds_no_request_but_its_own(forking: Sandbox) -> None:
+def test_a_child_contains_only_its_own_request(forking: Sandbox) -> None:
     pid = _pid(forking)
     theirs, own = "a-strangers-program-" + os.urandom(8).hex(), "my-program-" + os.urandom(8).hex()
-    forking.call("length", {"image": theirs})  # over when the child is made
-    seen: list[list[bool]] = []
+    forking.call("length", {"image": theirs})  # it ends before the child is forked
+    present: list[list[bool]] = []
     running = threading.Event()
 
     def hold() -> None:
-        """Run beside the child that is looked at; all but two jobs of a reader wait."""
+        """Run while the child is examined; all but two of a reader's jobs wait."""
         with pytest.raises(ProgramRefused):
             forking.call("hold", theirs, timeout=3, reader="a", on_progress=lambda _: running.set())
 
     def look(child: int) -> None:
         token = forking._server.settings.token  # type: ignore[union-attr]
-        seen.append(holds(child, own, theirs, token))
-        seen.append(holds(_zygote(pid), own, theirs, token))
-        seen.append(holds(pid, own, theirs, token))
+        present.append(holds(child, own, theirs, token))
+        present.append(holds(_zygote(pid), own, theirs, token))
+        present.append(holds(pid, own, theirs, token))
 
     with ThreadPoolExecutor(3) as pool:
         others = [pool.submit(hold) for _ in range(3)]
@@ -61,7 +61,7 @@ def test_a_child_holds_no_request_but_its_own(forking: Sandbox) -> None:
             forking.call("hold", own, timeout=3, reader="b", on_progress=look)
         for other in others:
             other.result()
-    assert seen == [[True, False, False], [False, False, False], [True, True, True]]
+    assert present == [[True, False, False], [False, False, False], [True, True, True]]
 
 
 def test_a_zygote_that_dies_is_replaced(forking: Sandbox) -> None:
@@ -72,7 +72,7 @@ def test_a_zygote_that_dies_is_replaced(forking: Sandbox) -> None:
     assert eventually(lambda: gone(pid))
 
 
-def test_a_zygote_that_dies_takes_its_children_along(forking: Sandbox) -> None:
+def test_the_children_of_a_dead_zygote_end(forking: Sandbox) -> None:
     zygote = _zygote(_pid(forking))
     children: list[int] = []
 

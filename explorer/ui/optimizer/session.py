@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox.exit_reasons import is_passing
+from explorer.sandbox.exit_reasons import is_temporary
 from explorer.training import ProgramProblem
 from explorer.training.optimizers import checked_seed
 from explorer.ui.common.query_params import validate
@@ -61,7 +61,7 @@ def _opened(
 ) -> Workspace:
     wanted = (chosen.name, optimizer, tuple(hyper.items()))
     refused = st.session_state.get(_REFUSED)
-    if space is not None and refused and refused[0] == wanted and not is_passing(refused[1]):
+    if space is not None and refused and refused[0] == wanted and not is_temporary(refused[1]):
         return space
     try:
         made = open_workspace(chosen, optimizer, hyper, _seed())

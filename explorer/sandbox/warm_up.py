@@ -1,4 +1,4 @@
-"""Making a process ready to fork: everything a program may first use, used once beforehand."""
+"""Preparing a process for forking: use everything once that a program may use first."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import torch
 from explorer import trace
 from explorer.trace.examples import EXAMPLES
 
-#: Imported late by torch itself, at the first optimizer, vmap or dispatch mode: 0.7 s.
-_LATE = ("torch._dynamo", "torch._decomp")
+#: Modules that torch imports lazily, at the first optimizer, vmap or dispatch mode: 0.7 s.
+_LAZY_IMPORTS = ("torch._dynamo", "torch._decomp")
 
 
-def up() -> None:
-    """Import and use once what would otherwise be imported, slowly or not at all, in every child.
+def warm_up() -> None:
+    """Import and use once what every child would otherwise import, slowly or not at all.
 
-    One thread, set before any operator runs: a forked child of a process whose OpenMP threads
-    have started would wait for them for ever.
+    Sets one thread before any operator runs: a forked child of a process whose OpenMP threads have
+    started would wait for them for ever.
     """
     torch.set_num_threads(1)
-    for name in _LATE:
+    for name in _LAZY_IMPORTS:
         importlib.import_module(name)
     tempfile.gettempdir()
     x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -32,7 +32,7 @@ def up() -> None:
     torch.func.jacrev(torch.sin)(x.detach())
     torch.func.jvp(torch.sin, (x.detach(),), (x.detach(),))
     str(x)
-    image = torch.ones(1, 1, 8, 8)  # the libraries beneath look at the processor once, in /proc
+    image = torch.ones(1, 1, 8, 8)  # the BLAS and oneDNN libraries read /proc at their first use
     torch.nn.functional.conv2d(image, image[..., :3, :3]) @ torch.ones(6, 6)
     for example in EXAMPLES:
         trace.run(example.source)
@@ -40,6 +40,6 @@ def up() -> None:
     gc.freeze()
 
 
-def rehearse() -> None:
-    """Run a first program in a new child: the memory pages every run writes to are copied then."""
+def run_example() -> None:
+    """Run a first program in a new child, to copy the memory pages that every run writes to."""
     trace.run(EXAMPLES[0].source)

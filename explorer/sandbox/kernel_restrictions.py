@@ -1,8 +1,11 @@
-"""The walls around a child on Linux: what the kernel refuses it, whatever its program has found.
+"""What the Linux kernel forbids a child, even if its program has escaped from the language.
 
-The language is the first wall; this is the second. Landlock leaves only the installed code to be
-read, and seccomp refuses new processes, sockets, writing to files, and touching other processes.
-Both need no privilege, cannot be undone, and are left out where the kernel lacks them.
+Landlock leaves only installed code readable, and seccomp refuses new processes, sockets, writing to
+files, and access to other processes. Neither needs privileges, neither can be undone, and each is
+left out where the kernel lacks it.
+
+https://docs.kernel.org/userspace-api/landlock.html
+https://docs.kernel.org/userspace-api/seccomp_filter.html
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, 9)
 
 
-def raise_walls() -> tuple[str, ...]:
-    """Confine this process for good; the names of the walls that stand."""
+def apply_restrictions() -> tuple[str, ...]:
+    """Restrict this process permanently. Returns the names of the mechanisms in force."""
     if _libc is None or _prctl(_PR_SET_NO_NEW_PRIVS, 1) != 0:
         return ()
-    walls = {"landlock": _landlock, "seccomp": _seccomp}
-    return tuple(name for name, wall in walls.items() if wall())
+    mechanisms = {"landlock": _restrict_files, "seccomp": _restrict_system_calls}
+    return tuple(name for name, restrict in mechanisms.items() if restrict())
 
 
 def _prctl(option: int, *arguments: int | ctypes.c_void_p) -> int:
@@ -56,14 +59,14 @@ _FILE_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
 
 
 def _code_directories() -> set[str]:
-    """Where modules that are imported late may lie; not the project itself, which may hold an
-    operator's secrets beside its code."""
+    """Where lazily imported modules may lie. Not the project's root, which may also hold an
+    operator's secrets."""
     package = Path(__file__).resolve().parents[1]
-    found = {path for path in sys.path if path and Path(path).resolve() != package.parent}
-    return found | {str(package), "/lib", "/lib64", "/usr/lib"}
+    paths = {path for path in sys.path if path and Path(path).resolve() != package.parent}
+    return paths | {str(package), "/lib", "/lib64", "/usr/lib"}
 
 
-def _landlock() -> bool:
+def _restrict_files() -> bool:
     version = _syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
         return False
@@ -77,14 +80,15 @@ def _landlock() -> bool:
         return False
     for directory in _code_directories():
         try:
-            where = os.open(directory, os.O_PATH)
+            descriptor = os.open(directory, os.O_PATH)
         except OSError:
             continue
-        _syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", _READ_FILE | _READ_DIR, where), 0)
-        os.close(where)
-    done = _syscall(_RESTRICT_SELF, ruleset, 0) == 0
+        rule = struct.pack("=Qi", _READ_FILE | _READ_DIR, descriptor)
+        _syscall(_ADD_RULE, ruleset, 1, rule, 0)
+        os.close(descriptor)
+    restricted = _syscall(_RESTRICT_SELF, ruleset, 0) == 0
     os.close(ruleset)
-    return done
+    return restricted
 
 
 # --- seccomp: a filter over system call numbers, for the two processors PyTorch is built for ---
@@ -92,7 +96,7 @@ def _landlock() -> bool:
 #: machine -> audit code, column of the tables below
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
-#: Refused outright: name, number on x86_64, number on aarch64 (- where it has none).
+#: Always refused: name, number on x86_64, number on aarch64 (- where it has none).
 _REFUSED = """
 execve 59 221, execveat 322 281, fork 57 -, vfork 58 -, ptrace 101 117,
 process_vm_readv 310 270, process_vm_writev 311 271, pidfd_open 434 434, pidfd_getfd 438 438,
@@ -115,16 +119,16 @@ setpriority 141 140, sched_setaffinity 203 122, sched_setscheduler 144 119, sche
 sched_setparam 142 118, ioprio_set 251 30, setrlimit 160 164,
 setitimer 38 103, setuid 105 146, setreuid 113 145, setresuid 117 147
 """
-#: Said to be unknown, so that the C library uses the older call, whose arguments can be seen.
+#: Reported as unknown, so that the C library uses the older call, whose arguments can be checked.
 _UNKNOWN = "clone3 435 435, openat2 437 437"
-#: Refused by an argument: (its number, test, value) under which the call is let through. The filter
-#: sees two words of 32 bits; the kernel itself takes only the lower one of those but a pointer.
+#: Allowed depending on an argument: (its index, test, value). The filter sees two 32-bit words per
+#: argument; the kernel uses only the lower one of all of these except the pointer.
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CONDITIONAL = {
     "open 2 -": (1, "without", _WRITING),
     "openat 257 56": (2, "without", _WRITING),
     "clone 56 220": (0, "with", 0x10000),  # CLONE_THREAD
-    "kill 62 129": (0, "equal", -1),  # -1 stands for this process
+    "kill 62 129": (0, "equal", -1),  # -1 means this process
     "tkill 200 130": (0, "equal", -1),
     "tgkill 234 131": (0, "equal", -1),
     "prlimit64 302 261": (2, "null", 0),  # asking is fine, setting is not
@@ -135,13 +139,13 @@ _JUMP_ABOVE = 0x35
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 
-def _seccomp() -> bool:
+def _restrict_system_calls() -> bool:
     machine = _MACHINES.get(platform.machine())
     if machine is None or sys.maxsize < 2**32:
         return False
     code = b"".join(struct.pack("=HBBI", *step) for step in _filter(*machine))
-    held = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(held))
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     return _prctl(_PR_SET_SECCOMP, 2, ctypes.c_char_p(program)) == 0  # type: ignore[arg-type]
 
 
@@ -157,10 +161,10 @@ def _filter(audit: int, column: int) -> list[tuple[int, int, int, int]]:
             value = os.getpid() if value == -1 else value
             hit, miss = (refuse, allow) if test == "without" else (allow, refuse)
             low, high = ((_LOAD, 0, 0, 16 + 8 * argument + word) for word in (0, 4))
-            look = [low, (jump, 0, 1, value), hit, miss]
+            check = [low, (jump, 0, 1, value), hit, miss]
             if test == "null":
-                look = [low, (_JUMP_EQUAL, 0, 3, 0), high, (_JUMP_EQUAL, 0, 1, 0), allow, refuse]
-            steps += [(_JUMP_EQUAL, 0, len(look), number), *look]
+                check = [low, (_JUMP_EQUAL, 0, 3, 0), high, (_JUMP_EQUAL, 0, 1, 0), allow, refuse]
+            steps += [(_JUMP_EQUAL, 0, len(check), number), *check]
     for text, code in ((_UNKNOWN, errno.ENOSYS), (_REFUSED, errno.EPERM)):
         for number in _numbers(text, column):
             steps += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | code)]
@@ -168,5 +172,5 @@ def _filter(audit: int, column: int) -> list[tuple[int, int, int, int]]:
 
 
 def _numbers(table: str, column: int) -> list[int]:
-    found = (entry.split()[1:][column] for entry in table.replace("\n", " ").split(","))
-    return [int(number) for number in found if number != "-"]
+    numbers = (entry.split()[1:][column] for entry in table.replace("\n", " ").split(","))
+    return [int(number) for number in numbers if number != "-"]

@@ -1,4 +1,4 @@
-"""What the kernel refuses a child, even one whose program has got hold of Python itself."""
+"""What the kernel forbids a child, even one whose program has escaped from the language."""
 
 import os
 import platform
@@ -43,19 +43,19 @@ READS = [
     "os.listdir('/')",
     "os.listdir('.')",
 ]
-#: Let through.
+#: Allowed.
 FINE = ["os.kill(os.getpid(), 0)", "__import__('wave').__name__", "os.getpriority(0, 0) < 1"]
 
 
-def _attempt(sandbox: Sandbox, wall: str, text: str, canary: Path) -> str:
-    if wall not in sandbox.call("standing", None):
-        pytest.skip(f"this kernel has no {wall}")
+def _attempt(sandbox: Sandbox, mechanism: str, text: str, canary: Path) -> str:
+    if mechanism not in sandbox.call("restrictions", None):
+        pytest.skip(f"this kernel has no {mechanism}")
     canary.write_text("alive")
     project = str(Path(__file__).parents[2])
-    found = sandbox.call("attempt", text.format(canary=str(canary), project=project))
+    result = sandbox.call("attempt", text.format(canary=str(canary), project=project))
     assert canary.read_text() == "alive"
     assert os.listdir(canary.parent) == [canary.name]
-    return str(found)
+    return str(result)
 
 
 @pytest.mark.parametrize("text", CALLS)
@@ -85,7 +85,7 @@ def test_limits_cannot_be_lifted(forking: Sandbox) -> None:
 
 @pytest.mark.parametrize("low_word", [0, 0x10000])
 def test_limits_of_another_process_cannot_be_set(forking: Sandbox, low_word: int) -> None:
-    if "seccomp" not in forking.call("standing", None):
+    if "seccomp" not in forking.call("restrictions", None):
         pytest.skip("this kernel has no seccomp")
     victim = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
@@ -112,11 +112,11 @@ NUMBERED = {
 
 @pytest.mark.parametrize("name", NUMBERED)
 def test_calls_by_number(forking: Sandbox, tmp_path: Path, name: str) -> None:
-    """Arguments of 0 are wrong for most of them: let through, they fail in another way."""
+    """Zeros are invalid arguments for most of them: if allowed, they fail with another error."""
     number = NUMBERED[name][platform.machine() == "aarch64"]
     text = f"raw({number}, 0, 0, 0, 0, 0)"
     assert _attempt(forking, "seccomp", text, tmp_path / "canary") == "EPERM"
 
 
-def test_torch_works_behind_the_walls(sandbox: Sandbox) -> None:
+def test_torch_works_under_the_restrictions(sandbox: Sandbox) -> None:
     assert sandbox.call("zoo", None, timeout=60) == ["tensor", "32"]

@@ -1,4 +1,4 @@
-"""Starting `python -m explorer.sandbox`: as the server, or as one of its workers."""
+"""The settings of a server or worker process, and starting it (`python -m explorer.sandbox`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import IO
 
 from explorer.sandbox.options import options
 
-#: All that the new process sees of this one's environment; the rest may hold secrets.
-_ENVIRONMENT = (
+#: The environment variables a new process inherits; others may hold secrets.
+_INHERITED = (
     "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP",
     "LANG", "LC_ALL",
 )  # fmt: skip
@@ -21,11 +21,11 @@ _ENVIRONMENT = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What a new process is told, as one line of JSON on its standard input.
+    """What a new process receives, as one line of JSON on its standard input.
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
-    with the table `JOBS`. `memory` is in bytes, beyond what a child starts with. `worker` is empty
-    for the server, and a worker's name otherwise.
+    with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with. `worker` is
+    empty for the server, and a worker's name otherwise.
     """
 
     directory: str
@@ -37,36 +37,36 @@ class Settings:
     worker: str = ""
 
     @property
-    def nowhere(self) -> str:
-        """An empty directory to run in. What cleans the system's temporary files may remove it."""
+    def empty_directory(self) -> str:
+        """The working directory. A cleaner of temporary files may remove it."""
         return str(Path(self.directory, "empty"))
 
     @property
     def address(self) -> Path:
-        """Where the server writes what it listens on: a path, or a port of 127.0.0.1."""
+        """The file that holds the server's address: a socket's path, or a port of 127.0.0.1."""
         return Path(self.directory, "address")
 
-    def line(self, worker: str) -> Path:
-        """The file through which a worker tells its line."""
+    def line_file(self, worker: str) -> Path:
+        """The file in which a worker stores the line its program has reached."""
         return Path(self.directory, f"line-{worker}")
 
 
-def start(settings: Settings) -> subprocess.Popen[bytes]:
+def start_process(settings: Settings) -> subprocess.Popen[bytes]:
     """Start a process that ends when the pipe to its standard input closes.
 
-    The command line says whether it forks, because the zygote must exist before the settings,
-    which hold the token, are read.
+    Whether it forks is given on the command line, because the zygote has to be forked before the
+    settings, which contain the token, are read.
     """
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     root = str(Path(__file__).resolve().parents[2])
     paths = filter(None, [root, os.environ.get("PYTHONPATH")])
     environment |= {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    kind = ["fork"] if settings.fork and not settings.worker else []
+    arguments = ["fork"] if settings.fork and not settings.worker else []
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "explorer.sandbox", *kind],
+        [sys.executable, "-P", "-m", "explorer.sandbox", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        cwd=settings.nowhere,
+        cwd=settings.empty_directory,
         env=environment,
         start_new_session=True,
     )
@@ -75,10 +75,10 @@ def start(settings: Settings) -> subprocess.Popen[bytes]:
         process.stdin.write(json.dumps(asdict(settings)).encode() + b"\n")
         process.stdin.flush()
     except OSError:
-        pass  # it has ended already, which its caller finds out by polling
+        pass  # it has already ended, which the caller notices by polling
     return process
 
 
 def read_settings(standard_input: IO[bytes]) -> Settings:
-    """In the new process: what `start` was given."""
+    """In the new process: the settings passed to `start_process`."""
     return Settings(**json.loads(standard_input.readline()))

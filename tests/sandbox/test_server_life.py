@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox, client, wire
+from explorer.sandbox import Sandbox, client, protocol
 from tests.sandbox.test_calls import eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -21,25 +21,25 @@ def _descriptors(pid: int | str) -> int:
 
 
 def _zygote(pid: int) -> int:
-    """The one process the server makes; it makes the others."""
+    """The process id of the zygote, the server's only child."""
     (zygote,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return int(zygote)
 
 
 def _children(pid: int) -> list[str]:
-    """The server's children, told apart by the process that makes them."""
+    """The process ids of the children that the zygote has forked."""
     zygote = _zygote(pid)
     return Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()
 
 
 def _settle(sandbox: Sandbox) -> None:
-    """Return when the next child waits and the server has the connection to it: it answers a
-    stranger after that."""
+    """Wait until the spare child is ready and the server has the connection to it: the server
+    replies to an unknown client only after that."""
     assert eventually(lambda: len(_children(sandbox.pid or 0)) == 1)
     assert sandbox._server is not None
     with sandbox._server.connect() as connection:
-        connection.sendall(wire.pack(wire.HELLO, b"{}"))
-        assert wire.receive(connection) is None
+        connection.sendall(protocol.make_frame(protocol.HEADER, b"{}"))
+        assert protocol.receive_frame(connection) is None
 
 
 def _megabytes(pid: int | str) -> float:
@@ -53,7 +53,7 @@ def _pid(sandbox: Sandbox) -> int:
     return sandbox.pid
 
 
-def test_two_hundred_jobs_leave_nothing(forking: Sandbox) -> None:
+def test_two_hundred_jobs_leak_nothing(forking: Sandbox) -> None:
     def jobs(count: int) -> None:
         for number in range(count):
             if number % 10:
@@ -70,7 +70,7 @@ def test_two_hundred_jobs_leave_nothing(forking: Sandbox) -> None:
     assert forking.pid == pid
     assert _descriptors("self") == before[0]
     assert eventually(lambda: _descriptors(pid) == before[1])
-    assert eventually(lambda: len(_children(pid)) == 1)  # the one that waits for an errand
+    assert eventually(lambda: len(_children(pid)) == 1)  # the spare, which waits for its task
     assert _megabytes("self") < before[2] + 5
     assert _megabytes(pid) < before[3] + 5
 
@@ -82,7 +82,7 @@ def test_a_dead_server_is_replaced(forking: Sandbox) -> None:
     assert forking.pid != pid
 
 
-def test_a_server_that_dies_during_a_job_is_asked_once_more(forking: Sandbox) -> None:
+def test_a_job_is_repeated_if_its_server_dies(forking: Sandbox) -> None:
     pid = _pid(forking)
     killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
     killer.start()
@@ -91,7 +91,7 @@ def test_a_server_that_dies_during_a_job_is_asked_once_more(forking: Sandbox) ->
     assert forking.pid != pid
 
 
-def test_what_has_been_reported_is_not_asked_again(forking: Sandbox) -> None:
+def test_a_job_with_progress_is_not_repeated(forking: Sandbox) -> None:
     pid = _pid(forking)
     children: list[int] = []
 
@@ -108,25 +108,25 @@ def test_what_has_been_reported_is_not_asked_again(forking: Sandbox) -> None:
 
 def test_a_stopped_server_is_replaced(forking: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = _pid(forking)
-    monkeypatch.setattr(client, "NOTICING", 1.0)
+    monkeypatch.setattr(client, "REPLY_TIMEOUT", 1.0)
     os.kill(pid, signal.SIGSTOP)
     assert forking.call("double", [3]) == [6]
     assert eventually(lambda: gone(pid))
 
 
-@pytest.mark.parametrize("greeting", [b"\xff" * 64, b"{}", b"[1]", b'{"token": "guess"}'])
-def test_a_stranger_is_shown_the_door(portable: Sandbox, greeting: bytes) -> None:
+@pytest.mark.parametrize("header", [b"\xff" * 64, b"{}", b"[1]", b'{"token": "guess"}'])
+def test_an_unknown_client_is_disconnected(portable: Sandbox, header: bytes) -> None:
     pid = _pid(portable)
     assert portable._server is not None
     with portable._server.connect() as connection:
-        connection.sendall(wire.pack(wire.HELLO, greeting))
-        assert wire.receive(connection) is None
+        connection.sendall(protocol.make_frame(protocol.HEADER, header))
+        assert protocol.receive_frame(connection) is None
     assert portable.call("double", [3]) == [6]
     assert portable.pid == pid
 
 
-#: What may stand in a greeting in the place of what belongs there.
-SHAPES = {
+#: Invalid fields of a header.
+INVALID_FIELDS = {
     "no job": {"job": None},
     "a job that is a list": {"job": []},
     "a job nobody knows": {"job": "nothing"},
@@ -146,16 +146,17 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_greeting_of_another_shape(sandbox: Sandbox, shape: str) -> None:
-    """It has the right token, so it comes from the app, or from who has read its memory."""
+@pytest.mark.parametrize("case", INVALID_FIELDS)
+def test_an_invalid_header_does_no_harm(sandbox: Sandbox, case: str) -> None:
+    """Its token is right, so the app sent it, or a program that has read the app's memory."""
     pid = _pid(sandbox)
     assert sandbox._server is not None
-    hello = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
+    header = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
     with sandbox._server.connect() as connection:
-        request = wire.pack(wire.REQUEST, b"[1]")
-        connection.sendall(wire.pack(wire.HELLO, wire.dump(hello | SHAPES[shape])) + request)
-        while wire.receive(connection) is not None:
+        body = protocol.dump(header | INVALID_FIELDS[case])
+        request = protocol.make_frame(protocol.REQUEST, b"[1]")
+        connection.sendall(protocol.make_frame(protocol.HEADER, body) + request)
+        while protocol.receive_frame(connection) is not None:
             pass
     assert sandbox.call("double", [3]) == [6]
     assert sandbox.pid == pid
@@ -166,9 +167,9 @@ import sys, time
 from explorer.sandbox import Sandbox
 sandbox = Sandbox(jobs="tests.sandbox.jobs", fork=sys.argv[1] == "forking")
 sandbox.call("double", [1])
-def tell(child):
+def report(child):
     print(sandbox.pid, child, sandbox._server.settings.directory, flush=True)
-sandbox.call("hold", None, timeout=60, on_progress=tell)
+sandbox.call("hold", None, timeout=60, on_progress=report)
 """
 
 
@@ -189,7 +190,7 @@ def test_it_ends_with_the_app(kind: str) -> None:
     assert eventually(lambda: not Path(directory).exists())
 
 
-def test_a_table_that_cannot_be_loaded_gives_a_sentence() -> None:
+def test_a_registry_that_cannot_be_imported_gives_an_error_message() -> None:
     sandbox = Sandbox(jobs="tests.sandbox.no_such_module")
     with pytest.raises(ProgramRefused, match="could not be started"):
         sandbox.call("double", [1])

@@ -1,0 +1,60 @@
+"""A queue in which readers take turns, however many requests each of them has waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, zip_longest
+from typing import Generic, Protocol, TypeVar
+
+
+class HasReader(Protocol):
+    reader: str
+
+
+R = TypeVar("R", bound=HasReader)
+
+
+class FairQueue(Generic[R]):
+    """First come, first served among one reader's requests; round robin among readers."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[R]] = {}  # in the order of the readers' turns
+
+    def __iter__(self) -> Iterator[R]:
+        """The waiting requests in the order in which they will start."""
+        rounds = chain.from_iterable(zip_longest(*self._waiting.values()))
+        return (request for request in rounds if request is not None)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, request: R) -> None:
+        self._waiting.setdefault(request.reader, []).append(request)
+
+    def count(self, reader: str) -> int:
+        """How many requests this reader has waiting."""
+        return len(self._waiting.get(reader, ()))
+
+    def evict(self) -> R:
+        """Remove and return the last request of the reader with the most waiting; among several
+        such readers, the one whose turn comes last."""
+        requests = max(reversed(self._waiting.values()), key=len)
+        request = requests[-1]
+        self.remove(request)
+        return request
+
+    def remove(self, request: R) -> None:
+        requests = self._waiting[request.reader]
+        requests.remove(request)
+        if not requests:
+            del self._waiting[request.reader]
+
+    def take(self, may_start: Callable[[R], bool]) -> R | None:
+        """Remove and return the next request that may start; its reader's next turn comes last."""
+        request = next(filter(may_start, self), None)
+        if request is not None:
+            requests = self._waiting.pop(request.reader)
+            requests.remove(request)
+            if requests:
+                self._waiting[request.reader] = requests
+        return request

@@ -1,0 +1,221 @@
+"""The server's children: one fork per task on Linux, a few long-lived workers elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+import selectors
+import subprocess
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from explorer.sandbox import protocol
+from explorer.sandbox.exit_reasons import ChildExit
+from explorer.sandbox.protocol import Connection
+from explorer.sandbox.settings import Settings, start_process
+from explorer.sandbox.task import Task, read_line
+from explorer.sandbox.zygote import Zygote
+
+
+class Process(Protocol):
+    """A child's process."""
+
+    @property
+    def pid(self) -> int: ...
+    def kill(self) -> None: ...
+    def end(self) -> ChildExit:
+        """Kill it if it still runs, and return how it ended."""
+
+
+@dataclass(eq=False)
+class Child:
+    """A process and the connection to it."""
+
+    process: Process
+    connection: Connection
+
+    def send(self, task: Task) -> None:
+        header = protocol.dump({"job": task.name, "timeout": task.timeout})
+        self.connection.send(protocol.make_frame(protocol.HEADER, header))
+        self.connection.send(protocol.make_frame(protocol.REQUEST, task.body))
+
+    def end(self) -> ChildExit:
+        child_exit = self.process.end()
+        self.connection.close()
+        return child_exit
+
+
+class ForkPool:
+    """A fresh fork of the zygote for every task, so that nothing remains from one run to the next.
+
+    One child is forked ahead of time and waits for its task: forking takes as long as a small
+    program, and copying the memory pages that a first run touches takes as long again.
+    """
+
+    grace = 0.5  # seconds by which the server's time limit is longer than the child's own
+
+    def __init__(self, selector: selectors.BaseSelector, zygote: Zygote, processors: int) -> None:
+        self._selector, self._zygote = selector, zygote
+        self.processors = processors
+        self.max_children = max(16, 2 * self.processors)
+        self._spare: Child | None = None
+        self._may_fork_ahead = True
+
+    def ready(self) -> bool:
+        return True
+
+    def prepare(self) -> None:
+        """Fork the spare child. If that fails, `take` forks one or raises the error.
+
+        A spare that ends while it waits is not replaced before the next task: its successors would
+        probably end for the same reason, again and again.
+        """
+        if self._may_fork_ahead:
+            self._may_fork_ahead = False
+            with contextlib.suppress(OSError):
+                self._spare = self._fork(ahead=True)
+                self._spare.connection.on_end = self._drop_spare
+
+    def take(self, task: Task) -> Child:
+        """A child that has been sent the task. Raises OSError if none can be forked."""
+        self._may_fork_ahead = True
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.send(task)
+            if spare.connection.open:
+                return spare
+            spare.end()  # it had already ended
+        child = self._fork(ahead=False)
+        child.send(task)
+        return child
+
+    def release(self, child: Child, answered: bool) -> ChildExit:
+        """The child's task is over; how the child ended."""
+        return child.end()
+
+    def lower_priority(self, child: Child) -> None:
+        """Let every other process run first from now on."""
+        os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
+
+    def end(self) -> None:
+        self._zygote.close()
+
+    def _drop_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.end()
+            self._spare = None
+
+    def _fork(self, ahead: bool) -> Child:
+        pid, sock = self._zygote.fork(ahead)
+        return Child(_Fork(pid, self._zygote), Connection(self._selector, sock))
+
+
+@dataclass(frozen=True)
+class _Fork:
+    pid: int
+    zygote: Zygote
+
+    def kill(self) -> None:
+        os.kill(self.pid, 9)
+
+    def end(self) -> ChildExit:
+        return self.zygote.end(self.pid)
+
+
+@dataclass(frozen=True)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    line: mmap.mmap
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def end(self) -> ChildExit:
+        self.kill()  # has no effect on a process that has already ended
+        return ChildExit(self.process.wait(), read_line(self.line))
+
+
+class WorkerPool:
+    """Processes that perform one task after another, for systems without `fork`.
+
+    A worker that dies or has to be killed is replaced. Unlike a fork, a worker keeps its caches
+    from one run to the next.
+    """
+
+    grace = 0.0
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.processors = self.max_children = min(4, settings.processors)
+        self._starting: dict[str, tuple[subprocess.Popen[bytes], mmap.mmap]] = {}
+        self._idle: list[Child] = []
+        self._busy: list[Child] = []
+        self._start_one()
+
+    def ready(self) -> bool:
+        """Whether a worker is free; if not, one more is started where the limit allows it.
+
+        Raises ChildProcessError if a worker ended before it was ready.
+        """
+        for name, (process, _) in list(self._starting.items()):
+            if process.poll() is not None:
+                del self._starting[name]
+                raise ChildProcessError(f"a worker ended with {process.returncode} as it started")
+        if not self._idle and not self._starting and len(self._busy) < self.processors:
+            self._start_one()
+        return bool(self._idle)
+
+    def prepare(self) -> None:
+        """Nothing to do: idle workers wait for their next task."""
+
+    def add(self, name: str, connection: Connection) -> None:
+        """The worker `name` has connected and is ready for its first task."""
+        process, line = self._starting.pop(name)
+        self._make_idle(Child(_Worker(process, line), connection))
+
+    def take(self, task: Task) -> Child:
+        """An idle worker that has been sent the task."""
+        child = self._idle.pop()
+        self._busy.append(child)
+        child.send(task)
+        return child
+
+    def release(self, child: Child, answered: bool) -> ChildExit:
+        """The worker's task is over: keep the worker if it has answered."""
+        self._busy.remove(child)
+        if not answered:
+            return child.end()
+        self._make_idle(child)
+        return ChildExit(0, None)
+
+    def lower_priority(self, child: Child) -> None:
+        """Nothing is changed: a worker's priority could not be raised again afterwards."""
+
+    def end(self) -> None:
+        for child in self._idle + self._busy:
+            child.process.kill()
+        for process, _ in self._starting.values():
+            process.kill()
+
+    def _make_idle(self, child: Child) -> None:
+        def drop() -> None:
+            self._idle.remove(child)
+            child.end()
+
+        child.connection.on_end = drop
+        child.connection.on_frame = lambda kind, body: None
+        self._idle.append(child)
+
+    def _start_one(self) -> None:
+        name = secrets.token_hex(8)
+        path = self._settings.line_file(name)
+        path.write_bytes(bytes(mmap.PAGESIZE))
+        with path.open("r+b") as file:
+            line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self._starting[name] = (start_process(replace(self._settings, worker=name)), line)

@@ -1,0 +1,225 @@
+"""The protocol between app, server and child: length-prefixed frames of JSON.
+
+A frame is its length (4 bytes, big-endian), one byte for its kind, and JSON. The caller sends
+HEADER and REQUEST; the other side sends any number of WAIT, then STARTED, any number of PROGRESS,
+and one ANSWER or ERROR. `bytes` anywhere in a message are sent as base64. Never pickle: an
+untrusted program may have written what a child sends.
+
+The app and the children use blocking sockets (`receive_frame`), the server `Connection`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import selectors
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+HEADER, REQUEST, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQWSPAE"
+
+#: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
+LIMIT = 36 * 2**20
+
+_PREFIX = 5
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+
+
+class MessageTooLarge(ValueError):
+    """A message has more than `LIMIT` bytes."""
+
+
+class InvalidMessage(ValueError):
+    """The bytes received are not a message."""
+
+
+def make_frame(kind: int, body: bytes = b"null") -> bytes:
+    """A frame ready to send. Raises MessageTooLarge."""
+    if len(body) > LIMIT:
+        raise MessageTooLarge(f"{len(body):,} bytes where {LIMIT:,} are allowed")
+    return len(body).to_bytes(4, "big") + bytes([kind]) + body
+
+
+def dump(message: Any) -> bytes:
+    """The JSON of a plain value, which may contain bytes."""
+    return json.dumps(message, default=_bytes_to_plain).encode()
+
+
+def load(body: bytes) -> Any:
+    """The inverse of `dump`. Raises InvalidMessage."""
+    try:
+        return json.loads(body, object_hook=_bytes_from_plain)
+    except (ValueError, RecursionError) as error:
+        raise InvalidMessage(str(error)) from error
+
+
+class FrameBuffer:
+    """Collects bytes as they arrive and yields whole frames. Raises MessageTooLarge as soon as the
+    length of a frame that is too large is known."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._data += data
+
+    def frames(self) -> Iterator[tuple[int, bytes]]:
+        while len(self._data) >= _PREFIX:
+            end = _PREFIX + int.from_bytes(self._data[:4], "big")
+            if end - _PREFIX > LIMIT:
+                raise MessageTooLarge(f"{end - _PREFIX:,} bytes where {LIMIT:,} are allowed")
+            if len(self._data) < end:
+                return
+            kind, body = self._data[4], bytes(self._data[_PREFIX:end])
+            del self._data[:end]
+            yield kind, body
+
+
+def receive_frame(connection: socket.socket) -> tuple[int, bytes] | None:
+    """The next frame (kind, body) from a blocking socket, or None if it was closed.
+
+    Raises MessageTooLarge, and TimeoutError when the socket's own timeout expires.
+    """
+    prefix = _receive_exactly(connection, _PREFIX)
+    if prefix is None:
+        return None
+    size = int.from_bytes(prefix[:4], "big")
+    if size > LIMIT:
+        raise MessageTooLarge(f"{size:,} bytes where {LIMIT:,} are allowed")
+    body = _receive_exactly(connection, size)
+    return None if body is None else (prefix[4], body)
+
+
+def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        try:
+            piece = connection.recv(min(size - len(data), 2**20))
+        except ConnectionError:
+            return None
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
+
+
+def _bytes_to_plain(value: Any) -> dict[str, str]:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"$bytes": base64.b64encode(value).decode()}
+    raise TypeError(f"{type(value).__name__} cannot be sent")
+
+
+def _bytes_from_plain(value: dict[str, Any]) -> Any:
+    if value.keys() == {"$bytes"}:
+        try:
+            return base64.b64decode(value["$bytes"])
+        except (TypeError, binascii.Error):
+            return value
+    return value
+
+
+class Connection:
+    """The server's non-blocking end of a socket.
+
+    Calls `on_frame(kind, body)` for each frame received, and `on_end()` once, when the other side
+    has closed the socket or violated the protocol (then `broken` is true).
+    """
+
+    def __init__(self, selector: selectors.BaseSelector, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        if sock.family == socket.AF_INET:  # else Nagle's algorithm delays small frames by 40 ms
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.on_frame: Callable[[int, bytes], None] = lambda kind, body: None
+        self.on_end: Callable[[], None] = lambda: None
+        self.open, self.broken = True, False
+        self._selector, self._socket = selector, sock
+        self._received, self._unsent = FrameBuffer(), bytearray()
+        self._closing = self._paused = False
+        self._registered = 0
+        self._update_registration()
+
+    @property
+    def backlog(self) -> int:
+        """Number of bytes the other side has not read yet."""
+        return len(self._unsent)
+
+    def send(self, frame: bytes) -> None:
+        if self.open:
+            self._unsent += frame
+            self._flush()
+
+    def pause(self, paused: bool) -> None:
+        """Stop or resume reading, so that a sender waits until its frames have been passed on."""
+        if self.open and paused != self._paused:
+            self._paused = paused
+            self._update_registration()
+
+    def finish(self) -> None:
+        """Close once everything has been sent."""
+        self._closing = True
+        self._flush()
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            if self._registered:
+                self._selector.unregister(self._socket)
+            self._socket.close()
+
+    def _ready(self, events: int) -> None:
+        if self.open and events & _WRITE:
+            self._flush()
+        if self.open and events & _READ:
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(2**18)
+            self._received.feed(data)
+            for kind, body in self._received.frames():
+                self.on_frame(kind, body)
+                if not self.open:
+                    return
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        except MessageTooLarge:
+            data, self.broken = b"", True
+        if not data:
+            self._end()
+
+    def _flush(self) -> None:
+        if not self.open:
+            return
+        try:
+            while self._unsent:
+                sent = self._socket.send(self._unsent[: 2**18])
+                del self._unsent[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._end()
+            return
+        if self._closing and not self._unsent:
+            self.close()
+        else:
+            self._update_registration()
+
+    def _update_registration(self) -> None:
+        events = (0 if self._paused else _READ) | (_WRITE if self._unsent else 0)
+        if events == self._registered:
+            return
+        if not events:
+            self._selector.unregister(self._socket)
+        elif self._registered:
+            self._selector.modify(self._socket, events, self._ready)
+        else:
+            self._selector.register(self._socket, events, self._ready)
+        self._registered = events
+
+    def _end(self) -> None:
+        self.close()
+        self.on_end()

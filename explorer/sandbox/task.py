@@ -1,0 +1,105 @@
+"""One task performed inside a child: request in, progress and one answer or error out.
+
+A task is one execution of a job from `jobs.JOBS`.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from mmap import mmap
+from typing import Any
+
+import torch
+
+from explorer.language import ProgramError, ProgramRefused
+from explorer.sandbox import exit_reasons, protocol
+from explorer.trace import to_plain
+
+#: The fraction of the time limit after which a job should stop by itself.
+SOFT_LIMIT = 0.85
+
+_ALLOCATOR = "DefaultCPUAllocator"  # in torch's message when the system refuses it memory
+
+_line_format = struct.Struct("=I")
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a job may use of the child it runs in.
+
+    `progress` sends a plain message ahead of the answer. `on_line` stores the line the program has
+    reached, which is read if the child dies. `deadline` is when the job should stop by itself, in
+    seconds of `time.monotonic`, shortly before it is stopped.
+    """
+
+    progress: Callable[[Any], None]
+    on_line: Callable[[int], None]
+    deadline: float
+
+
+#: A job takes a plain request and a Context, and returns a plain answer.
+Job = Callable[[Any, Context], Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A job's name, the request as JSON, and the time limit in seconds."""
+
+    name: str
+    body: bytes
+    timeout: float
+
+
+def receive_task(connection: socket.socket) -> Task | None:
+    """Wait for the next task; None when the server has closed the connection."""
+    header, request = protocol.receive_frame(connection), protocol.receive_frame(connection)
+    if header is None or request is None:
+        return None
+    fields = protocol.load(header[1])
+    return Task(fields["job"], request[1], fields["timeout"])
+
+
+def perform_task(
+    connection: socket.socket, jobs: Mapping[str, Job], task: Task, line: mmap
+) -> None:
+    """Perform the task and send its answer or error; never raises for what the job did.
+
+    `line` is shared memory in which the line number is stored.
+    """
+    _line_format.pack_into(line, 0, 0)
+    torch.manual_seed(0)  # a fork has its parent's generator state: the same for every reader
+    random.seed(0)
+    context = Context(
+        progress=lambda message: _send(connection, protocol.PROGRESS, message),
+        on_line=lambda number: _line_format.pack_into(line, 0, number),
+        deadline=time.monotonic() + SOFT_LIMIT * task.timeout,
+    )
+    try:
+        answer = jobs[task.name](protocol.load(task.body), context)
+        _send(connection, protocol.ANSWER, answer)
+    except ProgramRefused as refused:
+        _send(connection, protocol.ERROR, to_plain(refused.error))
+    except Exception as error:
+        _send(connection, protocol.ERROR, to_plain(_to_program_error(error, read_line(line))))
+
+
+def read_line(line: mmap) -> int | None:
+    """The line number last stored, or None before the first."""
+    return _line_format.unpack_from(line)[0] or None
+
+
+def _send(connection: socket.socket, kind: int, message: Any) -> None:
+    connection.sendall(protocol.make_frame(kind, protocol.dump(message)))
+
+
+def _to_program_error(error: Exception, line: int | None) -> ProgramError:
+    if isinstance(error, protocol.MessageTooLarge):
+        return exit_reasons.answer_too_large(str(error))
+    if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
+        return exit_reasons.out_of_memory(str(error)[:2000], line)
+    return exit_reasons.job_failed(error, line)
