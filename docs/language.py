@@ -1,9 +1,9 @@
-"""Writes docs/language.md from the tables the language itself uses.
+"""Writes docs/language.md from the tables that the language itself uses.
 
     python -m docs.language
 
-Names come from the vocabulary, the verdict on each piece of syntax from reading it, limits from
-the constants that hold them.
+Names come from the vocabulary, the error for each piece of syntax from parsing it, limits from
+their constants.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from explorer.language import ProgramError, ProgramRefused, builtins, reference, syntax, watcher
-from explorer.language.guard import sizes
+from explorer.language import ProgramError, ProgramRefused, reference, syntax, watcher
+from explorer.language.guard import limits
 from explorer.language.program import Program
-from explorer.language.vocabulary import BASES, REASONS, TENSOR_WRITES, entries, narrowed
-from explorer.language.vocabulary.reasons import MODULES
+from explorer.language.vocabulary import BASES, WRITABLE_TENSOR_NAMES, entries, replacements
+from explorer.language.vocabulary.left_out import (
+    LEFT_OUT_BUILTINS,
+    LEFT_OUT_MODULES,
+    LEFT_OUT_NAMES,
+)
 from explorer.sandbox.options import Options
 from explorer.trace import recorder
 
 HERE = Path(__file__).parent
 PAGE = HERE / "language.md"
-#: A program that uses every form of syntax there is.
+#: A program that uses all supported syntax.
 TOUR = (HERE / "tour.py").read_text()
 
-#: Syntax that is left out: how the table names it, and a program that uses it.
+#: Unsupported syntax: its name in the table, and a program that uses it.
 LEFT_OUT = {
     "`match`": "match x:\n    case 1:\n        pass",
     "`async def`": "async def f():\n    pass",
@@ -41,35 +45,35 @@ LEFT_OUT = {
     "`%matplotlib`, `!pip`": "%matplotlib inline",
 }
 
-#: What is limited, and the most there may be.
+#: What is limited, and its maximum.
 LIMITS: tuple[tuple[str, int | float], ...] = (
     ("Length of a program, in characters", syntax.MAX_SOURCE),
     ("Nodes of its syntax tree", syntax.MAX_NODES),
-    ("A text written out in it, in characters", syntax.MAX_LITERAL),
-    ("Statements one run executes, items of comprehensions included", watcher.MAX_STATEMENTS),
-    ("What `print` writes, in characters", watcher.MAX_OUTPUT),
-    ("Elements of a tensor", narrowed.MAX_ELEMENTS),
-    ("Length of a text or list", sizes.MAX_LENGTH),
-    ("Bits of a whole number", sizes.MAX_BITS),
-    ("`backward` calls inside each other (in hooks, in a custom `backward`)", recorder.MOST_NESTED),
-    ("In the app, on Linux: memory a program may add, in MB", Options.memory),
-    ("In the app: seconds a program may run", Options.seconds),
+    ("A string literal in it, in characters", syntax.MAX_LITERAL),
+    ("Statements executed in one run, including items of comprehensions", watcher.MAX_STATEMENTS),
+    ("Output of `print`, in characters", watcher.MAX_OUTPUT),
+    ("Elements of a tensor", replacements.MAX_ELEMENTS),
+    ("Length of a string or list", limits.MAX_LENGTH),
+    ("Bits of an integer", limits.MAX_BITS),
+    ("Nested calls of `backward` (in hooks, in a custom `backward`)", recorder.MOST_NESTED),
+    ("In the app, on Linux: additional memory of a program, in MB", Options.memory),
+    ("In the app: running time of a program, in seconds", Options.seconds),
 )
 
 HEAD = """\
 # The language
 
-*Written by `python -m docs.language` from the tables the language itself uses; change those, not
-this page.*
+*Written by `python -m docs.language` from the tables that the language itself uses; change those,
+not this page.*
 
-A program is Python as tutorials write it. It is read, checked against a list of allowed syntax,
+A program is Python as in tutorials. It is parsed, checked against a list of allowed syntax,
 rewritten so that every attribute is looked up in a table of names, and then run by Python itself
-with the real PyTorch. What is not on this page does not exist for a program. In the app the
-Glossary searches the same names, each with a line about it.
+with the real PyTorch. A program cannot use anything that is not on this page. In the app, the
+Glossary lists the same names with a description of each.
 
 `import torch`, `import torch.nn as nn`, `from torch.nn import functional as F`,
-`import numpy as np` and the like work as usual; there are no files, no network and no system.
-Sessions copied with their `>>>` prompts can be pasted. Random numbers start from a seed.
+`import numpy as np` and the like work as usual; there is no access to files, network or system.
+Sessions can be pasted with their `>>>` prompts. The random generators start from a fixed seed.
 """
 
 
@@ -80,23 +84,23 @@ def page() -> str:
 
 def _syntax() -> Iterator[str]:
     yield "## Syntax\n"
-    yield "Every form there is, in one program that runs:\n"
+    yield "All supported syntax, in one program that runs:\n"
     body = TOUR[TOUR.index("import torch") :]
     yield f"```python\n{body.rstrip()}\n```\n"
-    yield "Not part of the language:\n"
-    rows = ((shown, *_said(source)) for shown, source in LEFT_OUT.items())
-    yield from _table(("syntax", "what is said", "what to do"), rows)
+    yield "Not supported:\n"
+    rows = ((shown, *_error_of(source)) for shown, source in LEFT_OUT.items())
+    yield from _table(("syntax", "error message", "hint"), rows)
 
 
-def _said(source: str) -> tuple[str, str]:
-    """What a reader is told who writes this. Raises AssertionError if it is allowed."""
+def _error_of(source: str) -> tuple[str, str]:
+    """The error message and hint for this program. Raises AssertionError if it is allowed."""
     error = refusal_of(source)
-    assert error is not None, f"part of the language after all: {source}"
+    assert error is not None, f"this is supported: {source}"
     return error.message, error.hint
 
 
 def refusal_of(source: str) -> ProgramError | None:
-    """Why a program's text is refused; None if it is not."""
+    """The error with which a program's text is refused; None if it is accepted."""
     try:
         Program(source)
     except ProgramRefused as refused:
@@ -110,8 +114,9 @@ def _classes() -> Iterator[str]:
     named = sorted(name for name in bases if not name.startswith("torch.nn"))
     yield "## Classes\n"
     yield f"A class may derive from {_codes(named)}, any layer of `torch.nn`, and your own classes."
-    yield f"It may define {_codes(sorted(syntax.SPECIAL_METHODS))} beside methods with plain names."
-    yield f"Of a tensor, {_codes(sorted(TENSOR_WRITES))} may be assigned.\n"
+    special = _codes(sorted(syntax.SPECIAL_METHODS))
+    yield f"It may define {special}, and methods with plain names."
+    yield f"On a tensor, {_codes(sorted(WRITABLE_TENSOR_NAMES))} may be assigned.\n"
 
 
 def _names() -> Iterator[str]:
@@ -130,20 +135,20 @@ def _names() -> Iterator[str]:
 
 
 def _left_out() -> Iterator[str]:
-    yield "## Left out, and what to do instead\n"
+    yield "## Unsupported names, and what to do instead\n"
     yield "Names of torch and its objects:\n"
-    yield from _table(("name", "instead"), _coded(REASONS))
+    yield from _table(("name", "instead"), _coded(LEFT_OUT_NAMES))
     yield "Modules:\n"
-    yield from _table(("module", "instead"), _coded(MODULES))
+    yield from _table(("module", "instead"), _coded(LEFT_OUT_MODULES))
     yield "Built-in functions:\n"
-    yield from _table(("function", "instead"), _coded(builtins.REASONS))
+    yield from _table(("function", "instead"), _coded(LEFT_OUT_BUILTINS))
 
 
 def _limits() -> Iterator[str]:
     yield "## Limits\n"
-    yield "A program that reaches one is stopped with a sentence that says which. Who runs the app"
-    yield "may set the last two.\n"
-    rows = ((what, f"{most:,.0f}") for what, most in LIMITS)
+    yield "A program that reaches a limit is stopped with an error that names the limit. The"
+    yield "operator of the app may change the last two.\n"
+    rows = ((what, f"{limit:,.0f}") for what, limit in LIMITS)
     yield from _table(("what", "at most"), rows)
 
 
@@ -164,8 +169,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
 
 
 def _cell(text: str) -> str:
-    """Text of ours as Markdown shows it unchanged: code spans stay, underscores outside do not
-    make bold."""
+    """Text that Markdown displays unchanged: underscores outside code spans are escaped."""
     parts = text.replace("|", "\\|").split("`")
     return "`".join(part if i % 2 else part.replace("_", "\\_") for i, part in enumerate(parts))
 

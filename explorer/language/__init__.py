@@ -1,7 +1,7 @@
-"""Program text to guarded code: allowed syntax, vocabulary, errors.
+"""From program text to guarded code: allowed syntax, vocabulary, errors.
 
-`Program` checks and compiles a text, `Environment` runs it and tells a `Watcher` what happens;
-`isolated` puts back what a run may change in the process. `reference` lists every name there is.
+`Program` checks and compiles a text; `Environment` runs it and reports to a `Watcher`; `isolated`
+restores what a run may change in the process. `reference` lists every supported name.
 """
 
 from explorer.language.errors import (
@@ -11,26 +11,26 @@ from explorer.language.errors import (
     ProgramStopped,
 )
 from explorer.language.guard.formatting import without_addresses
-from explorer.language.program import PROCESS, Environment, Program, isolated
+from explorer.language.program import TORCH_LOCK, Environment, Program, isolated
 from explorer.language.reference import Entry, ReferenceGroup, reference
-from explorer.language.rewrite import Place
+from explorer.language.rewrite import SourceLocation
 from explorer.language.syntax import line_of, without_prompts
-from explorer.language.vocabulary.memory import is_unfilled
+from explorer.language.vocabulary.memory_safety import is_uninitialised
 from explorer.language.watcher import Watcher
 
 __all__ = [
-    "PROCESS",
+    "TORCH_LOCK",
     "Entry",
     "Environment",
     "OutsideLanguage",
-    "Place",
     "Program",
     "ProgramError",
     "ProgramRefused",
     "ProgramStopped",
     "ReferenceGroup",
+    "SourceLocation",
     "Watcher",
-    "is_unfilled",
+    "is_uninitialised",
     "isolated",
     "line_of",
     "reference",

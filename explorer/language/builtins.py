@@ -1,4 +1,4 @@
-"""Python's built-in functions as a program sees them."""
+"""The built-in functions of a program."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.guard import Guard, formatting, operators, sizes
-from explorer.language.vocabulary import suggest
-from explorer.language.vocabulary.kind import Kind, real
+from explorer.language.guard import Guard, formatting, limits, operators
+from explorer.language.vocabulary import closest_name
+from explorer.language.vocabulary.class_proxy import ClassProxy, unwrap
+from explorer.language.vocabulary.left_out import LEFT_OUT_BUILTINS
 
 #: Built-ins that are safe as they are.
 PLAIN = """
@@ -20,29 +21,13 @@ PLAIN = """
     IndexError KeyError LookupError NameError NotImplementedError OverflowError RecursionError
     RuntimeError StopIteration TypeError UserWarning ValueError Warning ZeroDivisionError
 """
-#: Those of ours, in `names`.
+#: Built-ins that are replaced by checked ones.
 GUARDED = """
     print repr format getattr hasattr setattr delattr id isinstance issubclass type pow sorted hash
     str list tuple set
 """
 
-#: Built-ins people try that are left out, and what to do instead.
-REASONS = {
-    "open": "Programs here cannot reach files. Write the numbers into the program.",
-    "input": "Programs here cannot ask questions. Write the value into the program.",
-    "exec": "Write the code itself.",
-    "eval": "Write the expression itself.",
-    "compile": "Write the code itself.",
-    "globals": "Name the variable you want.",
-    "locals": "Name the variable you want.",
-    "vars": "Name the attribute you want.",
-    "dir": "See the language reference for what there is.",
-    "help": "See the language reference for what there is.",
-    "exit": "The program ends by itself.",
-    "quit": "The program ends by itself.",
-    "breakpoint": "The backward playback steps through the pass instead.",
-}
-#: Names that usually come from an import people forget to paste.
+#: Names that usually come from an import, which is easily forgotten when pasting.
 IMPORTS = {
     "torch": "import torch",
     "nn": "import torch.nn as nn",
@@ -54,60 +39,60 @@ IMPORTS = {
 }
 
 
-def names(guard: Guard) -> dict[str, Any]:
+def make_builtins(guard: Guard) -> dict[str, Any]:
     """The `__builtins__` of one run.
 
-    `__import__` is the real one because torch's C++ code imports through the calling frame;
-    a program cannot spell it, nor any other name with two underscores.
+    `__import__` is the real one because torch's C++ code imports through the calling frame; a
+    program cannot spell it, nor any other name with two underscores.
     """
     return {
         **{name: getattr(builtins, name) for name in PLAIN.split()},
         **_functions(guard),
         **_attribute_functions(guard),
-        **_kinds(guard),
+        **_class_proxies(guard),
         "__import__": builtins.__import__,
         "__build_class__": guard.classes.build,
     }
 
 
-def why_missing(name: str, known: set[str]) -> tuple[str, str]:
-    """(sentence, hint) for a name that is not defined."""
+def explain_missing_name(name: str, known: set[str]) -> tuple[str, str]:
+    """(message, hint) for a name that is not defined."""
     name = name[:60]
-    if name in REASONS or hasattr(builtins, name):
-        return f"{name} is not part of this language.", REASONS.get(name, "")
+    if name in LEFT_OUT_BUILTINS or hasattr(builtins, name):
+        return f"{name} is not supported here.", LEFT_OUT_BUILTINS.get(name, "")
     if name in IMPORTS:
         return f"The name {name} is not defined.", f"Add this line at the top: {IMPORTS[name]}"
-    near = suggest(name, known | set(PLAIN.split()) | set(GUARDED.split()))
-    hint = f"Did you mean {near}?" if near else "Give it a value on a line above this one."
+    closest = closest_name(name, known | set(PLAIN.split()) | set(GUARDED.split()))
+    hint = f"Did you mean {closest}?" if closest else "Give it a value on a line above this one."
     return f"The name {name} is not defined.", hint
 
 
 def _functions(guard: Guard) -> dict[str, Any]:
     numbers: dict[int, int] = {}
-    kept: list[Any] = []
+    numbered: list[Any] = []  # kept alive, so that no two objects get the same id()
 
     def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: bool = False) -> None:
-        parts = [formatting.text(value, str) for value in values]
-        between, after = " " if sep is None else sep, "\n" if end is None else end
-        written = formatting.text(between, str).join(parts) + formatting.text(after, str)
-        guard.watcher.write(formatting.without_addresses(written))
+        parts = [formatting.to_text(value, str) for value in values]
+        separator, ending = " " if sep is None else sep, "\n" if end is None else end
+        text = formatting.to_text(separator, str).join(parts) + formatting.to_text(ending, str)
+        guard.watcher.write(formatting.without_addresses(text))
 
     def repr_(value: Any) -> str:
-        return formatting.text(value, repr)
+        return formatting.to_text(value, repr)
 
     def format_(value: Any, spec: str = "") -> str:
-        return formatting.formatted(value, -1, spec)
+        return formatting.format_value(value, -1, spec)
 
     def id_(value: Any) -> int:
-        """A small number that is the object's own for this run; not its address."""
+        """A small number unique to the object in this run; not its address."""
         if id(value) not in numbers:
             numbers[id(value)] = len(numbers) + 1
-            kept.append(value)
+            numbered.append(value)
         return numbers[id(value)]
 
     def hash_(value: Any) -> int:
-        """Equal values have equal hashes; of other objects it is `id`, not their address."""
-        return hash(value) if _is_hashed(value) else id_(value)
+        """The hash of a plain value; for other objects `id`, not their address."""
+        return hash(value) if _has_plain_hash(value) else id_(value)
 
     def pow_(base: Any, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
@@ -115,10 +100,10 @@ def _functions(guard: Guard) -> dict[str, Any]:
         return operators.operate("**", base, exponent)
 
     def sorted_(items: Any, **options: Any) -> list[Any]:
-        return sorted(sizes.bounded(items), **options)
+        return sorted(limits.bounded(items), **options)
 
     functions = [print_, repr_, format_, id_, hash_, pow_, sorted_]
-    return {_named(function): function for function in functions}
+    return {_rename_public(function): function for function in functions}
 
 
 def _attribute_functions(guard: Guard) -> dict[str, Any]:
@@ -150,50 +135,50 @@ def _attribute_functions(guard: Guard) -> dict[str, Any]:
         attributes.delete(receiver, name)
 
     def isinstance_(value: Any, kinds: Any) -> bool:
-        return isinstance(value, real(kinds))
+        return isinstance(value, unwrap(kinds))
 
     def issubclass_(kind: Any, kinds: Any) -> bool:
-        return issubclass(real(kind), real(kinds))
+        return issubclass(unwrap(kind), unwrap(kinds))
 
     functions = [getattr_, hasattr_, setattr_, delattr_, isinstance_, issubclass_]
-    return {_named(function): function for function in functions}
+    return {_rename_public(function): function for function in functions}
 
 
-def _kinds(guard: Guard) -> dict[str, Kind]:
+def _class_proxies(guard: Guard) -> dict[str, ClassProxy]:
     """Built-in classes whose calls are guarded."""
 
     def sized(kind: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *items: kind(*map(sizes.bounded, items))
+        return lambda *items: kind(*map(limits.bounded, items))
 
     makers: dict[type, Callable[..., Any]] = {
-        str: lambda value="": formatting.text(value, str),
+        str: lambda value="": formatting.to_text(value, str),
         list: sized(list),
         tuple: sized(tuple),
         set: sized(set),
         type: lambda value: guard.classes.of(value),
     }
-    made = {kind: Kind(kind, make) for kind, make in makers.items()}
-    guard.classes.kinds.update(made)
-    return {kind.__name__: stand_in for kind, stand_in in made.items()}
+    proxies = {kind: ClassProxy(kind, make) for kind, make in makers.items()}
+    guard.classes.proxies.update(proxies)
+    return {kind.__name__: proxy for kind, proxy in proxies.items()}
 
 
-#: Values whose hash tells nothing of where they lie in memory.
-_HASHED = (str, int, float, complex, type(None))
+#: Types whose hash does not depend on the address.
+_PLAIN_HASH = (str, int, float, complex, type(None))
 
 
-def _is_hashed(value: Any) -> bool:
+def _has_plain_hash(value: Any) -> bool:
     waiting = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, tuple | frozenset):
             waiting.extend(item)
-        elif not isinstance(item, _HASHED) or item != item:  # NaN has the hash of its address
+        elif not isinstance(item, _PLAIN_HASH) or item != item:  # the hash of NaN is its address
             return False
     return True
 
 
-def _named(function: Any) -> str:
-    """The name without the underscore, which the function then goes by."""
+def _rename_public(function: Any) -> str:
+    """Remove the trailing underscore of the function's name; returns the name."""
     name = str(function.__name__.rstrip("_"))
     function.__name__ = function.__qualname__ = name
     return name
@@ -201,4 +186,4 @@ def _named(function: Any) -> str:
 
 def _check_name(name: Any) -> None:
     if type(name) is not str or name.startswith("__"):
-        raise OutsideLanguage("This attribute name is not part of the language.")
+        raise OutsideLanguage("This attribute name is not supported here.")

@@ -1,4 +1,4 @@
-"""What a reader is told when a program cannot be read or fails."""
+"""The errors of a program that cannot be read or fails."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ProgramError:
-    """A fault in the reader's program, in one sentence.
+    """An error in the reader's program, described for the reader.
 
-    `line` counts from 1 and `column` from 0, as Python does; both are None when no place can be
-    named. `text` is that line of the program, `hint` what to do about it, `detail` the words of
-    Python or torch themselves. All of it is plain text made from what a stranger typed: escape
-    it before showing it.
+    `message` is one sentence. `line` counts from 1 and `column` from 0, as in Python; both are None
+    if the position is unknown. `text` is that line of the program, `hint` what to do about the
+    error, and `detail` the original message of Python or torch. All of it is plain text made from
+    what a reader typed: escape it before displaying it.
     """
 
     message: str
@@ -23,14 +23,14 @@ class ProgramError:
     detail: str = ""
 
     def __post_init__(self) -> None:
-        """Half a character, which Python's strings can hold, cannot be sent or shown."""
+        """Replace lone surrogates, which a Python string may contain but which cannot be sent."""
         for name in ("message", "text", "hint", "detail"):
-            whole = str(getattr(self, name)).encode(errors="replace").decode()
-            object.__setattr__(self, name, whole)
+            encodable = str(getattr(self, name)).encode(errors="replace").decode()
+            object.__setattr__(self, name, encodable)
 
 
 class ProgramRefused(Exception):
-    """Raised while checking or running a program; carries the error to show."""
+    """Raised while a program is checked or run; carries the error to show."""
 
     def __init__(self, error: ProgramError) -> None:
         super().__init__(error.message)
@@ -38,7 +38,7 @@ class ProgramRefused(Exception):
 
 
 class OutsideLanguage(AttributeError):
-    """A name, attribute or operation that is not part of the language, met while running."""
+    """A running program used a name, attribute or operation that the language does not have."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

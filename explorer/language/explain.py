@@ -1,4 +1,4 @@
-"""From an exception to what the reader is told: what was wrong, where, what to do."""
+"""From an exception to an error for the reader: what was wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 import traceback
 from collections import Counter
 
-from explorer.language.builtins import why_missing
+from explorer.language.builtins import explain_missing_name
 from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
-from explorer.language.guard.formatting import text as text_of
+from explorer.language.guard.formatting import to_text
 from explorer.language.syntax import line_of
 
 FILE = "<program>"
 
-#: (what torch or Python says, our sentence, what to do). The first match counts; groups of the
-#: pattern fill the sentence.
-KNOWN: tuple[tuple[str, str, str], ...] = (
+#: (pattern of the original message, our message, hint). The first match is used; the groups of the
+#: pattern fill the message.
+KNOWN_MESSAGES: tuple[tuple[str, str, str], ...] = (
     (
         r"grad can be implicitly created only for scalar outputs",
         "backward() needs a single number to start from, and this tensor has several.",
@@ -24,7 +24,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"Trying to backward through the graph a second time",
-        "backward() ran twice through the same graph; the first run freed what it had saved.",
+        "backward() ran twice through the same graph; the first pass freed the saved values.",
         "Compute the loss again before the second backward, or call the first one with "
         "retain_graph=True.",
     ),
@@ -35,62 +35,61 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"a view of a leaf Variable that requires grad is being used in an in-place",
-        "This changes part of a leaf that requires grad, in place.",
+        "A part of a leaf that requires grad cannot be changed in place.",
         "Make the change inside `with torch.no_grad():`, or work on x.clone().",
     ),
     (
         r"[Oo]nly Tensors of floating point and complex dtype can require gradients"
         r"|only require_grad.* for Tensors of floating point",
-        "Only tensors of floating-point numbers can require a gradient; this one holds integers.",
-        "Write the numbers with a point (1. instead of 1), or pass dtype=torch.float32.",
+        "Only floating-point tensors can require grad; this one contains integers.",
+        "Write the numbers with a decimal point (1. instead of 1), or pass dtype=torch.float32.",
     ),
     (
         r"element (\d+) of tensors does not require grad",
-        "This tensor has no history: nothing it was computed from requires a gradient.",
-        "Create an input with requires_grad=True, and check that no line in between cuts the "
+        "This tensor has no history: nothing it was computed from requires grad.",
+        "Create an input with requires_grad=True, and check that no line in between discards the "
         "history: .detach(), .item(), .data, torch.no_grad() or torch.tensor(…).",
     ),
     (
         r"One of the differentiated Tensors (does not require grad|appears to not have been used)",
-        "One of the tensors asked for has no part in this result.",
-        "Check that it has requires_grad=True and is used, or pass allow_unused=True.",
+        "The result does not depend on one of these tensors.",
+        "Check that each has requires_grad=True and is used, or pass allow_unused=True.",
     ),
     (
         r"modified by an inplace operation",
-        "A value that backward needs was changed in place after it had been saved.",
-        "Use the operation that makes a new tensor (x = x + 1 instead of x += 1) between the "
-        "forward pass and backward.",
+        "A value needed by backward was changed in place after it had been saved.",
+        "Between the forward pass and backward, create a new tensor: x = x + 1 instead of x += 1.",
     ),
     (
         r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        "The shapes do not fit: ({0}, {1}) @ ({2}, {3}) needs {1} and {2} to be equal.",
+        "The shapes do not match: ({0}, {1}) @ ({2}, {3}) needs {1} and {2} to be equal.",
         "Transpose one of them with .T, or check the sizes of the layers.",
     ),
     (
         r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)"
         r" at non-singleton dimension (\d+)",
-        "The shapes do not fit: sizes {0} and {1} meet in dimension {2}, and neither is 1.",
-        "Print both shapes; reshape one, or add an axis of size 1 with .unsqueeze().",
+        "The shapes do not match: dimension {2} has sizes {0} and {1}, and neither is 1.",
+        "Print both shapes; reshape one, or add a dimension of size 1 with .unsqueeze().",
     ),
     (
         r"size mismatch|inconsistent tensor size|shapes? .*(cannot|must|mismatch)",
-        "The shapes of these tensors do not fit together.",
+        "The shapes of these tensors do not match.",
         "Print the shape of each tensor on this line.",
     ),
     (
         r"expected m1 and m2 to have the same dtype|expected scalar type|must have the same dtype",
-        "The tensors on this line have different types of number.",
+        "The tensors on this line have different dtypes.",
         "Convert one, for example with .float().",
     ),
     (
         r"Boolean value of Tensor with more than one value is ambiguous",
-        "`if` needs one truth value, and this tensor has several.",
+        "A condition needs one truth value, but this tensor has several elements.",
         "Use .any() or .all(), or torch.where to choose element by element.",
     ),
     (
         r"Can't call numpy\(\) on Tensor that requires grad",
-        "numpy knows no gradients, so a tensor that requires grad is not converted.",
-        "Write x.detach().numpy() if the history may end here.",
+        "A tensor that requires grad cannot become a numpy array, which has no gradients.",
+        "Write x.detach().numpy() if no gradient has to flow through it.",
     ),
     (
         r"only one element tensors can be converted|Tensor with (\d+) elements cannot be converted",
@@ -99,60 +98,60 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"cannot register a hook on a tensor that doesn't require gradient",
-        "This tensor requires no gradient, so a hook on it would never be called.",
-        "Set requires_grad=True on an input it is computed from.",
+        "This tensor does not require grad, so a hook on it would never be called.",
+        "Set requires_grad=True on an input from which it is computed.",
     ),
     (
         r"can't retain_grad on Tensor that has requires_grad=False",
-        "This tensor requires no gradient, so there is none to retain.",
-        "Set requires_grad=True on an input it is computed from.",
+        "This tensor does not require grad, so it has no gradient to retain.",
+        "Set requires_grad=True on an input from which it is computed.",
     ),
     (
         r"you can only change requires_grad flags of leaf variables",
-        "Only a leaf can stop requiring a gradient; this tensor was computed.",
+        "requires_grad can be changed only on a leaf; this tensor was computed.",
         "Use y.detach() to continue without its history.",
     ),
     (
         r"assigned grad has data of a different (size|type)",
-        "A gradient must have the shape and type of its tensor.",
-        "Assign None, or a tensor made with torch.zeros_like.",
+        "A gradient must have the shape and dtype of its tensor.",
+        "Assign None, or a tensor created with torch.zeros_like.",
     ),
     (
         r"can't allocate memory|not enough memory|DefaultCPUAllocator|bad_alloc"
         r"|Storage size calculation overflowed|integer multiplication overflow",
-        "The program asked for more memory than one run may use.",
+        "The program needed more memory than one run may use.",
         "Use smaller tensors.",
     ),
     (
         r"'NoneType' object is not subscriptable|NoneType.* has no attribute"
         r"|unsupported operand type\(s\) for .*NoneType",
-        "Something on this line is None; often a .grad that no backward has filled.",
+        "Something on this line is None; often a .grad before the first backward.",
         "A .grad is None before backward, for non-leaf tensors, and after zero_grad(), which "
         "sets None. zero_grad(set_to_none=False) keeps zeros.",
     ),
     (
         r"weight of size (\[.*?\]), expected input(\[.*?\]) to have (\d+) channels",
-        "The convolution expects {2} channels, and its input has the shape {1}.",
+        "The convolution expects {2} channels, but its input has the shape {1}.",
         "Check in_channels, and that the input is (batch, channels, height, width).",
     ),
     (
         r"not compiled with CUDA|no NVIDIA driver|CUDA driver version|No CUDA GPUs"
         r"|initialize CUDA|get CUDA generator|Cannot access accelerator device",
-        "Programs run on the processor: there is no CUDA device here.",
+        "Programs run on the CPU: there is no CUDA device here.",
         "Leave the device out, or write device = 'cuda' if torch.cuda.is_available() else 'cpu'.",
     ),
     (
         r"maximum recursion depth exceeded",
-        "A function calls itself without an end.",
+        "A function calls itself without end.",
         "Check the condition that should stop it.",
     ),
 )
 
 
-#: What is said of the exceptions of Python itself.
-SENTENCES: dict[type[BaseException], tuple[str, str]] = {
+#: (message, hint) for exceptions of Python itself.
+EXCEPTION_MESSAGES: dict[type[BaseException], tuple[str, str]] = {
     MemoryError: (
-        "The program asked for more memory than one run may use.",
+        "The program needed more memory than one run may use.",
         "Use smaller tensors and lists.",
     ),
     AssertionError: ("The assertion on this line does not hold.", ""),
@@ -160,36 +159,36 @@ SENTENCES: dict[type[BaseException], tuple[str, str]] = {
     IndexError: ("This index is outside the tensor or list.", "Print its shape or length."),
     KeyError: ("This key is not in the dictionary.", "Print its keys."),
     NotImplementedError: (
-        "This has no implementation.",
-        "A module needs a forward method, spelled exactly so.",
+        "This is not implemented.",
+        "A module needs a method that is named exactly `forward`.",
     ),
     TypeError: (
-        "This operation does not take values of these types.",
-        "Check the arguments against the words below.",
+        "This operation does not accept values of these types.",
+        "See the original error message.",
     ),
 }
 
 
-_FAILED = ("This line failed.", "The words below say why.")
+_FAILED = ("This line failed.", "See the original error message.")
 
 
 def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
     """Describe an exception raised by a program whose text is `source`.
 
-    `known` are the names defined when it happened, for suggestions.
+    `known` are the names that were defined then, for suggestions.
     """
     if isinstance(error, ProgramRefused):
         return error.error
     line, column, detail = None, None, ""
     try:
-        line, column = place_of(error)
-        message, hint, detail = _words(error, known)
-    except Exception as another:  # no memory is left, or the program's own class raised it
-        message, hint = SENTENCES.get(type(another), (_FAILED[0], ""))
+        line, column = locate(error)
+        message, hint, detail = _describe(error, known)
+    except Exception as another:  # memory ran out, or a class of the program raised it
+        message, hint = EXCEPTION_MESSAGES.get(type(another), (_FAILED[0], ""))
     return ProgramError(message, line, column, line_of(source, line), hint, detail)
 
 
-def place_of(error: BaseException) -> tuple[int | None, int | None]:
+def locate(error: BaseException) -> tuple[int | None, int | None]:
     """Line and column of the innermost frame that belongs to the program.
 
     For an endless recursion it is the call that repeats: the innermost frame depends on the
@@ -204,28 +203,28 @@ def place_of(error: BaseException) -> tuple[int | None, int | None]:
     return places[-1] if places else (None, None)
 
 
-def _words(error: BaseException, known: set[str]) -> tuple[str, str, str]:
+def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
     if isinstance(error, OutsideLanguage | ProgramStopped):
         message, hint = error.message, error.hint
         if isinstance(message, str) and isinstance(hint, str):  # a program may raise one itself
             return message[:1000], hint[:1000], ""
-    detail = f"{type(error).__name__[:60]}: {shortened(error)}"
+    detail = f"{type(error).__name__[:60]}: {short_text(error)}"
     if isinstance(error, NameError) and isinstance(error.name, str):
-        return (*why_missing(error.name, known), detail)
-    for pattern, sentence, hint in KNOWN:
-        found = re.search(pattern, detail)
-        if found:
-            return sentence.format(*found.groups()) if found.groups() else sentence, hint, detail
-    for kind, (sentence, hint) in SENTENCES.items():
+        return (*explain_missing_name(error.name, known), detail)
+    for pattern, message, hint in KNOWN_MESSAGES:
+        match = re.search(pattern, detail)
+        if match:
+            return message.format(*match.groups()) if match.groups() else message, hint, detail
+    for kind, (message, hint) in EXCEPTION_MESSAGES.items():
         if isinstance(error, kind):
-            return sentence, hint, detail
+            return message, hint, detail
     return (*_FAILED, detail)
 
 
-def shortened(error: BaseException) -> str:
-    """The exception's own text, without C++ stack and at most 1,000 characters."""
+def short_text(error: BaseException) -> str:
+    """The exception's own text without the C++ stack, at most 1,000 characters."""
     try:
-        text = text_of(error, str)
-    except BaseException:  # the program may have written the exception's own __str__
+        text = to_text(error, str)
+    except BaseException:  # the program may define the exception's __str__
         return ""
     return text.split("\nException raised from")[0][:1000].strip()

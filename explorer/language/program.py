@@ -1,4 +1,4 @@
-"""A program as guarded code, and the environment it runs in."""
+"""A program compiled to guarded code, and the environment in which it runs."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefus
 from explorer.language.explain import FILE, explain
 from explorer.language.guard import Guard
 from explorer.language.rewrite import rewrite
-from explorer.language.syntax import line_of, parse, too_deep, without_prompts
-from explorer.language.tree import PARSING
-from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
+from explorer.language.syntax import line_of, nested_too_deeply, parse, without_prompts
+from explorer.language.thread_safe_ast import AST_LOCK
+from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.language.watcher import Watcher
 
-#: Held by whoever draws from torch's generator or changes its gradient mode: both belong to the
-#: whole process.
-PROCESS = threading.RLock()
+#: To be held while drawing from torch's random generator or changing its gradient mode: both belong
+#: to the whole process.
+TORCH_LOCK = threading.RLock()
 
 
 def _check_name(module: nn.Module, name: str, thing: Any) -> None:
-    """Refuse a parameter's, buffer's or submodule's name that would mean something to Python.
+    """Refuse a name of a parameter, buffer or submodule that has a meaning in Python.
 
-    A module answers for its parts as for attributes: numpy and copy would call one named
-    `__array__` or `__deepcopy__`. Whoever runs a program holds PROCESS; others are left alone.
+    The parts of a module are attributes: numpy and copy would call one named `__array__` or
+    `__deepcopy__`. Only a thread that holds TORCH_LOCK, as for running a program, is checked.
     """
     is_plain = name[:2] != "__" and len(name) <= 200 and name.isprintable()
-    if PROCESS._is_owned() and not is_plain:  # type: ignore[attr-defined]
+    if TORCH_LOCK._is_owned() and not is_plain:  # type: ignore[attr-defined]
         raise OutsideLanguage(
-            "A part of a module cannot have this name.",
-            "Use at most 200 plain characters, without leading underscores.",
+            "A parameter, buffer or submodule cannot have this name.",
+            "Use at most 200 printable characters, without leading underscores.",
         )
 
 
-# torch asks these for every module of the process, so that a program finds no way around them.
+# torch calls these for every module of the process, so a program cannot bypass them.
 register_module_module_registration_hook(_check_name)
 register_module_parameter_registration_hook(_check_name)
 register_module_buffer_registration_hook(_check_name)
@@ -58,19 +58,19 @@ class Program:
         self.source = without_prompts(source)
         tree = parse(self.source)
         try:
-            tree, self.places = rewrite(tree, self.source)
-            with PARSING:
+            tree, self.locations = rewrite(tree, self.source)
+            with AST_LOCK:
                 self.code = compile(tree, FILE, "exec", dont_inherit=True)
         except (RecursionError, MemoryError):
-            raise ProgramRefused(too_deep()) from None
+            raise ProgramRefused(nested_too_deeply()) from None
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             raise ProgramRefused(
                 ProgramError(
-                    "This statement cannot stand here.",
+                    "This statement is not allowed here.",
                     line,
                     text=line_of(self.source, line),
-                    hint="return belongs into a function, break and continue into a loop.",
+                    hint="Use return only in a function, and break and continue only in a loop.",
                     detail=str(getattr(error, "msg", error)),
                 )
             ) from None
@@ -79,53 +79,55 @@ class Program:
 class Environment:
     """The names of one run. Several programs may run in it, one after the other.
 
-    It starts with no names but the built-ins; `variables` are those the programs made.
+    It starts with the built-ins only; `variables` are the names that the programs have defined.
     """
 
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
         self.guard = Guard(watcher)
         self.names: dict[str, Any] = {
-            "__builtins__": builtins.names(self.guard),
+            "__builtins__": builtins.make_builtins(self.guard),
             "__name__": "__main__",
             **watcher.helpers(),
             **self.guard.helpers,
         }
-        self._given = set(self.names)
+        self._predefined = set(self.names)
 
     @property
     def variables(self) -> dict[str, Any]:
-        return {name: value for name, value in self.names.items() if name not in self._given}
+        return {name: value for name, value in self.names.items() if name not in self._predefined}
 
     def run(self, program: Program) -> None:
         """Run a program. Raises ProgramRefused, with line and hint, when it fails."""
-        self.watcher.places = program.places
+        self.watcher.locations = program.locations
         try:
             exec(program.code, self.names)
         except (Exception, ProgramStopped) as error:
             raise ProgramRefused(self.explain(error, program)) from None
 
     def explain(self, error: BaseException, program: Program) -> ProgramError:
-        """The exception as it is told to whoever wrote this program."""
+        """The exception, described for the reader who wrote this program."""
         return explain(error, program.source, set(self.variables))
 
 
 @contextmanager
 def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
-    """Run a program's code with seeded random numbers, and put everything process-wide back.
+    """Seed the random generators, and restore all state of the process afterwards.
 
-    torch's random state, gradient mode and print options belong to the whole process, so one
+    torch's random state, gradient mode and print options belong to the whole process, so only one
     program runs at a time. Yields the list in which warnings are collected.
     """
     options = torch._tensor_str.PRINT_OPTS
     with (
-        PROCESS,
+        TORCH_LOCK,
         torch.random.fork_rng(devices=[]),
         torch.enable_grad(),
         warnings.catch_warnings(record=True) as caught,
     ):
-        kept, fast = dict(vars(options)), torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)  # its C++ trusts the types of parameters
+        saved, fast = dict(vars(options)), torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(
+            False
+        )  # its C++ code does not check the types of parameters
         warnings.simplefilter("default")
         torch.manual_seed(seed)
         RANDOM.seed(seed)
@@ -133,5 +135,5 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
         try:
             yield caught
         finally:
-            vars(options).update(kept)
+            vars(options).update(saved)
             torch.backends.mha.set_fastpath_enabled(fast)

@@ -1,4 +1,4 @@
-"""The language's reference: every name of the vocabulary, by group, with one line about it."""
+"""The reference of the language: every name of the vocabulary, by group, with a description."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from explorer.language import builtins, vocabulary
 
-#: Longest description, in characters.
-_LINE = 160
+#: The maximum length of a description, in characters.
+_MAX_DESCRIPTION = 160
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A name as a program spells it ("torch.relu", "Tensor.backward"), and one line about it."""
+    """A name as a program spells it ("torch.relu", "Tensor.backward"), and its description."""
 
     name: str
     description: str
@@ -24,7 +24,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class ReferenceGroup:
-    """Names that belong together, under the title they are shown with."""
+    """A group of names and its title."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -32,13 +32,13 @@ class ReferenceGroup:
 
 @cache
 def reference() -> tuple[ReferenceGroup, ...]:
-    """All groups in reading order. The descriptions are the libraries' own, read when asked."""
-    found: dict[str, dict[str, Entry]] = {}
+    """All groups in reading order. The descriptions come from the libraries' own docstrings."""
+    groups: dict[str, dict[str, Entry]] = {}
     for title, name, thing in vocabulary.entries():
-        found.setdefault(title, {})[name] = Entry(name, _describe(thing))
+        groups.setdefault(title, {})[name] = Entry(name, _describe(thing))
     names = sorted([*builtins.PLAIN.split(), *builtins.GUARDED.split()], key=str.lower)
-    found["Built-in"] = {n: Entry(n, _describe(getattr(python, n))) for n in names}
-    return tuple(ReferenceGroup(title, tuple(group.values())) for title, group in found.items())
+    groups["Built-in"] = {n: Entry(n, _describe(getattr(python, n))) for n in names}
+    return tuple(ReferenceGroup(title, tuple(group.values())) for title, group in groups.items())
 
 
 def _describe(thing: Any) -> str:
@@ -54,7 +54,11 @@ def _first_sentence(thing: Any) -> str:
         if not paragraph.lstrip().startswith(("..", "#")):
             sentence = re.split(r"(?<=[.:])\s", _plain(paragraph), maxsplit=1)[0].rstrip(": ")
             if " " in sentence:
-                return sentence if len(sentence) <= _LINE else sentence[: _LINE - 1] + "…"
+                return (
+                    sentence
+                    if len(sentence) <= _MAX_DESCRIPTION
+                    else sentence[: _MAX_DESCRIPTION - 1] + "…"
+                )
     return ""
 
 

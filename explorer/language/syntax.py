@@ -1,4 +1,4 @@
-"""From text to a syntax tree that holds allowed syntax and allowed names only."""
+"""From text to a syntax tree that contains only allowed syntax and allowed names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 import warnings
 
 from explorer.language.errors import ProgramError, ProgramRefused
-from explorer.language.tree import tree_of
+from explorer.language.thread_safe_ast import parse_tree
 
-#: Longest program, in characters. Parsing 1 MB costs seconds and hundreds of megabytes.
+#: The maximum length of a program, in characters. Parsing 1 MB takes seconds and hundreds of MB.
 MAX_SOURCE = 60_000
-#: Longest number or string written out in a program, in characters.
+#: The maximum length of a string literal, in characters.
 MAX_LITERAL = 20_000
-#: Most nodes in a program's tree.
+#: The maximum number of nodes in a program's tree.
 MAX_NODES = 50_000
 
 _SYNTAX = """
@@ -25,16 +25,16 @@ _SYNTAX = """
     NotIn Call Starred Attribute Subscript Slice Name Load Store Del Constant JoinedStr
     FormattedValue List Tuple Dict Set ListComp SetComp DictComp GeneratorExp comprehension Yield
 """
-#: Syntax the language has. What is not named here does not exist.
+#: The syntax of the language. Nothing else is accepted.
 ALLOWED = {getattr(ast, name) for name in _SYNTAX.split()}
 
-#: What to say of syntax that is left out; anything else gets the general sentence.
+#: (message, hint) for syntax that is left out; anything else gets a general message.
 LEFT_OUT = {
-    "Match": ("A match statement is not part of this language", "Use if and elif."),
-    "AsyncFunctionDef": ("An async function is not part of this language", "Use def."),
-    "Await": ("`await` is not part of this language", ""),
-    "YieldFrom": ("`yield from` is not part of this language", "Use a for loop with yield."),
-    "TryStar": ("`except*` is not part of this language", "Use except."),
+    "Match": ("A match statement is not supported here", "Use if and elif."),
+    "AsyncFunctionDef": ("An async function is not supported here", "Use def."),
+    "Await": ("`await` is not supported here", ""),
+    "YieldFrom": ("`yield from` is not supported here", "Use a for loop with yield."),
+    "TryStar": ("`except*` is not supported here", "Use except."),
 }
 
 _METHODS = """
@@ -45,8 +45,8 @@ _METHODS = """
     __rmatmul__ __and__ __or__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__ __delitem__
     __reversed__
 """
-#: Methods with two underscores a class may define; each is called by plain syntax. Conversions to
-#: numbers are not among them: torch's C++ code would call them while it reads a list.
+#: Methods with two underscores that a class may define; each is called by ordinary syntax.
+#: Conversions to numbers are left out: torch's C++ code would call them while it reads a list.
 SPECIAL_METHODS = frozenset(_METHODS.split())
 #: Names with two underscores that may be read as an attribute.
 SPECIAL_READS = SPECIAL_METHODS | {"__name__", "__class__", "__doc__"}
@@ -57,40 +57,40 @@ _PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
 def parse(source: str) -> ast.Module:
     """Parse and check a program.
 
-    Raises ProgramRefused with the line, and what to do, for text that is too long, is not
-    Python, or uses syntax or names outside the language.
+    Raises ProgramRefused with the line and a hint for text that is too long, is not Python, or
+    uses syntax or names outside the language.
     """
     if len(source) > MAX_SOURCE:
         raise ProgramRefused(
             ProgramError(
                 f"The program is too long: {len(source):,} characters.",
-                hint=f"At most {MAX_SOURCE:,} characters are read. Keep the part you ask about.",
+                hint=f"The limit is {MAX_SOURCE:,}. Keep only the part you are interested in.",
             )
         )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = tree_of(source, "<program>")
+            tree = parse_tree(source, "<program>")
     except SyntaxError as error:
         raise ProgramRefused(_syntax_error(error, source)) from None
     except (RecursionError, MemoryError):
-        raise ProgramRefused(too_deep()) from None
+        raise ProgramRefused(nested_too_deeply()) from None
     except (UnicodeError, ValueError) as error:
         raise ProgramRefused(
             ProgramError(
-                "The program holds a character or a number that Python cannot read.",
+                "The program contains a character or a number that Python cannot read.",
                 hint="Remove unusual characters, and write numbers with fewer digits.",
                 detail=str(error),
             )
         ) from None
-    _Check(source).run(tree)
+    _Checker(source).run(tree)
     return tree
 
 
 def without_prompts(source: str) -> str:
-    """Strip the `>>> ` and `... ` of a pasted session and blank out what it printed.
+    """Remove the prompts `>>> ` and `... ` of a pasted session, and its output.
 
-    Line numbers stay. Text that does not begin with a prompt is returned as it is.
+    Line numbers stay the same. Text that does not begin with a prompt is returned unchanged.
     """
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     if not source.lstrip().startswith(">>>"):
@@ -99,10 +99,10 @@ def without_prompts(source: str) -> str:
     return "\n".join(_PROMPT.sub("", line) if _PROMPT.match(line) else "" for line in lines)
 
 
-def too_deep() -> ProgramError:
-    """What is said of expressions inside expressions without an end."""
+def nested_too_deeply() -> ProgramError:
+    """The error for too many levels of expressions."""
     return ProgramError(
-        "The program is nested too deeply.", hint="Give parts of the expression names of their own."
+        "The program is nested too deeply.", hint="Assign parts of the expression to variables."
     )
 
 
@@ -112,9 +112,9 @@ def line_of(text: str, line: int | None) -> str:
     return lines[line - 1][:200] if line is not None and 0 < line <= len(lines) else ""
 
 
-def _yields(node: ast.AST) -> bool:
-    """Whether a yield stands in `node`, but in no function or `with` inside: those are checked
-    for themselves."""
+def _contains_yield(node: ast.AST) -> bool:
+    """Whether `node` contains a yield outside inner functions and `with` statements, which are
+    checked separately."""
     waiting = [node]
     while waiting:
         for child in ast.iter_child_nodes(waiting.pop()):
@@ -129,22 +129,22 @@ def _syntax_error(error: SyntaxError, text: str) -> ProgramError:
     line = error.lineno
     column = error.offset - 1 if error.offset else None
     hint = "Check brackets, colons and quotes on this line and the one before."
-    words = error.msg or "invalid syntax"
+    reason = error.msg or "invalid syntax"
     if isinstance(error, IndentationError):
-        hint = "Indent the lines of one block alike, with spaces only."
-    elif "invalid character" in words or "non-printable" in words:
-        hint = "Type this character again: it may have been pasted from a formatted page."
+        hint = "Indent all lines of a block equally, with spaces only."
+    elif "invalid character" in reason or "non-printable" in reason:
+        hint = "Type this character again: it may come from a formatted page."
     elif (error.text or "").lstrip().startswith(("%", "!")):
-        hint = "Leave out the notebook's own commands."
-    elif "'=='" in words or "assign" in words:
+        hint = "Remove the notebook command."
+    elif "'=='" in reason or "assign" in reason:
         hint = "Use = to give a name to a value and == to compare."
     return ProgramError(
-        "This line is not Python.", line, column, line_of(text, line), hint, f"{words[:300]}"
+        "This line is not valid Python.", line, column, line_of(text, line), hint, f"{reason[:300]}"
     )
 
 
-class _Check:
-    """Walks the tree once; raises at the first thing outside the language."""
+class _Checker:
+    """Walks the tree once; raises ProgramRefused at the first node outside the language."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -152,10 +152,12 @@ class _Check:
     def run(self, tree: ast.Module) -> None:
         for count, node in enumerate(ast.walk(tree)):
             if count > MAX_NODES:
-                self.refuse(tree, "The program is too long.", "Keep the part you ask about.")
+                self.refuse(
+                    tree, "The program is too long.", "Keep only the part you are interested in."
+                )
             if type(node) not in ALLOWED:
                 message, hint = LEFT_OUT.get(
-                    type(node).__name__, ("This kind of statement is not part of this language", "")
+                    type(node).__name__, ("This kind of statement is not supported here", "")
                 )
                 self.refuse(node, f"{message}.", hint)
             check = getattr(self, f"check_{type(node).__name__}", None)
@@ -167,52 +169,52 @@ class _Check:
         column = getattr(node, "col_offset", None)
         raise ProgramRefused(ProgramError(message, line, column, line_of(self.text, line), hint))
 
-    def name(self, node: ast.AST, name: str) -> None:
+    def check_identifier(self, node: ast.AST, name: str) -> None:
         if name.startswith("__"):
             self.refuse(
                 node,
-                f"Names that begin with two underscores are not part of this language: {name[:60]}",
+                f"Names that begin with two underscores are not supported here: {name[:60]}",
                 "Choose a name without leading underscores.",
             )
         if len(name) > 200:
             self.refuse(node, "This name is too long.", "Choose a shorter one.")
 
     def check_Name(self, node: ast.Name) -> None:
-        read = node.id == "__name__" and isinstance(node.ctx, ast.Load)
-        if not read and node.id not in SPECIAL_METHODS:  # `__radd__ = __add__` in a class
-            self.name(node, node.id)
+        reads_name = node.id == "__name__" and isinstance(node.ctx, ast.Load)
+        if not reads_name and node.id not in SPECIAL_METHODS:  # `__radd__ = __add__` in a class
+            self.check_identifier(node, node.id)
 
     def check_Attribute(self, node: ast.Attribute) -> None:
         if node.attr not in SPECIAL_READS or not isinstance(node.ctx, ast.Load):
-            self.name(node, node.attr)
+            self.check_identifier(node, node.attr)
 
     def check_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name not in SPECIAL_METHODS:
-            self.name(node, node.name)
+            self.check_identifier(node, node.name)
 
     def check_ClassDef(self, node: ast.ClassDef) -> None:
-        self.name(node, node.name)
+        self.check_identifier(node, node.name)
         if node.keywords:
-            self.refuse(node, "Class keywords are not part of this language.", "Leave them out.")
+            self.refuse(node, "Class keywords are not supported here.", "Leave them out.")
 
     def check_arg(self, node: ast.arg) -> None:
-        self.name(node, node.arg)
+        self.check_identifier(node, node.arg)
 
     def check_keyword(self, node: ast.keyword) -> None:
         if node.arg is not None:
-            self.name(node, node.arg)
+            self.check_identifier(node, node.arg)
 
     def check_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:
-            self.name(node, node.name)
+            self.check_identifier(node, node.name)
 
     def check_With(self, node: ast.With | ast.Try) -> None:
-        """Python ends a suspended generator whenever it likes, also after the run."""
-        if _yields(node):
-            where = "with" if isinstance(node, ast.With) else "try with a finally"
+        """Python may resume a suspended generator to close it at any time, even after the run."""
+        if _contains_yield(node):
+            statement = "with" if isinstance(node, ast.With) else "try with a finally"
             self.refuse(
                 node,
-                f"yield inside a {where} is not part of this language.",
+                f"yield inside a {statement} is not supported here.",
                 "Move the yield out of it, or collect the values in a list.",
             )
 
@@ -222,7 +224,7 @@ class _Check:
 
     def check_Global(self, node: ast.Global | ast.Nonlocal) -> None:
         for name in node.names:
-            self.name(node, name)
+            self.check_identifier(node, name)
 
     check_Nonlocal = check_Global
 
@@ -230,29 +232,29 @@ class _Check:
         for alias in node.names:
             if alias.name != "__future__":
                 for part in [*alias.name.split("."), alias.asname or ""]:
-                    self.name(node, part)
+                    self.check_identifier(node, part)
 
     def check_ImportFrom(self, node: ast.ImportFrom) -> None:
         if node.level:
-            self.refuse(node, "Relative imports are not part of this language.")
+            self.refuse(node, "Relative imports are not supported here.")
         if node.module == "__future__":
             return
         for part in (node.module or "").split("."):
-            self.name(node, part)
+            self.check_identifier(node, part)
         for alias in node.names:
             if alias.name == "*":
                 self.refuse(
                     node,
-                    "`import *` is not part of this language.",
-                    "Name what you import, or import the module.",
+                    "`import *` is not supported here.",
+                    "Import each name, or the module.",
                 )
-            self.name(node, alias.name)
-            self.name(node, alias.asname or "")
+            self.check_identifier(node, alias.name)
+            self.check_identifier(node, alias.asname or "")
 
     def check_Constant(self, node: ast.Constant) -> None:
         value = node.value
         if isinstance(value, bytes):
-            self.refuse(node, "Bytes are not part of this language.", "Use a string.")
+            self.refuse(node, "Bytes are not supported here.", "Use a string.")
         if (isinstance(value, str) and len(value) > MAX_LITERAL) or (
             isinstance(value, int) and value.bit_length() > 1024
         ):

@@ -1,4 +1,4 @@
-"""What the running program tells whoever watches it. The base class watches nothing."""
+"""Callbacks of a running program. The base class only counts and collects output."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language.errors import ProgramStopped
-from explorer.language.rewrite import Place
+from explorer.language.rewrite import SourceLocation
 
-#: Most statements one run may execute, comprehension items included.
+#: The number of statements one run may execute, including comprehension items.
 MAX_STATEMENTS = 1_000_000
-#: Most characters `print` may write.
+#: The number of characters `print` may write.
 MAX_OUTPUT = 50_000
 
 
 class Watcher:
-    """Counts statements, keeps what `print` wrote, and ends a program that goes on too long.
+    """Counts statements, collects the output of `print`, and stops a program that runs too long.
 
-    `deadline` is a time.monotonic() value; `on_line` is told each line before it runs.
+    `deadline` is a time.monotonic() value; `on_line` is called with each line before it runs. A
+    `location` is an index into `locations`.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class Watcher:
         self.deadline, self.on_line = deadline, on_line
         self.line = 0
         self.count = 0
-        self.places: list[Place] = []
+        self.locations: list[SourceLocation] = []
         self._output: list[str] = []
         self._written = 0
 
@@ -43,7 +44,7 @@ class Watcher:
         self.tick()
 
     def tick(self) -> None:
-        """Count a statement. Raises ProgramStopped beyond the most there may be."""
+        """Count a statement. Raises ProgramStopped beyond the limit."""
         self.count += 1
         if self.count > MAX_STATEMENTS:
             raise ProgramStopped(
@@ -62,30 +63,30 @@ class Watcher:
             )
 
     def write(self, text: str) -> None:
-        """`print` wrote this."""
-        text = text.encode(errors="replace").decode()  # half a character cannot be shown
+        """`print` writes this text."""
+        text = text.encode(errors="replace").decode()  # a lone surrogate cannot be sent
         room = MAX_OUTPUT - self._written
         self._output.append(text[: max(room, 0)])
         self._written += len(text)
         if self._written > MAX_OUTPUT:
             raise ProgramStopped(
                 f"The program printed more than {MAX_OUTPUT:,} characters and was stopped.",
-                "Print less, or print every tenth step only.",
+                "Print less, or only every tenth step.",
             )
 
     def enter(self, scope: str) -> None:
         """A call of the function `scope` begins."""
 
-    def note(self, place: int, value: Any) -> Any:
-        """The expression at this place has this value. Returns the value."""
+    def note(self, location: int, value: Any) -> Any:
+        """The expression at this location has this value. Returns the value."""
         return value
 
-    def bind(self, place: int, name: str, value: Any) -> None:
-        """The statement at this place gave `name` this value, or may have changed it."""
+    def bind(self, location: int, name: str, value: Any) -> None:
+        """The statement at this location gave `name` this value, or may have changed it."""
 
-    def named(self, place: int, name: str, value: Any) -> Any:
+    def named(self, location: int, name: str, value: Any) -> Any:
         """The same for `(name := value)`. Returns the value."""
-        self.bind(place, name, value)
+        self.bind(location, name, value)
         return value
 
     def call(
@@ -95,6 +96,6 @@ class Watcher:
         return function(*args, **kwargs)
 
     def helpers(self) -> dict[str, Any]:
-        """Its methods, under the names the rewritten code uses."""
+        """The methods that the rewritten code calls, under its names for them."""
         names = ("step", "note", "bind", "named", "enter")
         return {f".{name}": getattr(self, name) for name in names}

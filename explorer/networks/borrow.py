@@ -1,8 +1,8 @@
 """Use a model, and give it back exactly as it was.
 
 Two locks keep users apart. Every model has its own, so that readers who share a model take turns.
-`explorer.language.PROCESS` guards the random numbers, which torch keeps once per process. Code that
-needs both takes PROCESS first, as `borrow_seeded` does.
+`explorer.language.TORCH_LOCK` guards the random numbers, which torch keeps once per process. Code
+that needs both takes TORCH_LOCK first, as `borrow_seeded` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
-from explorer.language import PROCESS
+from explorer.language import TORCH_LOCK
 from explorer.training.problem import random_stream
 
 _locks: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()
@@ -95,7 +95,7 @@ def borrow_seeded(model: nn.Module, seed: int | None = None) -> Iterator[Loan]:
     Random numbers come from `seed`, or else continue the present stream; afterwards torch's random
     state is as before. Other users of the random state wait.
     """
-    with PROCESS:
+    with TORCH_LOCK:
         start = torch.default_generator.get_state() if seed is None else seed
         with random_stream(start), borrow(model) as loan:
             for parameter in model.parameters():

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.language.tree import PARSING
+from explorer.language.thread_safe_ast import AST_LOCK
 from explorer.training.problem import ModuleProblem, Network, random_stream
 
 __all__ = [
@@ -53,7 +53,7 @@ def source_of(*objects: Any, end: str) -> str:
 
 @cache
 def _definition(item: Any) -> str:
-    with PARSING:  # `getsource` finds a class by parsing its file
+    with AST_LOCK:  # `getsource` finds a class by parsing its file
         return textwrap.dedent(inspect.getsource(item)).strip()
 
 

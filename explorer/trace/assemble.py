@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from explorer.language import ProgramError, without_addresses
+from explorer.language.module_proxy import ModuleProxy
 from explorer.trace.answers import explain
 from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
@@ -114,7 +115,7 @@ def _final(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTe
 
 
 def _is_definition(value: Any) -> bool:
-    return callable(value) or type(value).__name__ == "Namespace"
+    return callable(value) or isinstance(value, ModuleProxy)
 
 
 def plain(value: Any, depth: int = 0) -> Plain:

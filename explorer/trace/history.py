@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language.tree import tree_of
+from explorer.language.thread_safe_ast import parse_tree
 
 #: Values without history remembered for each function on each line; older ones are let go.
 MOST_VALUES = 8
@@ -146,7 +146,7 @@ def cause(function: str, result: Any, recording: bool) -> str:
 def names_read(statement: str) -> frozenset[str]:
     """The names a statement reads, also the first line of a compound one."""
     try:
-        tree = tree_of(statement if not statement.endswith(":") else f"{statement} pass")
+        tree = parse_tree(statement if not statement.endswith(":") else f"{statement} pass")
     except (SyntaxError, ValueError):
         return frozenset()
     loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))

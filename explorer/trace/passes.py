@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from explorer.language import is_unfilled
+from explorer.language import is_uninitialised
 from explorer.trace.capture import Kept, keep
 from explorer.trace.torchviz_graph import Drawn, draw, leaf_of, walk
 
@@ -127,7 +127,7 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for attribute, name in _saved_names(type(node)):
-        if is_unfilled(node, attribute):
+        if is_uninitialised(node, attribute):
             continue
         try:
             value = getattr(node, attribute)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import OutsideLanguage, Place
+from explorer.language import OutsideLanguage, SourceLocation
 from explorer.trace import passes
 from explorer.trace.capture import Kept
 from explorer.trace.events import Snapshot, change, snapshot
@@ -109,7 +109,7 @@ class ProgramRecorder(RunLog):
             with _quiet():
                 self.check_size(value)
                 live = self.find(value)
-                where = self.places[place]
+                where = self.locations[place]
                 if live is None and value.numel():
                     self.met(value, where)
                     self.add(("note", place), where.line, where.text, value)
@@ -117,7 +117,7 @@ class ProgramRecorder(RunLog):
                     live.name, live.line = where.text, where.line
         return value
 
-    def met(self, tensor: torch.Tensor, where: Place) -> None:
+    def met(self, tensor: torch.Tensor, where: SourceLocation) -> None:
         """A tensor without a record; torch.from_numpy is not an operation that can be observed."""
         if self.history.active and tensor.grad_fn is None and not self.history.of(tensor):
             cuts = self.history.named(where.line, where.text)
@@ -130,10 +130,10 @@ class ProgramRecorder(RunLog):
         ):
             with _quiet():
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
-                    self.met(value, self.places[place])
+                    self.met(value, self.locations[place])
                 self.bind_value(place, name, value)
         if self.history.active:
-            where = self.places[place]
+            where = self.locations[place]
             self.history.bound(where.line, where.text, name, value)
         if self.events.running is not None:
             self.events.running.bound(name, value)

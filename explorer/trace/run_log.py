@@ -47,7 +47,7 @@ class RunLog(TensorRegistry):
     def statement(self) -> str:
         """The text of the running statement: the longest expression on its line."""
         if not self._statements:
-            for place in self.places:
+            for place in self.locations:
                 longest = max(self._statements.get(place.line, ""), place.text, key=len)
                 self._statements[place.line] = longest
         return self._statements.get(self.line, "")

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from explorer.language import without_prompts
-from explorer.language.tree import tree_of
+from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.records import TensorRecord, Trace
 from explorer.trace.running import Upstream
 from explorer.trace.script_head import HEAD
@@ -33,7 +33,7 @@ def script(trace: Trace, *, upstream: Upstream = None) -> str:
     """
     source = without_prompts(trace.source)
     try:
-        tree = tree_of(source)
+        tree = parse_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     lines = [line.encode() for line in source.split("\n")]
@@ -183,7 +183,7 @@ def _own_backward(
         edits = _named_result(tree, lines, record)
         root = "_output" if edits else f"({root})"
     try:
-        tree_of(root, mode="eval")
+        parse_tree(root, mode="eval")
     except (SyntaxError, ValueError):  # part of an expression over several lines
         said = "# The page ran backward from the last scalar; give it a name to do so here."
         return [], ["", said]

@@ -178,7 +178,7 @@ class TensorRegistry(Watcher):
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
         self.check_size(tensor)
-        where = self.places[place]
+        where = self.locations[place]
         shown = name
         if where.scope:
             shown = f"{where.scope.split('.')[-1]}.{name}_{self.calls[where.scope]}"

@@ -15,22 +15,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.language.namespaces import Namespace
-from explorer.language.tree import tree_of
+from explorer.language.module_proxy import ModuleProxy
+from explorer.language.thread_safe_ast import parse_tree
 
 #: Reading one of these takes no part in the graph of what it is read from.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
 #: What is compared by its value.
 PLAIN = (bool, int, float, complex, str, slice, range, torch.Size, torch.dtype, torch.device)
 #: What stays as the setup made it as long as it is the same object.
-STABLE = (types.FunctionType, types.BuiltinFunctionType, type, Namespace)
+STABLE = (types.FunctionType, types.BuiltinFunctionType, type, ModuleProxy)
 
 
 class Variables:
     """Watches a program's variables from the moment its setup has run."""
 
     def __init__(self, setup: str, loss: str, variables: Mapping[str, Any]) -> None:
-        self.read, detached = _read_from_outside(tree_of(setup), tree_of(loss))
+        self.read, detached = _read_from_outside(parse_tree(setup), parse_tree(loss))
         self.watched = self.read | detached
         # The values are held so that no new object can get the id of an old one.
         self.first = {name: (value, _print(value)) for name, value in variables.items()}

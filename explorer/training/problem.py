@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from explorer.language import PROCESS
+from explorer.language import TORCH_LOCK
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def random_stream(start: int | Tensor) -> Iterator[Callable[[], Tensor]]:
     use this function wait; the process's own random state is the same before and after.
     """
     generator = torch.default_generator
-    with PROCESS:
+    with TORCH_LOCK:
         outside = generator.get_state()
         try:
             if isinstance(start, Tensor):

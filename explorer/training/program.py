@@ -18,8 +18,8 @@ from explorer.language import (
     ProgramRefused,
     without_prompts,
 )
-from explorer.language.tree import tree_of
-from explorer.language.vocabulary.python import NUMPY_RANDOM, RANDOM
+from explorer.language.thread_safe_ast import parse_tree
+from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.training.loss_state import Variables
 from explorer.training.loss_watcher import Limits, LossWatcher
 from explorer.training.numbers import to_numpy
@@ -170,7 +170,7 @@ def _with_result(text: str, names: list[str]) -> str:
     if names:
         return f"{text}\nloss = {names[-1]}"
     lines = text.splitlines()
-    for statement in reversed(tree_of(text).body):
+    for statement in reversed(parse_tree(text).body):
         if isinstance(statement, ast.Expr):
             line, column = statement.lineno - 1, statement.col_offset
             raw = lines[line].encode()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from explorer.language import without_prompts
-from explorer.language.tree import tree_of
+from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace import BackwardPass, Trace
 
 #: Calls a session makes itself; a loss text must not.
@@ -34,7 +34,7 @@ def split(trace: Trace) -> Parts | None:
         return None
     try:
         source = without_prompts(trace.source)
-        body = tree_of(source).body
+        body = parse_tree(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     shown = trace.passes[0]

@@ -1,6 +1,6 @@
 """`python -m tests.faults`: the named faults of the guard, one line each; test_guard.py reads it.
 
-`python -m tests.faults guard.attributes vocabulary.data …` tries every small fault of these
+`python -m tests.faults guard.attributes vocabulary.data_checks …` tries every small fault of these
 modules of explorer/language instead, against the whole corpus but the slow groups: minutes.
 """
 

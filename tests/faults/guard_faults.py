@@ -27,19 +27,19 @@ FAULTS: dict[str, Fault] = {
         "syntax", 'if name.startswith("__"):', "if False:", "(__x__ := 1)"
     ),
     "names of arguments": Fault(
-        "syntax", "        self.name(node, node.arg)\n\n    def check_k",
+        "syntax", "        self.check_identifier(node, node.arg)\n\n    def check_k",
         "        pass\n\n    def check_k", "def f(__class__):",
     ),
     "names of classes": Fault(
-        "syntax", "        self.name(node, node.name)\n        if node.key",
+        "syntax", "        self.check_identifier(node, node.name)\n        if node.key",
         "        if node.key", "class __X__:",
     ),
     "names of caught errors": Fault(
-        "syntax", "        if node.name:\n            self.name(node, node.name)",
+        "syntax", "        if node.name:\n            self.check_identifier(node, node.name)",
         "        pass", "except ZeroDivisionError as __x__",
     ),
     "names of globals": Fault(
-        "syntax", "        for name in node.names:\n            self.name(node, name)",
+        "syntax", "        for name in node.names:\n            self.check_identifier(node, name)",
         "        pass", "global __builtins__",
     ),
     "match": Fault(
@@ -53,7 +53,7 @@ FAULTS: dict[str, Fault] = {
     "__del__": Fault("syntax", *_more("__reversed__", "__del__"), "def __del__(self)"),
     "__index__": Fault("syntax", *_more("__reversed__", "__index__"), "def __index__(self)"),
     "yield in with": Fault(
-        "syntax", "        if _yields(node):", "        if False:",
+        "syntax", "        if _contains_yield(node):", "        if False:",
         "with torch.no_grad():\n        yield 1\nx = next(g())",
     ),
     "yield in try": Fault(
@@ -64,8 +64,8 @@ FAULTS: dict[str, Fault] = {
     # --- rewrite: what is compiled ---
     "attributes are read": Fault(
         "rewrite.expressions",
-        'return self.call("get", node, self.visited(node.value), ast.Constant(node.attr))',
-        "node.value = self.visited(node.value)\n        return node", "print(torch.os.environ)",
+        'return self.call("get", node, self.transform(node.value), ast.Constant(node.attr))',
+        "node.value = self.transform(node.value)\n        return node", "print(torch.os.environ)",
     ),
     "attributes are assigned": Fault(
         "rewrite.expressions", "if isinstance(node, ast.Attribute):", "if False:",
@@ -93,25 +93,25 @@ FAULTS: dict[str, Fault] = {
     ),
     "decorators": Fault(
         "rewrite.statements",
-        "node.decorator_list = [self.visited(d) for d in node.decorator_list]\n"
+        "node.decorator_list = [self.transform(d) for d in node.decorator_list]\n"
         "        node.returns", "node.returns", "@torch.os.system",
     ),
     "defaults of arguments": Fault(
-        "rewrite.expressions", "node.defaults = [self.visited(d) for d in node.defaults]", "pass",
+        "rewrite.expressions", "node.defaults = [self.transform(d) for d in node.defaults]", "pass",
         "def f(x=torch.os.environ)",
     ),
     "keyword arguments": Fault(
-        "rewrite.expressions", "keyword.value = self.visited(keyword.value)", "pass",
+        "rewrite.expressions", "keyword.value = self.transform(keyword.value)", "pass",
         "print(1, sep=torch.os.environ)",
     ),
     "imports": Fault(
-        "rewrite.statements", "out.append(self.named(node, alias.asname or path, lookup))",
+        "rewrite.statements", "out.append(self.assign_name(node, alias.asname or path, lookup))",
         "out.append(node)", "import pickle",
     ),
     "bases of classes": Fault(
         "rewrite.statements",
-        'node.bases = [self.call("base", base, self.visited(base)) for base in node.bases]',
-        "node.bases = [self.visited(base) for base in node.bases]", "class A(torch.optim.SGD):",
+        'node.bases = [self.call("base", base, self.transform(base)) for base in node.bases]',
+        "node.bases = [self.transform(base) for base in node.bases]", "class A(torch.optim.SGD):",
     ),
     # --- guard: what happens while it runs ---
     "what is missing is read all the same": Fault(
@@ -127,17 +127,17 @@ FAULTS: dict[str, Fault] = {
         "del Net()._parameters",
     ),
     "what a tensor may be assigned": Fault(
-        "guard.attributes", "return name in vocabulary.TENSOR_WRITES", "return True",
+        "guard.attributes", "return name in vocabulary.WRITABLE_TENSOR_NAMES", "return True",
         "x.backward = print",
     ),
     "what torch keeps on a module": Fault(
         "guard.attributes", "        if name in fields:\n            return name[:1] != \"_\" or "
-        "name not in vocabulary.internals(kind)", "        if name in fields:\n            "
+        "name not in vocabulary.private_names(kind)", "        if name in fields:\n            "
         "return True", "nn.Linear(1, 1)._parameters",
     ),
     "what torch keeps on a module, assigned": Fault(
         "guard.attributes", "            return name[:1] != \"_\" or name not in "
-        "vocabulary.internals(kind)\n        if isinstance(receiver, torch.autograd",
+        "vocabulary.private_names(kind)\n        if isinstance(receiver, torch.autograd",
         "            return True\n        if isinstance(receiver, torch.autograd",
         "net._parameters = {}",
     ),
@@ -170,12 +170,12 @@ FAULTS: dict[str, Fault] = {
         "super().with_traceback(t)",
     ),
     "the class of a class": Fault(
-        "guard.attributes", "return False  # a class's class; `get` answers for everything else",
+        "guard.attributes", "return False  # the class of a class; `get` handles everything else",
         "return True", "print(int.__class__)",
     ),
     "special methods behind super": Fault(
         "guard.attributes",
-        "way = _INHERITED.get(name) or", "way = _INHERITED.get(name, getattr) or",
+        "getter = _INHERITED.get(name) or", "getter = _INHERITED.get(name, getattr) or",
         "super().__eq__(1)",
     ),
     "__init__ of any class": Fault(
@@ -196,15 +196,15 @@ FAULTS: dict[str, Fault] = {
         "return True", "print([].__doc__)",
     ),
     "lists as indices, read": Fault(
-        "guard.items", "return self.tensor[numbers_only(key)]", "return self.tensor[key]",
+        "guard.items", "return self.tensor[require_numbers(key)]", "return self.tensor[key]",
         "\ntorch.ones(3)[items]",
     ),
     "lists as indices, written": Fault(
-        "guard.items", "self.tensor[numbers_only(key)] = value", "self.tensor[key] = value",
+        "guard.items", "self.tensor[require_numbers(key)] = value", "self.tensor[key] = value",
         "\ntorch.ones(3)[items] = 1",
     ),
     "lists in new_tensor": Fault(
-        "guard.attributes", "receiver.new_tensor(numbers_only(data), **options)",
+        "guard.checked_methods", "receiver.new_tensor(require_numbers(data), **options)",
         "receiver.new_tensor(data, **options)", "\ntorch.ones(1).new_tensor(items)",
     ),
     "bases": Fault(
@@ -212,12 +212,12 @@ FAULTS: dict[str, Fault] = {
         "class A(nn.Parameter)",
     ),
     "classes are handed out": Fault(
-        "guard.classes", "return self.kinds[kind]", "return kind", "type(np.array([1]))(1000)",
+        "guard.classes", "return self.proxies[kind]", "return kind", "type(np.array([1]))(1000)",
     ),
     "classes are called": Fault(
-        "vocabulary.kind",
-        'raise OutsideLanguage(f"A {self.__name__} cannot be made by calling its class.")',
-        "return self.kind(*args, **kwargs)", "np.ndarray(1000)",
+        "vocabulary.class_proxy",
+        'raise OutsideLanguage(f"A {self.__name__} cannot be created by calling its class.")',
+        "return self.wrapped(*args, **kwargs)", "np.ndarray(1000)",
     ),
     "getattr": Fault(
         "builtins", 'if type(name) is not str or name.startswith("__"):', "if False:",
@@ -228,67 +228,70 @@ FAULTS: dict[str, Fault] = {
         '"{0.__class__}".format(1)',
     ),
     "arrays of objects": Fault(
-        "guard.items", 'raise OutsideLanguage("These numbers are too large for an array to be '
+        "guard.items", 'raise OutsideLanguage("An array of such large integers cannot be '
         'changed.")', "self.array[key] = value", "np.float64(1) + [2 ** 70]",
     ),
     "parts of a module": Fault(
-        "program", "if PROCESS._is_owned() and not is_plain:", "if False:",
+        "program", "if TORCH_LOCK._is_owned() and not is_plain:", "if False:",
         "register_buffer('__array__'",
     ),
     "modules behind namespaces": Fault(
-        "namespaces", "        raise vocabulary.refusal(self.path, name)\n\n    def __repr__",
+        "module_proxy",
+        "        raise vocabulary.missing_name_error(self.path, name)\n\n    def __repr__",
         '        return getattr(__import__(self.path, fromlist=["x"]), name)\n\n    def __repr__',
         "print(F.importlib)",
     ),
     # --- vocabulary: what there is ---
     "a tensor's method more": Fault(
-        "vocabulary.members", *_more("T mT H mH data grad", "data_ptr"), "x.data_ptr()"
+        "vocabulary.torch_names", *_more("T mT H mH data grad", "data_ptr"), "x.data_ptr()"
     ),
     "a module's method more": Fault(
-        "vocabulary.members", *_more("flatten_parameters", "share_memory"), "share_memory()"
+        "vocabulary.torch_names", *_more("flatten_parameters", "share_memory"), "share_memory()"
     ),
     "a function of numpy more": Fault(
-        "vocabulary.python", *_more("concatenate stack", "vectorize"), "np.vectorize(print)"
+        "vocabulary.python_names", *_more("concatenate stack", "vectorize"), "np.vectorize(print)"
     ),
     "lists of anything": Fault(
-        "vocabulary.data", "    if strange is not None:\n        raise OutsideLanguage(\n"
-        '            f"A tensor is', "    if False:\n        raise OutsideLanguage(\n"
-        '            f"A tensor is', "TensorDataset(torch.ones(3))[items]",
+        "vocabulary.data_checks", "    if other is not None:\n        raise OutsideLanguage(\n"
+        '            f"A tensor consists', "    if False:\n        raise OutsideLanguage(\n"
+        '            f"A tensor consists', "TensorDataset(torch.ones(3))[items]",
     ),
     "arrays of anything": Fault(
-        "vocabulary.data", 'kind in "OVS"', 'kind in "VS"', "np.zeros(3, dtype=object)"
+        "vocabulary.data_checks", 'kind in "OVS"', 'kind in "VS"', "np.zeros(3, dtype=object)"
     ),
     "workers": Fault(
-        "vocabulary.narrowed", 'if options.pop("num_workers", 0):',
+        "vocabulary.replacements", 'if options.pop("num_workers", 0):',
         'if options.pop("num_workers", 0) and False:', "num_workers=2",
     ),
     "settings of DataLoader": Fault(
-        "vocabulary.narrowed", "for name in options.keys() - known:", "for name in ():",
+        "vocabulary.replacements", "for name in options.keys() - supported:", "for name in ():",
         "worker_init_fn=print",
     ),
     "settings of printing": Fault(
-        "vocabulary.narrowed", "and options[name] > most:", "and False:",
+        "vocabulary.replacements", "and options[name] > limit:", "and False:",
         "linewidth=10 ** 9, edgeitems",
     ),
     "sizes of an LSTM": Fault(
-        "vocabulary.checked", "or [tuple(w.shape) for w in weights] != _shapes(plain):", ":",
+        "vocabulary.checked_torch",
+        "or [tuple(w.shape) for w in weights] != _expected_shapes(plain):", ":",
         "m.hidden_size = 1000",
     ),
     "fused optimizers": Fault(
-        "vocabulary.checked", "if fused is not None and fused is not False:", "if False:",
+        "vocabulary.checked_torch", "if fused is not None and fused is not False:", "if False:",
         "momentum=.9, fused=True",
     ),
     "settings of an optimizer after its closure": Fault(
-        "vocabulary.checked", "            _check(self)  # the closure may have changed them\n", "",
+        "vocabulary.checked_torch",
+        "            _check_settings(self)  # the closure may have changed them\n", "",
         "o.param_groups[0]['fused'] = True\n    o.state[p]['sum']",
     ),
     "state of an optimizer, loaded": Fault(
-        "vocabulary.checked", "        _refuse(stranger(state_dict, dict))\n", "",
+        "vocabulary.checked_torch", "        _refuse(find_non_number(state_dict, dict))\n", "",
         'saved["state"][0]["eta"] = items',
     ),
     # --- limits ---
     "large numbers": Fault(
-        "guard.sizes", "MAX_BITS = 4096", "MAX_BITS = 10**9", "10 ** 4000 * 10 ** 4000"
+        "guard.limits", "MAX_BITS = 4096", "MAX_BITS = 10**9", "10 ** 4000 * 10 ** 4000"
     ),
     "long output": Fault(
         "watcher", "if self._written > MAX_OUTPUT:", "if False:", "print('a' * 1000000)"
@@ -299,83 +302,91 @@ FAULTS: dict[str, Fault] = {
         "if owner is None:", "super(torch.optim.Adam, o).step()",
     ),
     "unbound methods by super()": Fault(
-        "guard.attributes", "if isinstance(owner, type) or way is None:", "if way is None:",
+        "guard.attributes", "if isinstance(owner, type) or getter is None:", "if getter is None:",
         "super(A, A).forward",
     ),
     "texts by super()": Fault(
-        "guard.attributes", '"__repr__": _own_text,', '"__repr__": getattr,', "B().text()",
+        "guard.attributes", '"__repr__": _get_text_method,', '"__repr__": getattr,', "B().text()",
     ),
     "texts of layers": Fault(
-        "guard.attributes", '(nn.Module, "extra_repr"): _extra_repr,', "",
+        "guard.checked_methods", '(nn.Module, "extra_repr"): _get_extra_repr,', "",
         "hidden(nn.Flatten(a).extra_repr()",
     ),
     "arguments of exceptions": Fault(
-        "guard.attributes", '(BaseException, "args"): _arguments,', "", "in_dims=a",
+        "guard.checked_methods", '(BaseException, "args"): _get_exception_args,', "", "in_dims=a",
     ),
     "parameters by super()": Fault(
-        "guard.attributes", '"__init__": _init,', '"__init__": getattr,', "super().__init__(*a)",
+        "guard.attributes",
+        '"__init__": _get_init,', '"__init__": getattr,', "super().__init__(*a)",
     ),
     "parameters by the class": Fault(
-        "guard.attributes", "return memory.filled(value)", "return value", "nn.Bilinear.__init__",
+        "guard.attributes",
+        "return memory_safety.with_zero_initialisation(value)", "return value",
+        "nn.Bilinear.__init__",
     ),
     "parameters of a class without __init__": Fault(
-        "guard.classes", "made.__init__ = _inherited_init(made)", "pass",
+        "guard.classes", "new_class.__init__ = _make_init(new_class)", "pass",
         "class A(nn.Linear):\n    def reset_parameters",
     ),
     "indices in memory of their own": Fault(
-        "vocabulary.memory", "copy.data = value.clone()", "pass",
+        "vocabulary.memory_safety", "copy.data = value.clone()", "pass",
         "F.max_pool2d(x, 2, return_indices=True)",
     ),
     "indices of an embedding": Fault(
-        "vocabulary.checked", "return function(*map(own_copy, args), **named)",
+        "vocabulary.checked_torch", "return function(*map(private_copy, args), **named)",
         "return function(*args, **kwargs)", "F.embedding(i, w, sparse=True)",
     ),
     "indices that were saved": Fault(
-        "guard.attributes", "private = tuple(map(memory.own_copy, values))", "private = values",
+        "guard.attributes",
+        "private = tuple(map(memory_safety.private_copy, values))", "private = values",
         "y = F.max_pool2d(x, 2)",
     ),
     "what schedulers call": Fault(
-        "vocabulary.checked", "return (lambda *args: call(*args)) if callable(call) else call",
+        "vocabulary.checked_torch",
+        "return (lambda *args: call(*args)) if callable(call) else call",
         "return call", "LambdaLR(opt, [float])",
     ),
     "keys of an optimizer's state": Fault(
-        "vocabulary.checked", "if any(isinstance(p, torch.Tensor) and id(p) not in known",
+        "vocabulary.checked_torch", "if any(isinstance(p, torch.Tensor) and id(p) not in known",
         "if any(False", "number < 10 ** 6",
     ),
     "the memo of a copy": Fault(
-        "vocabulary.narrowed", "    if memo is not None:", "    if False:", "deepcopy([1], memo)",
+        "vocabulary.replacements",
+        "    if memo is not None:", "    if False:", "deepcopy([1], memo)",
     ),
     "results that are not computed": Fault(
-        "vocabulary.data", 'if not fills and kwargs.get("where", True) is not True:', "if False:",
+        "vocabulary.data_checks",
+        'if not fills and kwargs.get("where", True) is not True:', "if False:",
         "np.sqrt(np.ones(9000), where",
     ),
     "arrays of texts": Fault(
-        "vocabulary.data", 'if kind == "U":', "if False:", "np.array(lambda: 1",
+        "vocabulary.data_checks", 'if kind == "U":', "if False:", "np.array(lambda: 1",
     ),
     "stops and with": Fault(
-        "guard.stops", "if not isinstance(error, ProgramStopped):", "if True:",
+        "guard", "if not isinstance(error, ProgramStopped):", "if True:",
         "with C():\n    'a' * 10 ** 9",
     ),
     "stops and finally": Fault(
-        "rewrite.statements", '"go_on_stopping", node.finalbody[0]', '"slice", node.finalbody[0], '
+        "rewrite.statements", '"reraise_stop", node.finalbody[0]', '"slice", node.finalbody[0], '
         "ast.Constant(1)", "        2 ** 10 ** 9\n    finally:\n        return 1",
     ),
     "texts cut by a template": Fault(
         "guard.formatting", "return kind(value, self)", "return value", "'%.{}s'.format(n) % a",
     ),
     "many fields": Fault(
-        "guard.formatting", "        limit_text(self.size)\n\n    def shown",
-        "        pass\n\n    def shown", "('%9999d' * 5000) %",
+        "guard.formatting", "        check_text_length(self.size)\n\n    def get",
+        "        pass\n\n    def get", "('%9999d' * 5000) %",
     ),
     "long f-strings": Fault(
-        "guard.formatting", "limit_text(sum(map(len, parts)))", "pass",
+        "guard.formatting", "check_text_length(sum(map(len, parts)))", "pass",
         "f'{x}{x}{x}{x}{x}{x}{x}{x}{x}{x}{x}'",
     ),
     "long lists": Fault(
-        "guard.sizes", "        limit_list(len(items) + len(more))\n", "", "x.extend(x)"
+        "guard.checked_methods",
+        "        check_list_length(len(items) + len(more))\n", "", "x.extend(x)"
     ),
     "torch's names in a class": Fault(
-        "guard.classes", "        self._check_names(made)\n", "",
+        "guard.classes", "        self._check_names(new_class)\n", "",
         "class A(nn.ParameterList):\n    def _get",
     ),
     "torch's names, assigned to a class": Fault(
@@ -383,31 +394,34 @@ FAULTS: dict[str, Fault] = {
         "M._get_abs_string_index = lambda",
     ),
     "buffers that are none": Fault(
-        "guard.attributes", '(nn.Module, "get_buffer"): _get_buffer,', "", "A().get_buffer('b.mro')"
+        "guard.checked_methods",
+        '(nn.Module, "get_buffer"): _get_buffer,', "", "A().get_buffer('b.mro')"
     ),
     "copies of bound methods": Fault(
-        "vocabulary.narrowed", "return x if isinstance(x, types.MethodType) else copy.copy(x)",
+        "vocabulary.replacements", "return x if isinstance(x, types.MethodType) else copy.copy(x)",
         "return copy.copy(x)", "copy(A.x)()[0]",
     ),
     "objects beside a class": Fault(
-        "vocabulary.kind", "return real(other) | self.kind if isinstance(other, _UNITED) else",
-        "return real(other) | self.kind if True else", "O() | type(iter([]))",
+        "vocabulary.class_proxy",
+        "return unwrap(other) | self.wrapped if isinstance(other, _UNION_PARTS) else",
+        "return unwrap(other) | self.wrapped if True else", "O() | type(iter([]))",
     ),
     "expanded tensors": Fault(
-        "vocabulary.checked", "return value.contiguous() if is_expanded and",
+        "vocabulary.checked_torch", "return value.contiguous() if is_expanded and",
         "return value if True or",
         "x.median(0)[0]",
     ),
     "texts put into arrays": Fault(
-        "guard.items", "self.tensor[key] = numbers_only(value)\n\n\nclass _Objects",
-        "self.tensor[key] = value\n\n\nclass _Objects", "a[:] = [lambda: 1]",
+        "guard.items", "self.tensor[key] = require_numbers(value)\n\n\nclass _ReadOnlyArray",
+        "self.tensor[key] = value\n\n\nclass _ReadOnlyArray", "a[:] = [lambda: 1]",
     ),
     "records of numpy": Fault(
-        "vocabulary.data", 'if kind and (kind in "OVS" or', 'if kind and (kind == "O" or',
+        "vocabulary.data_checks", 'if kind and (kind in "OVS" or', 'if kind and (kind == "O" or',
         "dtype='S9').tolist()[0]",
     ),
     "what was never filled": Fault(
-        "guard.attributes", 'name.startswith("_saved_") and not memory.is_unfilled(receiver, name)',
+        "guard.attributes",
+        'name.startswith("_saved_") and not memory_safety.is_uninitialised(receiver, name)',
         'name.startswith("_saved_")', "F.rrelu(x).grad_fn._saved_noise",
     ),
     "NaN": Fault("builtins", "or item != item:", "or False:", "hash(nan) < 1000"),

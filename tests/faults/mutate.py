@@ -40,10 +40,10 @@ def _places(
                     yield from _places(child)
 
 
-#: Calls of one argument that look at it, or rewrite it: without them it passes as it is.
+#: Calls with one argument that check or rewrite it; a fault leaves them out.
 WRAPPERS = {
-    "visited", "target", "block", "item", "read", "index", "numbers_only", "of_numbers", "_sized",
-    "without_addresses", "real", "base",
+    "transform", "target", "rewrite_block", "item", "read", "index", "require_numbers",
+    "check_arrays", "_limit_size", "without_addresses", "unwrap", "base",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.language.both import compare, guarded
+from tests.language.compare import compare, guarded
 from tests.language.forms import FORMS
 from tests.language.programs import PROGRAMS
 

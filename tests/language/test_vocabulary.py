@@ -10,20 +10,20 @@ import torch
 from explorer import torchvision_guard  # noqa: F401
 from explorer.language import reference, vocabulary
 from explorer.language.builtins import GUARDED, PLAIN
-from explorer.language.vocabulary import checked
-from explorer.language.vocabulary.kind import Kind
-from tests.language.both import guarded
+from explorer.language.vocabulary import checked_torch
+from explorer.language.vocabulary.class_proxy import ClassProxy
+from tests.language.compare import guarded
 
 pytestmark = pytest.mark.fast
 
-#: Entries whose object is one of ours in the place of the library's own.
+#: Entries whose object replaces the library's own.
 OURS = {f"torch.{kind}Tensor" for kind in ("Float", "Double", "Long", "Int")}
 OURS |= {f"torch.optim.{name}" for name in vars(torch.optim)}
 OURS |= {"torch.set_printoptions", "torch.empty", "torch.empty_like", "torch.cuda.is_available"}
 OURS |= {f"torch.optim.lr_scheduler.{n}" for n in ("LambdaLR", "MultiplicativeLR", "CyclicLR")}
-OURS |= {f"torch.nn.{kind.__name__}" for kind in checked.LAYERS}
+OURS |= {f"torch.nn.{kind.__name__}" for kind in checked_torch.LAYERS}
 OURS |= {"numpy.empty", "numpy.empty_like", "numpy.random.default_rng"}
-OURS |= {"torch.manual_seed"}  # torch exchanges this one itself
+OURS |= {"torch.manual_seed"}  # torch replaces this one itself
 
 FUNCTIONS = {
     name: thing
@@ -33,18 +33,18 @@ FUNCTIONS = {
 
 
 def real(name: str) -> object:
-    """The object a full dotted name stands for in plain Python."""
+    """The object with this full dotted name in plain Python."""
     first, *rest = name.split(".")
-    found = importlib.import_module(first)
+    thing = importlib.import_module(first)
     for count, part in enumerate(rest, 1):
-        if not hasattr(found, part):
+        if not hasattr(thing, part):
             importlib.import_module(".".join([first, *rest[:count]]))
-        found = getattr(found, part)
-    return found
+        thing = getattr(thing, part)
+    return thing
 
 
 def wrapped(thing: object) -> list[object]:
-    """The object and what it stands around: some functions look at their arguments first."""
+    """The object and what it wraps: some functions check their arguments first."""
     inner = getattr(thing, "__wrapped__", None)
     return [thing] if inner is None else [thing, *wrapped(inner)]
 
@@ -60,22 +60,22 @@ def test_functions_are_the_libraries_own(package):
         names = [n for n in FUNCTIONS if n.split(".")[0] not in ("torch", "numpy", "torchvision")]
     assert names
     for name in names:
-        thing, found = FUNCTIONS[name], real(name)
-        if isinstance(thing, Kind):
-            assert thing.kind is found, name
+        thing, original = FUNCTIONS[name], real(name)
+        if isinstance(thing, ClassProxy):
+            assert thing.wrapped is original, name
         elif name in OURS or package == "torchvision":
             assert callable(thing), name
-            assert callable(found), name
+            assert callable(original), name
         elif name.startswith(("random.", "numpy.random.")):  # of a private generator
-            assert thing.__name__ == found.__name__, name
+            assert thing.__name__ == original.__name__, name
         elif name.startswith("typing."):
-            assert repr(thing) == repr(found), name
+            assert repr(thing) == repr(original), name
         else:
-            assert any(t is found or t == found or t != t for t in wrapped(thing)), name
+            assert any(t is original or t == original or t != t for t in wrapped(thing)), name
 
 
 def has(thing: object, name: str) -> bool:
-    """Whether the attribute exists, though reading it may need another shape or type."""
+    """Whether the attribute exists, even if reading it needs another shape or dtype."""
     try:
         return hasattr(thing, name)
     except RuntimeError:

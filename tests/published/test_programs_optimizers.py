@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.language.both import guarded, plain, same
+from tests.language.compare import guarded, plain, same
 
 pytestmark = pytest.mark.fast
 

@@ -82,7 +82,7 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
     monkeypatch.setattr(sandbox, "run", spy)
     from explorer.ui.common import sandbox_call
 
-    sandbox_call._recent.__init__()  # type: ignore[misc]  # nothing kept from other tests
+    sandbox_call._traces.clear()  # nothing is kept from other tests
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     assert not at.exception
     assert given == [1.5]

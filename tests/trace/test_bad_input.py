@@ -12,9 +12,9 @@ X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
 #: name -> (program, part of the sentence, line, part of the hint)
 BAD = {
-    "syntax": (X + "y = x +* 2", "not Python", 3, "brackets"),
-    "unclosed": (X + "y = (x + 2", "not Python", 3, "brackets"),
-    "indentation": (X + "  y = x", "not Python", 3, "Indent"),
+    "syntax": (X + "y = x +* 2", "not valid Python", 3, "brackets"),
+    "unclosed": (X + "y = (x + 2", "not valid Python", 3, "brackets"),
+    "indentation": (X + "  y = x", "not valid Python", 3, "Indent"),
     "unknown name": (
         X + "weight = x * 2\ny = wieght + 1",
         "wieght is not defined",
@@ -24,8 +24,8 @@ BAD = {
     "unknown torch name": (X + "y = torch.sigmoud(x)", "no sigmoud", 3, "torch.sigmoid"),
     "unknown method": (X + "y = x.summ()", "no attribute summ", 3, ".sum"),
     "missing import": ("y = torch.ones(2)", "torch is not defined", 1, "import torch"),
-    "file": (X + "torch.load('model.pt')", "not part of this language", 3, "read files"),
-    "open": (X + "open('secret')", "not part of this language", 3, "reach files"),
+    "file": (X + "torch.load('model.pt')", "not supported here", 3, "read files"),
+    "open": (X + "open('secret')", "not supported here", 3, "access files"),
     "shapes": (X + "y = x + torch.ones(3)", "sizes 2 and 3", 3, "Print both shapes"),
     "matmul": (X + "y = torch.ones(2, 3) @ torch.ones(2, 3)", "(2, 3) @ (2, 3)", 3, ".T"),
     "non-scalar backward": (X + "y = x * 2\ny.backward()", "single number", 4, ".sum()"),
@@ -64,10 +64,10 @@ BAD = {
         4,
         "Print less",
     ),
-    "numpy with grad": (X + "y = x.numpy()", "numpy knows no gradients", 3, "detach"),
+    "numpy with grad": (X + "y = x.numpy()", "cannot become a numpy array", 3, "detach"),
     "ambiguous truth": (X + "if x > 0:\n    y = 1", "several", 3, ".any()"),
     "underscores": (X + "y = x.__dict__", "two underscores", 3, "without"),
-    "emoji name": (X + "\U0001f600 = 1", "not Python", 3, ""),
+    "emoji name": (X + "\U0001f600 = 1", "not valid Python", 3, ""),
     "division": (X + "y = 1 / 0", "divides by zero", 3, "divisor"),
     "index": (X + "y = x[5]", "outside", 3, "shape"),
     "recursion": ("def f(n):\n    return f(n)\nf(1)", "calls itself", 2, "stop"),
@@ -104,7 +104,7 @@ def test_says_what_where_and_what_to_do(name):
     assert hint in error.hint
     assert error.text == source.split("\n")[line - 1]
     assert "Traceback" not in error.message + error.hint + error.detail
-    unreadable = "not Python" in sentence or "underscores" in sentence
+    unreadable = "not valid Python" in sentence or "underscores" in sentence
     if source.startswith(X) and not unreadable:
         assert "x" in trace.variables, "what ran before the failing line is kept"
 

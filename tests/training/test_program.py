@@ -91,7 +91,7 @@ def test_setups_that_cannot_be_used(setup, words):
         ("x[0] = 3.0\nx.sum()", "leaf"),
         ("(x @ torch.ones(3)).sum()", "In the loss"),
         ("y.sum()", "name y is not defined"),
-        ("open('secret')", "open is not part of this language"),
+        ("open('secret')", "open is not supported here"),
     ],
 )
 def test_losses_that_cannot_be_used(loss, words):

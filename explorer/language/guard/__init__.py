@@ -1,27 +1,30 @@
-"""Run-time checks behind the rewritten code: what may be read, written, computed and formatted.
+"""Run-time checks called by the rewritten code: what may be read, written, computed and formatted.
 
-`attributes` decides by the receiver's type, `classes` knows the classes the program made,
-`operators` and `formatting` refuse results that would be endless, `items` guards tensors' items.
+`attributes` decides by the receiver's type, with `checked_methods` for methods that need a check;
+`classes` knows the program's own classes; `items` checks indices and assignments; `operators` and
+`formatting` refuse results that would be too large, by the `limits`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from explorer.language.errors import ProgramStopped
 from explorer.language.guard import formatting, operators
 from explorer.language.guard.attributes import Attributes
 from explorer.language.guard.classes import Classes
-from explorer.language.guard.items import Field, Slot, cells
-from explorer.language.guard.stops import Managed, go_on_stopping
-from explorer.language.namespaces import Namespace
+from explorer.language.guard.items import AttributeTarget, AugmentedItem, guard_items
+from explorer.language.module_proxy import ModuleProxy
 from explorer.language.watcher import Watcher
 
 __all__ = ["Guard"]
 
 
 class Guard:
-    """The helpers of one run. `helpers` holds them under the names the rewritten code uses."""
+    """The helpers of one run. `helpers` holds them under the names that the rewritten code uses."""
 
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
@@ -29,17 +32,17 @@ class Guard:
         self.attributes = Attributes(self.classes, watcher)
         self.helpers: dict[str, Any] = {
             ".get": self.attributes.get,
-            ".field": lambda receiver: Field(self.attributes, receiver),
-            ".cells": cells,
-            ".slot": Slot,
+            ".attribute_target": lambda receiver: AttributeTarget(self.attributes, receiver),
+            ".guard_items": guard_items,
+            ".augmented_item": AugmentedItem,
             ".slice": slice,
             ".operate": operators.operate,
             ".augment": operators.augment,
             ".augment_item": operators.augment_item,
-            ".format": formatting.formatted,
-            ".joined": formatting.joined,
-            ".managed": Managed,
-            ".go_on_stopping": go_on_stopping,
+            ".format": formatting.format_value,
+            ".join_parts": formatting.join_parts,
+            ".managed": GuardedContextManager,
+            ".reraise_stop": reraise_stop,
             ".base": self.classes.base,
             ".counted": self.counted,
             ".module": self.module,
@@ -54,10 +57,52 @@ class Guard:
             yield item
 
     def module(self, path: str, bound: str) -> Any:
-        """What `import path` gives the name `bound`."""
-        Namespace(path)
-        return Namespace(bound)
+        """The value of the name that `import path` binds: the module `bound`."""
+        ModuleProxy(path)
+        return ModuleProxy(bound)
 
     def member(self, path: str, name: str) -> Any:
-        """What `from path import name` gives."""
-        return self.attributes.get(Namespace(path), name)
+        """The value of `from path import name`."""
+        return self.attributes.get(ModuleProxy(path), name)
+
+
+class GuardedContextManager:
+    """The context manager of a `with`. A ProgramStopped is not passed to it, so it cannot suppress
+    one."""
+
+    __slots__ = ("_enter", "_exit")
+
+    def __init__(self, manager: Any) -> None:
+        try:
+            self._enter, self._exit = _special(manager, "__enter__"), _special(manager, "__exit__")
+        except AttributeError:
+            kind = type(manager).__name__[:60]
+            message = f"'{kind}' object does not support the context manager protocol"
+            raise TypeError(message) from None
+
+    def __enter__(self) -> Any:
+        return self._enter()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if not isinstance(error, ProgramStopped):
+            return self._exit(kind, error, trace)
+        with contextlib.suppress(Exception):
+            self._exit(None, None, None)
+        return False
+
+
+def _special(manager: Any, name: str) -> Any:
+    """A special method, looked up as Python does: on the class, and bound to the object."""
+    kind = type(manager)
+    holder = next((c for c in kind.__mro__ if name in vars(c)), None)
+    if holder is None:
+        raise AttributeError(name)
+    method = vars(holder)[name]
+    return method.__get__(manager, kind) if hasattr(method, "__get__") else method
+
+
+def reraise_stop() -> None:
+    """The first statement of every `finally`: a `return` in it would suppress a ProgramStopped."""
+    error = sys.exception()
+    if isinstance(error, ProgramStopped):
+        raise error

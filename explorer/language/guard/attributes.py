@@ -1,8 +1,8 @@
-"""Attributes: what a program may read and write, decided by the receiver's type.
+"""Which attributes a program may read and write, decided by the receiver's type.
 
-A receiver's readable names come from the vocabulary by its class. Two kinds of object belong to
-the program itself and are open to it: instances of its own classes, and what it stores on its
-own modules. Everything else has no attributes at all.
+The vocabulary lists the readable names of a class. In addition, a program may read what is its own:
+attributes of instances of its classes, and what it stores on its modules. No other attribute exists
+for it.
 """
 
 from __future__ import annotations
@@ -12,26 +12,21 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
-from explorer.language.guard import formatting, sizes
+from explorer.language.guard import formatting
+from explorer.language.guard.checked_methods import CHECKED_METHODS, Getter
 from explorer.language.guard.classes import Classes
-from explorer.language.guard.watched import METHODS, Watched
-from explorer.language.namespaces import Namespace
+from explorer.language.module_proxy import ModuleProxy
 from explorer.language.syntax import SPECIAL_READS
-from explorer.language.vocabulary import memory
-from explorer.language.vocabulary.checked import dense
-from explorer.language.vocabulary.data import numbers_only, of_numbers
-from explorer.language.vocabulary.kind import Kind
+from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.watcher import Watcher
 
-#: How a readable attribute is read: given the receiver and the name.
-Way = Callable[[Any, str], Any]
-
+#: Where torch stores the parts of a module.
 _STORES = ("_parameters", "_buffers", "_modules")
 
 
@@ -40,17 +35,17 @@ class Attributes:
 
     def __init__(self, classes: Classes, watcher: Watcher) -> None:
         self.classes = classes
-        self.watched = Watched(watcher)
-        self._ways: dict[type, dict[str, Way]] = {}
+        self.watched = WatchedCalls(watcher)
+        self._getters: dict[type, dict[str, Getter]] = {}
 
     def get(self, receiver: Any, name: str) -> Any:
-        """What `receiver.name` reads."""
+        """The value of `receiver.name`."""
         kind = type(receiver)
-        if kind is Namespace:
+        if kind is ModuleProxy:
             return self.watched.function(receiver.path, name) or receiver.member(name)
-        way = (self._ways.get(kind) or self._ways_of(kind)).get(name)
-        if way is not None:
-            return way(receiver, name)
+        getter = (self._getters.get(kind) or self._getters_of(kind)).get(name)
+        if getter is not None:
+            return getter(receiver, name)
         if kind is super:
             return self._inherited(receiver, name)
         if name == "__class__" and not isinstance(receiver, type):
@@ -63,7 +58,7 @@ class Attributes:
         """Perform `receiver.name = value`."""
         self._check_writable(receiver, name)
         if name == "data" and isinstance(receiver, torch.Tensor):
-            memory.set_data(receiver, value)
+            memory_safety.set_data(receiver, value)
         else:
             setattr(receiver, name, value)
 
@@ -72,19 +67,19 @@ class Attributes:
         self._check_writable(receiver, name)
         delattr(receiver, name)
 
-    def _ways_of(self, kind: type) -> dict[str, Way]:
-        """The readable names of a class, each with how it is read."""
-        if kind in self._ways:
-            return self._ways[kind]
-        ways: dict[str, Way] = dict.fromkeys(vocabulary.members(kind), getattr)
-        for (holder, name), way in _NARROWED.items():
-            if name in ways and issubclass(kind, holder):
-                ways[name] = way
-        for holder, name in METHODS:
-            if name in ways and issubclass(kind, holder):
-                ways[name] = self.watched.method
-        self._ways[kind] = ways
-        return ways
+    def _getters_of(self, kind: type) -> dict[str, Getter]:
+        """The readable names of a class, each with the function that reads it."""
+        if kind in self._getters:
+            return self._getters[kind]
+        getters: dict[str, Getter] = dict.fromkeys(vocabulary.readable_names(kind), getattr)
+        for (holder, name), getter in CHECKED_METHODS.items():
+            if name in getters and issubclass(kind, holder):
+                getters[name] = getter
+        for holder, name in WATCHED_METHODS:
+            if name in getters and issubclass(kind, holder):
+                getters[name] = self.watched.method
+        self._getters[kind] = getters
+        return getters
 
     # -- the program's own names ------------------------------------------------------------
 
@@ -103,9 +98,9 @@ class Attributes:
         if isinstance(receiver, torch.autograd.function.FunctionCtx):
             return not name.startswith("_") and name in receiver.__dict__
         if issubclass(kind, torch.autograd.graph.Node):
-            return name.startswith("_saved_") and not memory.is_unfilled(receiver, name)
+            return name.startswith("_saved_") and not memory_safety.is_uninitialised(receiver, name)
         if isinstance(receiver, tuple) and hasattr(kind, "n_sequence_fields"):
-            # torch.return_types: what max(dim=…) gives
+            # torch.return_types: the result of max(dim=…)
             return not name.startswith(("_", "n_")) and isinstance(
                 inspect.getattr_static(kind, name, None), types.MemberDescriptorType
             )
@@ -115,14 +110,14 @@ class Attributes:
         """Whether `module.name` was stored on this module, or defined by the program's class."""
         fields = module.__dict__
         if name in fields:
-            return name[:1] != "_" or name not in vocabulary.internals(kind)
+            return name[:1] != "_" or name not in vocabulary.private_names(kind)
         if any(name in vars(c) for c in kind.__mro__):
             return self.classes.defines(kind, name)
         return any(name in fields.get(store, ()) for store in _STORES)
 
     def _inherited(self, receiver: Any, name: str) -> Any:
-        """What `super().name` reads: as on the object itself, but from a class of the program's
-        own on. `super(nn.LSTM, lstm)` would pass over the checks of the class it names."""
+        """The value of `super().name`: as on the object itself, but only after a class of the
+        program's own. `super(nn.LSTM, lstm)` would bypass the checks of that class."""
         owner, kind = receiver.__self__, receiver.__self_class__
         after = receiver.__thisclass__
         if owner is None or after not in self.classes.own:
@@ -132,30 +127,30 @@ class Attributes:
             )
         if self.classes.defines(kind, name, after):
             return getattr(receiver, name)
-        way = _INHERITED.get(name) or self._ways_of(kind).get(name)
-        if isinstance(owner, type) or way is None:
+        getter = _INHERITED.get(name) or self._getters_of(kind).get(name)
+        if isinstance(owner, type) or getter is None:
             raise self._missing(owner, kind, name)
-        return way(receiver, name)
+        return getter(receiver, name)
 
     def _safe(self, receiver: Any, name: str, value: Any) -> Any:
-        """The value of `receiver.name`, or what stands for it in a program."""
+        """The value of `receiver.name`, or a safe substitute for it."""
         if name.startswith("_saved_"):
             values = value if isinstance(value, tuple) else (value,)
-            private = tuple(map(memory.own_copy, values))
+            private = tuple(map(memory_safety.private_copy, values))
             return private if isinstance(value, tuple) else private[0]
         if name == "__init__" and self.classes.definer(receiver, name) not in self.classes.own:
-            return memory.filled(value)
+            return memory_safety.with_zero_initialisation(value)
         return value
 
     def _is_special(self, receiver: Any, kind: type, name: str) -> bool:
-        """Whether a name with two underscores may be read of this receiver."""
+        """Whether a name with two underscores may be read on this receiver."""
         if name == "__name__":
             functions = types.FunctionType | types.BuiltinFunctionType
-            return isinstance(receiver, type | Kind | functions)
+            return isinstance(receiver, type | ClassProxy | functions)
         if name == "__doc__":
             return isinstance(receiver, types.FunctionType) or kind in self.classes.own
         if name == "__class__":
-            return False  # a class's class; `get` answers for everything else
+            return False  # the class of a class; `get` handles everything else
         if isinstance(receiver, type):
             known = receiver in self.classes.own or receiver in vocabulary.BASES
             return known and name == "__init__"
@@ -167,137 +162,103 @@ class Attributes:
         kind = type(receiver)
         if name.startswith("__") or not self._is_writable(receiver, kind, name):
             is_type = isinstance(receiver, type)
-            what = vocabulary.kind_name(receiver if is_type else kind)
+            what = vocabulary.class_name(receiver if is_type else kind)
             is_tensor = isinstance(receiver, torch.Tensor)
             hint = "Use a variable of its own instead." if is_tensor else ""
             raise OutsideLanguage(f"{what}.{name[:60]} cannot be assigned.", hint)
 
     def _is_writable(self, receiver: Any, kind: type, name: str) -> bool:
         if isinstance(receiver, torch.Tensor):
-            return name in vocabulary.TENSOR_WRITES
+            return name in vocabulary.WRITABLE_TENSOR_NAMES
         if isinstance(receiver, nn.Module):
-            return name[:1] != "_" or name not in vocabulary.internals(kind)
+            return name[:1] != "_" or name not in vocabulary.private_names(kind)
         if isinstance(receiver, torch.autograd.function.FunctionCtx):
-            # torchviz and the recorder know the node of a leaf by its `variable`.
+            # torchviz and the recorder recognise the node of a leaf by its `variable`.
             return name[:1] != "_" and name != "variable" and not hasattr(kind, name)
         owner = receiver if isinstance(receiver, type) else kind
         return owner in self.classes.own and self.classes.is_free(owner, name)
 
-    # -- refusing ---------------------------------------------------------------------------
+    # -- errors -----------------------------------------------------------------------------
 
     def _missing(self, receiver: Any, kind: type, name: str) -> OutsideLanguage:
-        """Says that there is no such attribute, and suggests the likeliest that is."""
-        what = vocabulary.kind_name(receiver if isinstance(receiver, type | Kind) else kind)
+        """The error for a missing attribute, with a suggestion."""
+        what = vocabulary.class_name(receiver if isinstance(receiver, type | ClassProxy) else kind)
         exists = inspect.getattr_static(receiver, name, None) is not None
         if name.startswith("__") or not exists:
-            known = self._ways_of(kind).keys() | set(getattr(receiver, "__dict__", ()))
-            near = vocabulary.suggest(name, known)
-            hint = f"Did you mean .{near}?" if near else ""
+            known = self._getters_of(kind).keys() | set(getattr(receiver, "__dict__", ()))
+            closest = vocabulary.closest_name(name, known)
+            hint = f"Did you mean .{closest}?" if closest else ""
             return OutsideLanguage(f"{what} has no attribute {name[:60]}.", hint)
-        reason = vocabulary.REASONS.get(name, "See the language reference for what there is.")
-        return OutsideLanguage(f"{what}.{name[:60]} is not part of this language.", reason)
+        hint = vocabulary.LEFT_OUT_NAMES.get(name, "The Glossary lists all supported names.")
+        return OutsideLanguage(f"{what}.{name[:60]} is not supported here.", hint)
 
 
-def _init(receiver: Any, name: str) -> Any:
-    return memory.filled(receiver.__init__)
+def _get_init(receiver: Any, name: str) -> Any:
+    return memory_safety.with_zero_initialisation(receiver.__init__)
 
 
-def _own_text(receiver: Any, name: str) -> Any:
-    return lambda: formatting.text(receiver.__self__, lambda owner: getattr(receiver, name)())
+def _get_text_method(receiver: Any, name: str) -> Any:
+    return lambda: formatting.to_text(receiver.__self__, lambda owner: getattr(receiver, name)())
 
 
-#: What `super()` has besides what may be read of the object.
-_INHERITED: dict[str, Way] = {
-    "__init__": _init,
+#: What may be read of `super()`, besides what may be read of the object.
+_INHERITED: dict[str, Getter] = {
+    "__init__": _get_init,
     "__call__": getattr,
     "__len__": getattr,
-    "__repr__": _own_text,
-    "__str__": _own_text,
+    "__repr__": _get_text_method,
+    "__str__": _get_text_method,
 }
 
 
-def _converted(receiver: nn.Module, name: str) -> Any:
-    return memory.versioned(getattr(receiver, name))
+# -- calls that are reported to the watcher -----------------------------------------------------
 
-
-def _extra_repr(receiver: nn.Module, name: str) -> Any:
-    return lambda: formatting.without_addresses(receiver.extra_repr())
-
-
-def _get_buffer(receiver: nn.Module, name: str) -> Any:
-    def get_buffer(target: str) -> torch.Tensor:
-        found = receiver.get_buffer(target)
-        if not isinstance(found, torch.Tensor):  # get_submodule may be the program's own
-            raise AttributeError(f"{target[:60]} is not a buffer")
-        return found
-
-    return get_buffer
-
-
-def _arguments(receiver: BaseException, name: str) -> Any:
-    return tuple(map(_argument, receiver.args))
-
-
-def _argument(value: Any) -> Any:
-    if isinstance(value, str):
-        return formatting.without_addresses(value)
-    if isinstance(value, tuple):
-        return tuple(map(_argument, value))
-    kind = value if isinstance(value, type) else type(value)
-    is_own = kind.__module__ == "__main__"
-    return value if is_own or isinstance(value, _ARGUMENTS) else formatting.text(value, repr)
-
-
-#: What an exception may hand to a program, besides its own objects and texts; of what torch, numpy
-#: and Python put there (numpy a function of its own) it gets the text.
-_ARGUMENTS = (
-    int, float, complex, type(None), list, dict, set, frozenset, range, slice, types.FunctionType,
-    torch.Tensor, torch.dtype, torch.device, nn.Module, np.generic, np.ndarray,
-)  # fmt: skip
-
-
-def _new_tensor(receiver: torch.Tensor, name: str) -> Any:
-    return lambda data, **options: receiver.new_tensor(numbers_only(data), **options)
-
-
-def _reshaped(receiver: torch.Tensor, name: str) -> Any:
-    memory.outside_backward()
-    return getattr(receiver, name)
-
-
-def _dense(receiver: torch.Tensor, name: str) -> Any:
-    return getattr(dense(receiver), name)
-
-
-def _clip(receiver: np.ndarray, name: str) -> Any:
-    return of_numbers(receiver.clip, fills=False)
-
-
-def _of_numbers(receiver: Any, name: str) -> Any:
-    return of_numbers(getattr(receiver, name))
-
-
-#: Methods of arrays that may be told which type of items to make.
-_MAKING = "astype sum prod mean std var cumsum trace"
-
-
-def _format(template: str, name: str) -> Any:
-    return lambda *args, **kwargs: formatting.fill(template, args, kwargs)
-
-
-#: Methods that are given in a narrower form.
-_NARROWED: dict[tuple[type, str], Way] = {
-    **{(nn.Module, name): _converted for name in ("to", "float", "double", "half", "type")},
-    (nn.Module, "extra_repr"): _extra_repr,
-    (nn.Module, "get_buffer"): _get_buffer,
-    (BaseException, "args"): _arguments,
-    (torch.Tensor, "median"): _dense,
-    **{(torch.Tensor, name): _reshaped for name in ("squeeze_", "unsqueeze_", "transpose_", "t_")},
-    (torch.Tensor, "new_tensor"): _new_tensor,
-    **{(kind, name): _of_numbers for kind in (np.ndarray, np.generic) for name in _MAKING.split()},
-    (np.ndarray, "clip"): _clip,
-    (np.random.Generator, "choice"): _of_numbers,
-    (np.random.Generator, "permutation"): _of_numbers,
-    (str, "format"): _format,
-    **sizes.METHODS,
+#: Methods whose calls go through `Watcher.call`, by the class they belong to.
+WATCHED_METHODS: tuple[tuple[type, str], ...] = (
+    (torch.Tensor, "backward"),
+    (torch.Tensor, "register_hook"),
+    (torch.Tensor, "register_post_accumulate_grad_hook"),
+    (torch.Tensor, "retain_grad"),
+    (torch.optim.Optimizer, "step"),
+    (torch.optim.Optimizer, "zero_grad"),
+    (nn.Module, "zero_grad"),
+    (nn.Module, "register_forward_hook"),
+    (nn.Module, "register_forward_pre_hook"),
+    (nn.Module, "register_full_backward_hook"),
+    (nn.Module, "register_full_backward_pre_hook"),
+    (nn.Module, "register_backward_hook"),
+)
+#: The same for functions.
+WATCHED_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("torch.autograd", "grad"): torch.autograd.grad,
+    ("torch.autograd", "backward"): torch.autograd.backward,
 }
+
+
+class WatchedCalls:
+    """Wraps watched methods and functions so that their calls are reported to the watcher."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
+        self._functions = {
+            (path, name): self._wrap(f"{path}.{name}", None, function)
+            for (path, name), function in WATCHED_FUNCTIONS.items()
+        }
+
+    def function(self, path: str, name: str) -> Callable[..., Any] | None:
+        """The wrapped function `path.name`, or None if it is not watched."""
+        return self._functions.get((path, name))
+
+    def method(self, receiver: Any, name: str) -> Callable[..., Any]:
+        """The wrapped method, or `super().method`, under the name of its class in
+        WATCHED_METHODS."""
+        owner = getattr(receiver, "__self__", receiver)  # of super()
+        holder = next(h for h, n in WATCHED_METHODS if n == name and isinstance(owner, h))
+        return self._wrap(f"{holder.__name__}.{name}", owner, getattr(receiver, name))
+
+    def _wrap(self, call: str, receiver: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return self.watcher.call(call, receiver, function, *args, **kwargs)
+
+        wrapper.__name__ = call.rpartition(".")[2]
+        return wrapper

@@ -1,4 +1,4 @@
-"""The classes a program made, and the classes it may hold."""
+"""The classes that a program has defined, and the classes it may use."""
 
 from __future__ import annotations
 
@@ -10,121 +10,122 @@ from torch import nn
 
 from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
-from explorer.language.vocabulary import memory
-from explorer.language.vocabulary.kind import Kind
+from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary.class_proxy import ClassProxy
 
-#: Python's own classes that a program may hold and call as they are.
+#: Python's own classes that a program gets as they are.
 _PLAIN = frozenset([bool, int, float, complex, dict, frozenset, range, slice, object, type(None)])
-#: Names of torch's that a class may define: nobody looks at what the first two return, and torch
-#: puts the third into every Function itself.
+#: Private names of torch that a class may define: the results of the first two are not used, and
+#: torch itself puts the third into every Function.
 _OVERRIDABLE = frozenset(["_get_name", "_reset_parameters", "_backward_cls"])
 
 
 class Classes:
-    """Which classes are the program's own. A name belongs to the program if its own class is the
-    first to define it: what stands behind, torch's or Python's, stays out of reach."""
+    """Which classes are the program's own. An attribute belongs to the program if the first class
+    that defines it is its own; definitions by torch or Python are not accessible."""
 
     def __init__(self) -> None:
         self.own: set[type] = set()
-        self.kinds: dict[type, Kind] = dict(vocabulary.KINDS)
+        self.proxies: dict[type, ClassProxy] = dict(vocabulary.CLASS_PROXIES)
 
     def build(self, function: Any, name: str, *bases: Any) -> type:
-        """What a class statement calls."""
-        made: Any = builtins.__build_class__(function, name, *bases)
-        # numpy reads lists as torch does (see vocabulary.data), but asks each object in them
-        # for __array__ first.
-        made.__array__ = _no_array
-        self._check_names(made)
-        if issubclass(made, nn.Module) and self.definer(made, "__init__") not in self.own | {made}:
-            made.__init__ = _inherited_init(made)
-        self.own.add(made)
-        return made
+        """The `__build_class__` of a program, which a class statement calls."""
+        new_class: Any = builtins.__build_class__(function, name, *bases)
+        # numpy reads lists as torch does (see vocabulary.data_checks), but first looks for
+        # __array__ on each object in them.
+        new_class.__array__ = _refuse_array
+        self._check_names(new_class)
+        definer = self.definer(new_class, "__init__")
+        if issubclass(new_class, nn.Module) and definer not in self.own | {new_class}:
+            new_class.__init__ = _make_init(new_class)
+        self.own.add(new_class)
+        return new_class
 
-    def _check_names(self, made: type) -> None:
-        """torch calls what it finds under its own names, or takes it for what it has put there: a
-        program that defines `_buffers` itself could have `get_buffer` read any attribute."""
-        for kind in made.__mro__:
-            for name in vars(kind) if kind is made or kind in self.own else ():
-                if name not in _OVERRIDABLE and self.is_torchs(made, name):
+    def _check_names(self, new_class: type) -> None:
+        """Refuse definitions of torch's private names, which torch would use as its own: a program
+        that defines `_buffers` could make `get_buffer` read any attribute."""
+        for kind in new_class.__mro__:
+            for name in vars(kind) if kind is new_class or kind in self.own else ():
+                if name not in _OVERRIDABLE and self.is_torch_name(new_class, name):
                     raise OutsideLanguage(
-                        f"PyTorch uses {name[:60]} internally, so {made.__name__[:60]} cannot "
+                        f"PyTorch uses {name[:60]} internally, so {new_class.__name__[:60]} cannot "
                         "define it.",
                         "Choose another name, without a leading underscore.",
                     )
 
     def is_free(self, owner: type, name: str) -> bool:
-        """Whether this name of a class may be assigned: of no class derived from it is it torch's
-        own."""
+        """Whether this name may be assigned on class `owner`: it is not a private name of torch on
+        any class derived from it."""
         derived = (kind for kind in self.own if issubclass(kind, owner))
         return name[:1] != "_" or not any(self.is_internal(kind, name) for kind in derived)
 
-    def is_torchs(self, kind: type, name: str) -> bool:
-        """Whether torch itself uses this name with one underscore on `kind`: `_apply`."""
+    def is_torch_name(self, kind: type, name: str) -> bool:
+        """Whether torch itself uses this name with one underscore on `kind`, such as `_apply`."""
         if name[:1] != "_" or name[:2] == "__":
             return False
         others = (c for c in kind.__mro__ if c not in self.own and c is not kind)
-        return any(name in vars(c) for c in others) or name in vocabulary.internals(kind)
+        return any(name in vars(c) for c in others) or name in vocabulary.private_names(kind)
 
     def base(self, kind: Any) -> Any:
-        """A class another may be derived from."""
+        """Return `kind` if a class may be derived from it. Raises OutsideLanguage otherwise."""
         if isinstance(kind, type) and (kind in self.own or kind in vocabulary.BASES):
             return kind
         name = str(getattr(kind, "__name__", type(kind).__name__))[:60]
         raise OutsideLanguage(
-            f"A class cannot be derived from {name}.",
+            f"A class cannot be derived from {name} here.",
             "Derive from nn.Module, torch.autograd.Function, Exception or a class of your own.",
         )
 
     def of(self, value: Any) -> Any:
-        """`type(value)`: the class itself, or what stands for it in a program."""
-        kind = type(value.kind if isinstance(value, Kind) else value)
+        """The value of `type(value)` in a program: the class itself or a proxy."""
+        kind = type(value.wrapped if isinstance(value, ClassProxy) else value)
         if kind is OutsideLanguage:
-            return AttributeError  # what Python itself would have raised
+            return AttributeError  # as Python itself would raise
         if kind in self.own or kind in _PLAIN or kind in vocabulary.CLASSES:
             return kind
         if issubclass(kind, Exception) and kind.__module__ == "builtins":
             return kind
-        if kind not in self.kinds:
-            self.kinds[kind] = Kind(kind)
-        return self.kinds[kind]
+        if kind not in self.proxies:
+            self.proxies[kind] = ClassProxy(kind)
+        return self.proxies[kind]
 
     def defines(self, kind: type, name: str, after: type | None = None) -> bool:
-        """Whether looking up `name` on `kind` (or what follows `after` in its order of bases)
-        ends at a class of the program's own."""
+        """Whether the lookup of `name` on `kind` (after the class `after` in its method resolution
+        order) ends at a class of the program's own."""
         first = self.definer(kind, name, after)
         return first in self.own and not (name.startswith("_") and self.is_internal(kind, name))
 
     def definer(self, kind: type, name: str, after: type | None = None) -> type | None:
-        """The class at which looking up `name` on `kind` (or what follows `after`) ends."""
+        """The class that defines `name` for `kind`, after the class `after` if given."""
         order = kind.__mro__
         start = order.index(after) + 1 if after in order else 0
         return next((c for c in order[start:] if name in vars(c)), None)
 
     def is_internal(self, kind: type, name: str) -> bool:
-        """Whether this name with an underscore is torch's or Python's own on `kind`."""
+        """Whether this name with an underscore belongs to torch or Python on `kind`."""
         return (
-            self.is_torchs(kind, name)
+            self.is_torch_name(kind, name)
             or any(name in vars(c) for c in kind.__mro__ if c not in self.own)
             or issubclass(kind, torch.autograd.Function)
         )
 
 
-def _inherited_init(made: Any) -> Any:
-    """The `__init__` of a class of modules that defines none itself."""
+def _make_init(new_class: Any) -> Any:
+    """The `__init__` of a module class that defines none itself."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        memory.filled(super(made, self).__init__)(*args, **kwargs)
+        memory_safety.with_zero_initialisation(super(new_class, self).__init__)(*args, **kwargs)
 
-    __init__.__qualname__ = f"{made.__qualname__}.__init__"
+    __init__.__qualname__ = f"{new_class.__qualname__}.__init__"
     return __init__
 
 
-def _no_array(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _refuse_array(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise OutsideLanguage(
         f"numpy cannot make an array of a {type(self).__name__[:60]}.",
         "Take the numbers out of it first.",
     )
 
 
-# `d + d` of a program's datasets is a class of torch's, and hands out their items.
-torch.utils.data.Dataset.__array__ = _no_array  # type: ignore[attr-defined]
+# For a program's datasets, `d + d` is an object of torch that returns their items.
+torch.utils.data.Dataset.__array__ = _refuse_array  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""Turning values into text: f-strings, `format`, `%`, `str`, `repr`.
+"""Converting values to text: f-strings, `format`, `%`, `str`, `repr`.
 
-torch shortens long axes, but not many short ones, and Python shortens nothing: a value is
-measured before it is written out.
+torch abbreviates long axes, but not many short ones, and Python abbreviates nothing: so the size of
+a value's text is estimated before the value is converted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.guard.sizes import limit_text
+from explorer.language.guard.limits import check_text_length
 
-#: Most that may be written out in one piece: items of lists and a tenth of tensors' elements.
+#: How many items one text may contain; each element of a tensor counts as ten.
 MAX_ITEMS = 200_000
-#: Widest field.
+#: The largest width of a field.
 MAX_WIDTH = 9_999
 
 _CONTAINERS: Any = (
@@ -34,17 +34,19 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 #: One field of a % template, after its key: flags, width, precision, letter.
 _PERCENT = re.compile(r"[-+ #0]*(\*|\d+)?(?:\.(\*|\d+)?)?[hlL]?(.?)", re.DOTALL)
-#: What a field of a % template is given as it is: their text holds no address, and `%d` and `%f`
-#: want numbers.
-_AS_IT_IS = (str, int, float, complex, torch.Tensor, np.generic, np.ndarray)
+#: Values passed to a % template unchanged: their text contains no address, and `%d` and `%f` need
+#: numbers.
+_UNCHANGED = (str, int, float, complex, torch.Tensor, np.generic, np.ndarray)
 
 
-def text(value: Any, convert: Callable[[Any], str]) -> str:
-    """str(value) or repr(value), without addresses in memory. Raises OutsideLanguage if it would
-    be endless."""
+def to_text(value: Any, convert: Callable[[Any], str]) -> str:
+    """str(value) or repr(value), without memory addresses.
+
+    Raises OutsideLanguage if it would be too long.
+    """
     if isinstance(value, str | float | int):
         return convert(value)
-    measure(value)
+    estimate_size(value)
     return without_addresses(convert(value))
 
 
@@ -53,115 +55,117 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub("", text)
 
 
-def formatted(value: Any, conversion: int, spec: str) -> str:
+def format_value(value: Any, conversion: int, spec: str) -> str:
     """One `{value!r:spec}` of an f-string; `conversion` is the letter's number, or -1."""
     if conversion != -1:
-        value = text(value, _CONVERSIONS[chr(conversion)])
+        value = to_text(value, _CONVERSIONS[chr(conversion)])
     elif not spec:
-        return text(value, str)
+        return to_text(value, str)
     if max(map(int, re.findall(r"\d+", spec)), default=0) > MAX_WIDTH:
         raise _too_wide()
     return format(value, spec)
 
 
-def fill(template: str, args: Any, kwargs: Any) -> str:
-    """`template.format(*args, **kwargs)`, where a field cannot reach into its value."""
+def format_template(template: str, args: Any, kwargs: Any) -> str:
+    """`template.format(*args, **kwargs)`; fields may not access attributes or items of a value."""
     return _Formatter().vformat(template, args, kwargs)
 
 
-def joined(*parts: str) -> str:
-    """The parts of an f-string as one."""
-    limit_text(sum(map(len, parts)))
+def join_parts(*parts: str) -> str:
+    """The parts of an f-string, joined."""
+    check_text_length(sum(map(len, parts)))
     return "".join(parts)
 
 
-def percent(template: str, values: Any) -> str:
-    """`template % values`. Raises OutsideLanguage or ProgramStopped if it would be endless."""
+def format_percent(template: str, values: Any) -> str:
+    """`template % values`. Raises OutsideLanguage or ProgramStopped if it would be too long."""
     fields = list(_fields(template))
     sizes = [part for field in fields for part in field[1:3] if part]
     stars = sizes.count("*")
     widths = [int(part) for part in sizes if part != "*"]
     if max(widths, default=0) > MAX_WIDTH:
         raise _too_wide()
-    given = _Given(values, len(template) + sum(widths) + MAX_WIDTH * stars, stars > 0)
+    checked = _PercentValues(values, len(template) + sum(widths) + MAX_WIDTH * stars, stars > 0)
     if any(has_key for has_key, *_ in fields):
-        return template % given
+        return template % checked
     if all(letter == "%" for *_, letter in fields):
         return template % values
     parts = values if isinstance(values, tuple) else (values,)
-    return template % tuple(map(given.shown, parts))
+    return template % tuple(map(checked.get, parts))
 
 
 def _fields(template: str) -> Iterator[tuple[bool, str | None, str | None, str]]:
-    """Of each field of a % template: whether it has a key, its width, precision and letter."""
-    place = 0
-    while place := template.find("%", place) + 1:
-        has_key = template.startswith("(", place)
+    """For each field of a % template: whether it has a key, its width, precision and letter."""
+    position = 0
+    while position := template.find("%", position) + 1:
+        has_key = template.startswith("(", position)
         if has_key:
-            place = _end_of_key(template, place)
-        field = _PERCENT.match(template, place)
+            position = _end_of_key(template, position)
+        field = _PERCENT.match(template, position)
         assert field is not None  # it may be empty
-        place = field.end()
+        position = field.end()
         yield has_key, field[1], field[2], field[3]
 
 
 def _end_of_key(template: str, start: int) -> int:
     depth = 0
-    for place in range(start, len(template)):
-        depth += {"(": 1, ")": -1}.get(template[place], 0)
+    for position in range(start, len(template)):
+        depth += {"(": 1, ")": -1}.get(template[position], 0)
         if depth == 0:
-            return place + 1
+            return position + 1
     return len(template)
 
 
-class _Given:
-    """The values of one `template % values`, measured as they are asked for; `size` is the length
-    of the text without them."""
+class _PercentValues:
+    """The values of one `template % values`, checked when they are used. `size` is the length of
+    the text without them."""
 
     def __init__(self, values: Any, size: int, starred: bool) -> None:
         self.values, self.size, self.starred = values, size, starred
         self.grow(0)
 
     def __getitem__(self, key: str) -> Any:
-        return self.shown(self.values[key])
+        return self.get(self.values[key])
 
     def __str__(self) -> str:
-        """The values, which a field without a key asks for beside one with a key."""
-        return text(self.values, str)
+        """All values: used by a field without a key if another field has a key."""
+        return to_text(self.values, str)
 
     def __repr__(self) -> str:
-        return text(self.values, repr)
+        return to_text(self.values, repr)
 
     def grow(self, size: int) -> None:
         self.size += size
-        limit_text(self.size)
+        check_text_length(self.size)
 
-    def shown(self, value: Any) -> Any:
+    def get(self, value: Any) -> Any:
         if isinstance(value, int) and self.starred and abs(value) > MAX_WIDTH:
             raise _too_wide()
-        if not isinstance(value, _AS_IT_IS):
-            kind = type(type(value).__name__, (_Text,), {})  # Python's own errors name it
+        if not isinstance(value, _UNCHANGED):
+            kind = type(
+                type(value).__name__, (_CheckedText,), {}
+            )  # Python's own error messages contain its name
             return kind(value, self)
-        self.grow(len(value) if isinstance(value, str) else measure(value))
+        self.grow(len(value) if isinstance(value, str) else estimate_size(value))
         return value
 
 
-class _Text:
-    """A value whose text is cut to a precision only when there is no address left in it."""
+class _CheckedText:
+    """A value whose text is free of addresses before it is cut to a precision."""
 
-    def __init__(self, value: Any, given: _Given) -> None:
-        self.value, self.given = value, given
+    def __init__(self, value: Any, values: _PercentValues) -> None:
+        self.value, self.values = value, values
 
     def __str__(self) -> str:
-        return self.made(str)
+        return self.convert(str)
 
     def __repr__(self) -> str:
-        return self.made(repr)
+        return self.convert(repr)
 
-    def made(self, convert: Callable[[Any], str]) -> str:
-        made = text(self.value, convert)
-        self.given.grow(len(made))
-        return made
+    def convert(self, convert: Callable[[Any], str]) -> str:
+        text = to_text(self.value, convert)
+        self.values.grow(len(text))
+        return text
 
 
 class _Formatter(string.Formatter):
@@ -170,24 +174,24 @@ class _Formatter(string.Formatter):
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         if "." in field_name or "[" in field_name:
             raise OutsideLanguage(
-                "A format field cannot reach into its value.",
+                "A format field cannot access attributes or items of its value.",
                 "Pass the value itself: '{}'.format(x.item()).",
             )
         return super().get_field(field_name, args, kwargs)
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
-        return formatted(value, ord(conversion), "") if conversion else value
+        return format_value(value, ord(conversion), "") if conversion else value
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        made = formatted(value, -1, format_spec)
-        self.size += len(made)
-        limit_text(self.size)
-        return made
+        text = format_value(value, -1, format_spec)
+        self.size += len(text)
+        check_text_length(self.size)
+        return text
 
 
-def measure(value: Any) -> int:
-    """About how many characters the text of `value` has. Raises OutsideLanguage if it would be
-    endless."""
+def estimate_size(value: Any) -> int:
+    """About how many characters the text of `value` has. Raises OutsideLanguage if it is too
+    long."""
     room: float = MAX_ITEMS
     waiting = [value]
     while waiting:
@@ -196,9 +200,9 @@ def measure(value: Any) -> int:
             room -= len(item) // 8
         elif isinstance(item, torch.Tensor):
             options = torch._tensor_str.PRINT_OPTS
-            room -= 10 * _shown(item.shape, options.threshold, options.edgeitems)
+            room -= 10 * _printed_elements(item.shape, options.threshold, options.edgeitems)
         elif isinstance(item, np.ndarray):
-            room -= 10 * _shown(item.shape, 1000, 3)
+            room -= 10 * _printed_elements(item.shape, 1000, 3)
             if item.dtype == object:
                 waiting.extend(item.flat[:MAX_ITEMS])
         else:
@@ -211,14 +215,14 @@ def measure(value: Any) -> int:
     return int(MAX_ITEMS - room)
 
 
-def _shown(shape: Any, threshold: float, edge: int) -> float:
-    """How many elements of an array its text shows."""
+def _printed_elements(shape: Any, threshold: float, edge: int) -> float:
+    """How many elements the text of an array contains."""
     size = math.prod(shape)
     return size if size <= threshold else math.prod(min(n, 2 * edge) for n in shape)
 
 
 def _parts(item: Any, room: float) -> Iterator[Any]:
-    """What the text of `item` is made of, at most `room` pieces of it."""
+    """The values that the text of `item` consists of, at most `room` of them."""
     if isinstance(item, dict):
         for key, value in item.items():
             yield key

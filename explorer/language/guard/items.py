@@ -1,4 +1,4 @@
-"""Attribute targets and tensors' items, as objects that `[…]` and `[…] = v` can be written to."""
+"""Checked item access: `x[i]`, `x[i] = v`, and attributes as the target of an assignment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import ConcatDataset, TensorDataset
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.vocabulary.data import holds_objects, numbers_only
+from explorer.language.vocabulary.data_checks import holds_objects, require_numbers
 
 
 class _Attributes(Protocol):
@@ -18,8 +18,8 @@ class _Attributes(Protocol):
     def delete(self, receiver: Any, name: str) -> None: ...
 
 
-class Field:
-    """`.field(a)["b"] = v` and `del .field(a)["b"]`: attributes as items."""
+class AttributeTarget:
+    """`.attribute_target(a)["b"] = v` and `del .attribute_target(a)["b"]`: attributes as items."""
 
     __slots__ = ("attributes", "receiver")
 
@@ -36,9 +36,9 @@ class Field:
         self.attributes.delete(self.receiver, name)
 
 
-class _Cells:
-    """A tensor, or a dataset of them, whose index is looked at first: torch reads a list in it as
-    it reads data."""
+class _GuardedTensor:
+    """A tensor, or a dataset of tensors, whose index is checked first: torch reads a list in an
+    index as it reads data."""
 
     __slots__ = ("tensor",)
 
@@ -46,21 +46,21 @@ class _Cells:
         self.tensor = tensor
 
     def __getitem__(self, key: Any) -> Any:
-        return self.tensor[numbers_only(key)]
+        return self.tensor[require_numbers(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.tensor[numbers_only(key)] = value
+        self.tensor[require_numbers(key)] = value
 
 
-class _Texts(_Cells):
-    """A numpy array of texts: nothing is put into it whose text holds an address."""
+class _GuardedTextArray(_GuardedTensor):
+    """A numpy array of strings: no object whose string contains an address can be stored in it."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.tensor[key] = numbers_only(value)
+        self.tensor[key] = require_numbers(value)
 
 
-class _Objects:
-    """A numpy array of Python objects (whole numbers too long for it): nothing is put into it."""
+class _ReadOnlyArray:
+    """A numpy array of Python objects (integers too large for numpy), which cannot be changed."""
 
     __slots__ = ("array",)
 
@@ -71,20 +71,20 @@ class _Objects:
         return self.array[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise OutsideLanguage("These numbers are too large for an array to be changed.")
+        raise OutsideLanguage("An array of such large integers cannot be changed.")
 
 
-def cells(receiver: Any) -> Any:
-    """What `receiver[…]` is applied to."""
+def guard_items(receiver: Any) -> Any:
+    """The object to which `[…]` is applied in the place of `receiver`."""
     if isinstance(receiver, torch.Tensor | TensorDataset | ConcatDataset):
-        return _Cells(receiver)
+        return _GuardedTensor(receiver)
     if isinstance(receiver, np.ndarray) and receiver.dtype.kind in "USO":
-        return _Objects(receiver) if holds_objects(receiver) else _Texts(receiver)
+        return _ReadOnlyArray(receiver) if holds_objects(receiver) else _GuardedTextArray(receiver)
     return receiver
 
 
-class Slot:
-    """The item an augmented assignment changes; holds its old value."""
+class AugmentedItem:
+    """The item that an augmented assignment changes, with its old value."""
 
     __slots__ = ("holder", "key", "value")
 

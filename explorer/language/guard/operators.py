@@ -10,8 +10,14 @@ from typing import Any
 import torch
 
 from explorer.language.guard import formatting
-from explorer.language.guard.items import Slot
-from explorer.language.guard.sizes import MAX_BITS, MAX_LENGTH, bounded, limit, limit_list
+from explorer.language.guard.items import AugmentedItem
+from explorer.language.guard.limits import (
+    MAX_BITS,
+    MAX_LENGTH,
+    bounded,
+    check_list_length,
+    check_size,
+)
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
@@ -38,48 +44,50 @@ _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def operate(symbol: str, left: Any, right: Any) -> Any:
-    """`left symbol right`. Raises ProgramStopped if the result would be too large."""
+    """The value of `left symbol right`. Raises ProgramStopped if it would be too large."""
     if type(left) is not float and not isinstance(left, torch.Tensor):
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
-        return formatting.percent(left, right)
+        return formatting.format_percent(left, right)
     return _OPERATIONS[symbol](left, right)
 
 
 def augment(symbol: str, left: Any, right: Any) -> Any:
-    """`left symbol= right`: in place where the type does so."""
+    """The value of `left symbol= right`; in place if the type does that."""
     if type(left) is not float and not isinstance(left, torch.Tensor):
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return operate(symbol, left, right)
     if symbol == "+" and isinstance(left, list | deque) and not hasattr(right, "__radd__"):
-        right = bounded(right)  # an array, or an object with __radd__, is asked first and added
-        limit_list(len(left) + len(right))
+        right = bounded(right)  # an object with __radd__, such as an array, is added instead
+        check_list_length(len(left) + len(right))
     return _AUGMENTED[symbol](left, right)
 
 
-def augment_item(symbol: str, slot: Slot, value: Any) -> None:
-    slot.holder[slot.key] = augment(symbol, slot.value, value)
+def augment_item(symbol: str, item: AugmentedItem, value: Any) -> None:
+    """Perform `holder[key] symbol= value`."""
+    item.holder[item.key] = augment(symbol, item.value, value)
 
 
 def check_growth(symbol: str, left: Any, right: Any) -> None:
+    """Raises ProgramStopped if the result would be too large an integer, string or list."""
     if isinstance(left, int):
         if isinstance(right, int):
-            limit(_bits(symbol, int(left), int(right)), MAX_BITS, "A whole number of {:,} bits")
+            check_size(_bits(symbol, int(left), int(right)), MAX_BITS, "an integer of {:,} bits")
         elif symbol == "*" and isinstance(right, _SIZED):
-            limit(left * len(right), MAX_LENGTH, "A string or list of {:,} items")
+            check_size(left * len(right), MAX_LENGTH, "a string or list of {:,} items")
     elif isinstance(left, _SIZED):
         if symbol == "*" and isinstance(right, int):
-            limit(len(left) * right, MAX_LENGTH, "A string or list of {:,} items")
+            check_size(len(left) * right, MAX_LENGTH, "a string or list of {:,} items")
         elif symbol == "+" and isinstance(right, _SIZED):
-            limit(len(left) + len(right), MAX_LENGTH, "A string or list of {:,} items")
+            check_size(len(left) + len(right), MAX_LENGTH, "a string or list of {:,} items")
 
 
 _SIZED = (str, list, tuple, deque)
 
 
 def _bits(symbol: str, left: int, right: int) -> int:
-    """At least how many bits the result of whole numbers has."""
+    """A lower bound for the number of bits of the integer result."""
     a, b = left.bit_length(), right.bit_length()
     if symbol == "**":
         return (a - 1) * right if right > 0 else 1

@@ -1,18 +1,65 @@
-"""Rewriting expressions."""
+"""Rewriting expressions, and building the calls of helpers that replace them."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, cast
 
-from explorer.language.rewrite.builder import Builder
-
 #: Operators whose result may be far larger than their operands.
-GROWING = {ast.Mult: "*", ast.Pow: "**", ast.LShift: "<<", ast.Mod: "%", ast.Add: "+"}
+GROWING_OPERATORS = {ast.Mult: "*", ast.Pow: "**", ast.LShift: "<<", ast.Mod: "%", ast.Add: "+"}
 
 
-class Expressions(Builder):
-    """Each `visit_` method returns what stands in the expression's place."""
+@dataclass(frozen=True)
+class SourceLocation:
+    """Where in the program a value was computed: lines count from 1, columns from 0.
+
+    `scope` is the enclosing function ("forward", "Net.forward"), empty at the top level; `text` is
+    the source of the expression.
+    """
+
+    line: int
+    column: int
+    text: str
+    scope: str
+
+
+class ExpressionRewriter(ast.NodeTransformer):
+    """Each `visit_` method returns the expression that replaces the one it visits."""
+
+    def __init__(self, source: str) -> None:
+        self.lines = source.encode(errors="replace").split(b"\n")
+        self.locations: list[SourceLocation] = []
+        self.scopes: list[str] = []
+
+    def transform(self, node: ast.expr) -> ast.expr:
+        return cast(ast.expr, self.visit(node))
+
+    def location(self, node: Any) -> ast.expr:
+        """The index of a new SourceLocation for this node, as a constant."""
+        text = ""
+        if node.lineno == node.end_lineno and node.lineno <= len(self.lines):
+            raw = self.lines[node.lineno - 1][node.col_offset : node.end_col_offset]
+            text = raw.decode(errors="replace")[:120]
+        scope = ".".join(self.scopes)
+        self.locations.append(SourceLocation(node.lineno, node.col_offset, text, scope))
+        return ast.Constant(len(self.locations) - 1)
+
+    def call(self, helper: str, at: ast.AST, *args: ast.expr) -> ast.Call:
+        """The call `.helper(*args)`, with the position of `at`."""
+        call = ast.Call(ast.Name(f".{helper}", ast.Load()), list(args), [])
+        return ast.copy_location(call, at)
+
+    def statement(self, helper: str, at: ast.AST, *args: ast.expr) -> ast.stmt:
+        """The same call as a statement."""
+        return ast.copy_location(ast.Expr(self.call(helper, at, *args)), at)
+
+    def with_note(self, at: ast.expr, new: ast.expr) -> ast.expr:
+        """`new`, wrapped so that the watcher sees it as the value of the expression `at`."""
+        return self.call("note", at, self.location(at), new)
+
+    # -- expressions ------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id == "__name__":
@@ -20,98 +67,102 @@ class Expressions(Builder):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return self.noted(node, self.read(node))
+        return self.with_note(node, self.read(node))
 
     def read(self, node: ast.Attribute) -> ast.Call:
-        return self.call("get", node, self.visited(node.value), ast.Constant(node.attr))
+        return self.call("get", node, self.transform(node.value), ast.Constant(node.attr))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        return self.noted(node, self.item(node))
+        return self.with_note(node, self.item(node))
 
     def item(self, node: ast.Subscript) -> ast.Subscript:
-        """`x[i]` as `.cells(x)[i]`; where it is only read, unless `i` cannot be a list."""
-        node.value = self.visited(node.value)
-        if not (isinstance(node.ctx, ast.Load) and _is_plain_index(node.slice)):
-            node.value = self.call("cells", node.value, node.value)
-        node.slice = self.visited(node.slice)
+        """`x[i]` as `.guard_items(x)[i]`; for reading, only if `i` may be a list."""
+        node.value = self.transform(node.value)
+        if not (isinstance(node.ctx, ast.Load) and _is_literal_index(node.slice)):
+            node.value = self.call("guard_items", node.value, node.value)
+        node.slice = self.transform(node.slice)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         is_super = isinstance(node.func, ast.Name) and node.func.id == "super"
         method = isinstance(node.func, ast.Attribute)
-        node.func = self.read(node.func) if method else self.visited(node.func)  # type: ignore[arg-type]
-        node.args = [self.visited(argument) for argument in node.args]
+        node.func = self.read(node.func) if method else self.transform(node.func)  # type: ignore[arg-type]
+        node.args = [self.transform(argument) for argument in node.args]
         for keyword in node.keywords:
-            keyword.value = self.visited(keyword.value)
-        return node if is_super else self.noted(node, node)
+            keyword.value = self.transform(keyword.value)
+        return node if is_super else self.with_note(node, node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        symbol = GROWING.get(type(node.op))
-        node.left, node.right = self.visited(node.left), self.visited(node.right)
+        symbol = GROWING_OPERATORS.get(type(node.op))
+        node.left, node.right = (
+            self.transform(node.left),
+            self.transform(node.right),
+        )
         if symbol is None:
-            return self.noted(node, node)
+            return self.with_note(node, node)
         call = self.call("operate", node, ast.Constant(symbol), node.left, node.right)
-        return self.noted(node, call)
+        return self.with_note(node, call)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        node.operand = self.visited(node.operand)
+        node.operand = self.transform(node.operand)
         if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
             return node
-        return self.noted(node, node)
+        return self.with_note(node, node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        return self.noted(node, node)
+        return self.with_note(node, node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        name, value = ast.Constant(node.target.id), self.visited(node.value)
-        node.value = self.call("named", node, self.place(node), name, value)
+        name, value = ast.Constant(node.target.id), self.transform(node.value)
+        node.value = self.call("named", node, self.location(node), name, value)
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         self.visit_arguments(node.args)
-        node.body = self.visited(node.body)
+        node.body = self.transform(node.body)
         return node
 
     def visit_arguments(self, node: ast.arguments) -> ast.arguments:
-        """Annotations are dropped: they could run code, and say nothing to autograd."""
+        """Drop annotations: they could run code, and do not matter to autograd."""
         for arg in [*node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg]:
             if arg is not None:
                 arg.annotation = None
-        node.defaults = [self.visited(d) for d in node.defaults]
-        node.kw_defaults = [self.visited(d) if d is not None else None for d in node.kw_defaults]
+        node.defaults = [self.transform(d) for d in node.defaults]
+        node.kw_defaults = [self.transform(d) if d is not None else None for d in node.kw_defaults]
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        """Format and join through the guard: a width of a billion, or a huge text, is caught."""
+        """Format and join through the guard, which refuses huge widths and texts."""
         parts: list[ast.expr] = []
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
-                spec = self.visited(part.format_spec) if part.format_spec else ast.Constant("")
+                spec = self.transform(part.format_spec) if part.format_spec else ast.Constant("")
                 conversion = ast.Constant(part.conversion)
-                part = self.call("format", part, self.visited(part.value), conversion, spec)
+                part = self.call("format", part, self.transform(part.value), conversion, spec)
             parts.append(part)
-        return self.call("joined", node, *parts)
+        return self.call("join_parts", node, *parts)
 
     def comprehension(self, node: Any) -> ast.expr:
         for generator in node.generators:
-            generator.iter = self.call("counted", generator.iter, self.visited(generator.iter))
+            generator.iter = self.call("counted", generator.iter, self.transform(generator.iter))
             generator.target = self.target(generator.target)
-            generator.ifs = [self.visited(test) for test in generator.ifs]
+            generator.ifs = [self.transform(test) for test in generator.ifs]
         for part in ("elt", "key", "value"):
             if hasattr(node, part):
-                setattr(node, part, self.visited(getattr(node, part)))
+                setattr(node, part, self.transform(getattr(node, part)))
         return cast(ast.expr, node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
     def target(self, node: Any) -> Any:
-        """A target with every attribute in it replaced by an item of a guarded field.
+        """The target with every attribute in it replaced by an item of an AttributeTarget.
 
-        `a.b = v` becomes `.field(a)["b"] = v`: whatever syntax assigns, the write is guarded.
+        `a.b = v` becomes `.attribute_target(a)["b"] = v`: the write is guarded, whatever the syntax
+        of the assignment.
         """
         if isinstance(node, ast.Attribute):
-            receiver = self.call("field", node, self.visited(node.value))
+            receiver = self.call("attribute_target", node, self.transform(node.value))
             item = ast.Subscript(receiver, ast.Constant(node.attr), type(node.ctx)())
             return ast.copy_location(item, node)
         if isinstance(node, ast.Tuple | ast.List):
@@ -123,10 +174,37 @@ class Expressions(Builder):
         return node
 
 
-def _is_plain_index(node: ast.expr) -> bool:
-    """Whether an index is written as numbers, strings and slices."""
+def is_helper_call(helper: str, node: Any) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == f".{helper}"
+    )
+
+
+def target_names(target: ast.expr) -> list[str]:
+    """The names that assigning to this target sets or changes: `x[0]` and `x.data` change x."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    if isinstance(target, ast.Tuple | ast.List):
+        return [name for element in target.elts for name in target_names(element)]
+    if isinstance(target, ast.Starred):
+        return target_names(target.value)
+    return list(root_names(target))
+
+
+def root_names(node: ast.expr) -> Iterator[str]:
+    """The variable at the start of `x.data.mul_(2)`, if there is one."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Name):
+        yield node.id
+
+
+def _is_literal_index(node: ast.expr) -> bool:
+    """Whether an index consists of literal numbers, strings and slices."""
     if isinstance(node, ast.Tuple):
-        return all(_is_plain_index(element) for element in node.elts)
+        return all(_is_literal_index(element) for element in node.elts)
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.operand, ast.Constant)
     return isinstance(node, ast.Constant | ast.Slice)

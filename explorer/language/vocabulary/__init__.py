@@ -1,7 +1,7 @@
-"""The one table of what exists for a program, and the questions asked of it.
+"""The one table of the names that a program may use, and the functions that look them up.
 
-`children` finds what a namespace holds, `members` the readable attributes of a class, and
-`entries` lists everything by group: the in-app reference and the tests read it.
+`module_members` gives the names of a module, `readable_names` the readable attributes of a class,
+and `entries` lists everything by group, for the in-app reference and the tests.
 """
 
 from __future__ import annotations
@@ -16,65 +16,66 @@ import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.vocabulary import functions, narrowed, python, vision
-from explorer.language.vocabulary import members as torch_members
-from explorer.language.vocabulary.group import Group
-from explorer.language.vocabulary.kind import Kind
-from explorer.language.vocabulary.members import TENSOR_WRITES
-from explorer.language.vocabulary.reasons import MODULES, REASONS
+from explorer.language.vocabulary import python_names, replacements, torch_names
+from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.left_out import LEFT_OUT_MODULES, LEFT_OUT_NAMES
+from explorer.language.vocabulary.torch_names import WRITABLE_TENSOR_NAMES, Group
 
 __all__ = [
     "BASES",
     "CLASSES",
-    "KINDS",
-    "REASONS",
-    "TENSOR_WRITES",
-    "children",
+    "CLASS_PROXIES",
+    "LEFT_OUT_NAMES",
+    "WRITABLE_TENSOR_NAMES",
+    "class_name",
+    "closest_name",
     "entries",
-    "internals",
-    "kind_name",
-    "members",
-    "refusal",
-    "suggest",
+    "missing_name_error",
+    "module_members",
+    "private_names",
+    "readable_names",
 ]
 
-GROUPS: tuple[Group, ...] = (*functions.FUNCTIONS, *python.GROUPS)
+GROUPS: tuple[Group, ...] = (*torch_names.GROUPS, *python_names.GROUPS)
 
 
-def _table() -> dict[str, Any]:
+def _make_table() -> dict[str, Any]:
+    """Full name, as a program spells it -> object."""
     table: dict[str, Any] = {}
     for group in GROUPS:
         for name in group.names.split():
             table[f"{group.prefix}.{name}"] = getattr(group.holder, name)
-    return table | narrowed.replacements(table) | vision.FUNCTIONS
+    return table | replacements.make_replacements(table) | replacements.NETWORKS
 
 
-_TABLE = _table()
+_TABLE = _make_table()
 _MEMBERS = {
     kind: frozenset(names.split())
-    for kind, names in (torch_members.MEMBERS | python.MEMBERS).items()
+    for kind, names in (torch_names.MEMBERS | python_names.MEMBERS).items()
 }
 
 
-def _namespaces() -> dict[str, dict[str, Any]]:
-    """path -> what it holds: objects of the table."""
-    found: dict[str, dict[str, Any]] = {}
+def _make_modules() -> dict[str, dict[str, Any]]:
+    """Path of a module -> its names and their objects."""
+    modules: dict[str, dict[str, Any]] = {}
     for path, thing in _TABLE.items():
         parent, _, name = path.rpartition(".")
-        found.setdefault(parent, {})[name] = thing
+        modules.setdefault(parent, {})[name] = thing
         while parent:
-            found.setdefault(parent, {})
+            modules.setdefault(parent, {})
             parent = parent.rpartition(".")[0]
-    return found
+    return modules
 
 
-_NAMESPACES = _namespaces()
+_MODULES = _make_modules()
 
-#: Classes of the table, which a program may hold and call as they are.
+#: Classes of the table that a program gets as they are.
 CLASSES: frozenset[type] = frozenset(v for v in _TABLE.values() if isinstance(v, type))
-#: Classes it holds a stand-in for.
-KINDS: dict[type, Kind] = {v.kind: v for v in _TABLE.values() if isinstance(v, Kind)}
-#: Classes a program may derive from, besides its own.
+#: Classes of the table for which it gets a proxy.
+CLASS_PROXIES: dict[type, ClassProxy] = {
+    v.wrapped: v for v in _TABLE.values() if isinstance(v, ClassProxy)
+}
+#: Classes that a program may derive from, besides its own.
 BASES: frozenset[type] = frozenset(
     [object, torch.autograd.Function, torch.utils.data.Dataset]
     + [Exception, ValueError, RuntimeError, TypeError]
@@ -83,8 +84,8 @@ BASES: frozenset[type] = frozenset(
 
 
 @cache
-def _stored(kind: type) -> frozenset[str]:
-    """Names with one underscore that this class of torch defines, or stores on its instances."""
+def _private_names(kind: type) -> frozenset[str]:
+    """Names with one underscore that this class of torch defines or stores on its instances."""
     names = set(vars(kind)) | (set(vars(nn.Module())) if kind is nn.Module else set())
     for function in vars(kind).values():
         code = getattr(function, "__code__", None)
@@ -93,50 +94,50 @@ def _stored(kind: type) -> frozenset[str]:
     return frozenset(name for name in names if name[0] == "_")
 
 
-def internals(kind: type) -> frozenset[str]:
-    """Names of a module of class `kind` that belong to torch."""
-    torchs = (base for base in kind.__mro__ if base.__module__.startswith("torch"))
-    return frozenset().union(*map(_stored, torchs))
+def private_names(kind: type) -> frozenset[str]:
+    """Names with one underscore that torch itself uses on a module of class `kind`."""
+    torch_classes = (base for base in kind.__mro__ if base.__module__.startswith("torch"))
+    return frozenset().union(*map(_private_names, torch_classes))
 
 
-def children(path: str) -> dict[str, Any] | None:
-    """What the namespace `path` holds, by name; None if there is no such namespace."""
-    return _NAMESPACES.get(path)
+def module_members(path: str) -> dict[str, Any] | None:
+    """The names of the module `path` and their objects; None if there is no such module."""
+    return _MODULES.get(path)
 
 
-def members(kind: type) -> frozenset[str]:
-    """Names readable on instances of `kind`, its bases' included."""
-    found = frozenset().union(*(_MEMBERS.get(base, ()) for base in kind.__mro__))
+def readable_names(kind: type) -> frozenset[str]:
+    """The attributes that may be read on instances of `kind`, including those of its bases."""
+    names = frozenset().union(*(_MEMBERS.get(base, ()) for base in kind.__mro__))
     node = torch.autograd.graph.Node  # not among the bases of the classes torch makes in C++
-    return found | _MEMBERS[node] if issubclass(kind, node) else found
+    return names | _MEMBERS[node] if issubclass(kind, node) else names
 
 
-def kind_name(kind: type | Kind) -> str:
-    """What a reader calls an object of this class."""
+def class_name(kind: type | ClassProxy) -> str:
+    """The name of this class in error messages."""
     return kind.__name__[:60]
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """The known name most like this one, or an empty string."""
-    near = difflib.get_close_matches(name[:60], [k for k in known if k[:1] != "_"], 1, 0.6)
-    return near[0] if near else ""
+def closest_name(name: str, known: Iterable[str]) -> str:
+    """The known name most similar to this one, or an empty string."""
+    matches = difflib.get_close_matches(name[:60], [k for k in known if k[:1] != "_"], 1, 0.6)
+    return matches[0] if matches else ""
 
 
-def refusal(path: str, name: str) -> OutsideLanguage:
-    """What to say when namespace `path` has no `name`."""
+def missing_name_error(path: str, name: str) -> OutsideLanguage:
+    """The error to raise when module `path` has no `name`."""
     full = f"{path}.{name[:60]}" if path else name[:60]
     top = full.split(".")[0]
-    if top in MODULES:
-        return OutsideLanguage(f"The module {top} is not part of this language.", MODULES[top])
+    if top in LEFT_OUT_MODULES:
+        return OutsideLanguage(f"The module {top} is not supported here.", LEFT_OUT_MODULES[top])
     if any(group.prefix == path and hasattr(group.holder, name) for group in GROUPS):
-        hint = REASONS.get(name, "See the language reference for what there is.")
-        return OutsideLanguage(f"{full} is not part of this language.", hint)
+        hint = LEFT_OUT_NAMES.get(name, "The Glossary lists all supported names.")
+        return OutsideLanguage(f"{full} is not supported here.", hint)
     prefix = f"{path}." if path else ""
-    here = {k[len(prefix) :].split(".")[0] for k in _TABLE if k.startswith(prefix)}
-    near = suggest(name, here)
-    hint = f"Did you mean {prefix}{near}?" if near else ""
+    siblings = {k[len(prefix) :].split(".")[0] for k in _TABLE if k.startswith(prefix)}
+    closest = closest_name(name, siblings)
+    hint = f"Did you mean {prefix}{closest}?" if closest else ""
     if not path:
-        return OutsideLanguage(f"There is no module {full} in this language.", hint)
+        return OutsideLanguage(f"There is no module {full} here.", hint)
     return OutsideLanguage(f"{path} has no {name[:60]}.", hint)
 
 
@@ -146,9 +147,9 @@ def entries() -> Iterator[tuple[str, str, Any]]:
         for name in group.names.split():
             full = f"{group.prefix}.{name}"
             yield group.title, full, _TABLE[full]
-    for full, (title, thing) in narrowed.ADDED.items():
+    for full, (title, thing) in replacements.ADDED.items():
         yield title, full, thing
-    for full, thing in vision.FUNCTIONS.items():
+    for full, thing in replacements.NETWORKS.items():
         yield "Networks of torchvision, untrained", full, thing
     for kind, names in _MEMBERS.items():
         owner = f"numpy {kind.__name__}" if "numpy" in kind.__module__ else kind.__name__

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.language.tree import literal
+from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.ui.common import values
 
@@ -64,7 +64,7 @@ def numbers(text: str) -> np.ndarray | None:
     if text.strip() == "None":
         return np.array([], dtype=object)
     try:
-        array = np.array(literal(text.strip()))
+        array = np.array(parse_literal(text.strip()))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
     return array.astype(float) if array.dtype.kind in "fiu" and array.size else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.language.tree import literal
+from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.sandbox_call import run
@@ -107,7 +107,7 @@ def _choose_upstream(name: str) -> str | list | float:
 def _parse_gradient(text: str) -> str | list | float:
     """A literal of numbers and lists. Anything else is treated as a sum, and the page says so."""
     try:
-        value = literal(text.strip())
+        value = parse_literal(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         value = None
     if isinstance(value, int | float | list) and not isinstance(value, bool):

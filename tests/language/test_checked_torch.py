@@ -1,4 +1,4 @@
-"""Where something is looked at before torch gets it, good programs still give torch's numbers."""
+"""Where arguments are checked before torch gets them, good programs still give torch's numbers."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.language import isolated
-from tests.language.both import compare, guarded, refusal
+from tests.language.compare import compare, guarded, refusal
 
 pytestmark = pytest.mark.fast
 
@@ -117,7 +117,7 @@ def test_no_address_is_shown():
     assert "0x" not in refusal("class A:\n    pass\nraise ValueError(A())").detail
 
 
-def test_a_hash_tells_no_address():
+def test_a_hash_reveals_no_address():
     output, _ = guarded(
         "class A:\n    pass\na = A()\nprint(hash(a), hash((a,)), hash((1, (a, 'x'))))\n"
         "print(hash(a) == hash(a), hash((1, 2.5)) == hash((1, 2.5)))"
@@ -126,7 +126,7 @@ def test_a_hash_tells_no_address():
     assert guarded("print(hash((1, 2.5)))")[0] == f"{hash((1, 2.5))}\n"
 
 
-def test_module_names_are_free_outside_a_run():
+def test_module_names_are_not_restricted_outside_a_run():
     net = torch.nn.Module()
     net.register_buffer("__mine", torch.ones(1))
     with isolated(0):

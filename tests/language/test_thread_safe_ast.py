@@ -1,4 +1,4 @@
-"""Readers' threads make syntax trees one at a time: CPython miscounts when they do so together."""
+"""Threads parse one at a time: CPython miscounts the depth if they parse at the same time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.language import tree
+from explorer.language import thread_safe_ast
 
 pytestmark = pytest.mark.fast
 
@@ -18,59 +18,59 @@ ROOT = Path(__file__).parent.parent.parent
 ALONE = {"parse", "compile", "literal_eval", "getsource", "getsourcelines"}
 
 
-def _called(file: Path) -> set[str]:
+def _parsing_calls(file: Path) -> set[str]:
     """The calls of a file that make or compile a syntax tree."""
-    found = set()
+    calls = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call):
             text = ast.unparse(node.func)
             owner, _, name = text.rpartition(".")
             if name in ALONE and owner in ("", "ast", "inspect") and text != "parse":
-                found.add(text)
-    return found
+                calls.add(text)
+    return calls
 
 
-def test_nobody_makes_trees_by_himself() -> None:
+def test_trees_are_only_made_with_the_lock() -> None:
     files = [*ROOT.glob("*.py"), *ROOT.glob("pages/*.py"), *ROOT.glob("explorer/**/*.py")]
     assert len(files) > 100
-    found = {str(f.relative_to(ROOT)): calls for f in files if (calls := _called(f))}
-    assert found == {
+    by_file = {str(f.relative_to(ROOT)): calls for f in files if (calls := _parsing_calls(f))}
+    assert by_file == {
         "explorer/language/program.py": {"compile"},
-        "explorer/language/tree.py": {"ast.parse", "ast.literal_eval"},
-        "explorer/networks/source.py": {"inspect.getsource"},
+        "explorer/language/thread_safe_ast.py": {"ast.parse", "ast.literal_eval"},
+        "explorer/networks/problems.py": {"inspect.getsource"},
     }
 
 
-@pytest.mark.parametrize("make", [tree.tree_of, tree.literal])
+@pytest.mark.parametrize("make", [thread_safe_ast.parse_tree, thread_safe_ast.parse_literal])
 def test_waits_for_a_thread_that_parses(make) -> None:
-    made = threading.Event()
+    parsed = threading.Event()
 
     def other() -> None:
         make("1")
-        made.set()
+        parsed.set()
 
-    with tree.PARSING:
+    with thread_safe_ast.AST_LOCK:
         thread = threading.Thread(target=other)
         thread.start()
-        assert not made.wait(0.1)
+        assert not parsed.wait(0.1)
     thread.join(10)
-    assert made.is_set()
+    assert parsed.is_set()
 
 
 def test_many_threads_at_once() -> None:
     source = inspect.getsource(argparse)
-    right = len(list(ast.walk(ast.parse(source))))
-    found: list[object] = []
+    expected = len(list(ast.walk(ast.parse(source))))
+    counts: list[object] = []
 
     def work() -> None:
         try:
-            found.append(len(list(ast.walk(tree.tree_of(source)))))
+            counts.append(len(list(ast.walk(thread_safe_ast.parse_tree(source)))))
         except SystemError as error:
-            found.append(error)
+            counts.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [right] * 8
+    assert counts == [expected] * 8

@@ -1,4 +1,4 @@
-"""The table for what is not torch: numpy, math, and the other modules tutorials import."""
+"""Which names of numpy, math and other modules that tutorials import the language has."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import types
 
 import numpy as np
 
-from explorer.language.vocabulary.group import Group
+from explorer.language.vocabulary.torch_names import Group
 
-#: Private generators, seeded anew for every run.
+#: Private random generators, seeded for every run.
 RANDOM = random.Random(0)
 NUMPY_RANDOM = np.random.RandomState(0)
 
@@ -61,7 +61,7 @@ GROUPS = (
     Group("Python", "time", time, "time perf_counter"),
 )
 
-#: What may be read of Python's and numpy's own objects.
+#: What may be read on objects of Python and numpy.
 MEMBERS: dict[type, str] = {
     str: """capitalize center count endswith find format index isalpha isalnum isdigit islower
         isnumeric isspace isupper join ljust lower lstrip partition removeprefix removesuffix

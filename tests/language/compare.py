@@ -1,4 +1,4 @@
-"""The same text run by plain CPython and by the language, to be compared."""
+"""The same text run by plain CPython and by the language, for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from explorer.language import Environment, Program, ProgramError, ProgramRefused
 
 
 def plain(source: str, seed: int = 0) -> tuple[str, dict[str, Any]]:
-    """What CPython, torch and numpy themselves make of a text: its output and its variables."""
+    """The output and variables of a program in plain CPython."""
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = io.StringIO()
     with (
@@ -54,42 +54,42 @@ def refusal(source: str, **limits: Any) -> ProgramError:
     raise AssertionError(f"the program ran, and printed {output!r}")
 
 
-def same(found: Any, expected: Any, what: str) -> None:
+def same(actual: Any, expected: Any, what: str) -> None:
     """Assert that two values are equal to the last bit, inside lists and objects too."""
     if isinstance(expected, torch.Tensor):
-        assert torch.equal(found, expected) or (found != found).equal(expected != expected), what
-        assert found.dtype == expected.dtype, what
-        assert found.requires_grad == expected.requires_grad, what
+        assert torch.equal(actual, expected) or (actual != actual).equal(expected != expected), what
+        assert actual.dtype == expected.dtype, what
+        assert actual.requires_grad == expected.requires_grad, what
         if expected.is_leaf and expected.grad is not None:
-            same(found.grad, expected.grad, f"{what}.grad")
+            same(actual.grad, expected.grad, f"{what}.grad")
     elif isinstance(expected, np.ndarray):
-        np.testing.assert_array_equal(found, expected, err_msg=what)
+        np.testing.assert_array_equal(actual, expected, err_msg=what)
     elif isinstance(expected, torch.nn.Module):
         for name, value in expected.state_dict().items():
-            same(found.state_dict()[name], value, f"{what}.{name}")
+            same(actual.state_dict()[name], value, f"{what}.{name}")
         for name, parameter in expected.named_parameters():
-            same(found.get_parameter(name).grad, parameter.grad, f"{what}.{name}.grad")
+            same(actual.get_parameter(name).grad, parameter.grad, f"{what}.{name}.grad")
     elif isinstance(expected, list | tuple):
-        assert len(found) == len(expected), what
-        for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+        assert len(actual) == len(expected), what
+        for i, (one, other) in enumerate(zip(actual, expected, strict=True)):
             same(one, other, f"{what}[{i}]")
     elif isinstance(expected, dict):
-        assert list(found) == list(expected), what
+        assert list(actual) == list(expected), what
         for key, value in expected.items():
-            same(found[key], value, f"{what}[{key!r}]")
+            same(actual[key], value, f"{what}[{key!r}]")
     elif isinstance(expected, bool | int | float | str | complex | type(None)):
-        assert found == expected or (found != found and expected != expected), what
-        assert type(found) is type(expected), what
+        assert actual == expected or (actual != actual and expected != expected), what
+        assert type(actual) is type(expected), what
     elif type(expected).__module__ == "__main__" and hasattr(expected, "__dict__"):
-        same(list(vars(found).keys()), list(vars(expected).keys()), what)
+        same(list(vars(actual).keys()), list(vars(expected).keys()), what)
 
 
 def compare(source: str) -> None:
     """Assert that the language prints and computes what plain CPython does."""
     output, variables = plain(source)
-    ours, found = guarded(source)
-    assert ours == output
+    guarded_output, actual = guarded(source)
+    assert guarded_output == output
     for name, value in variables.items():
         if not name.startswith("__") and name != "annotations":  # that one is from __future__
-            assert name in found, name
-            same(found[name], value, name)
+            assert name in actual, name
+            same(actual[name], value, name)

@@ -1,4 +1,4 @@
-"""Functions of ours where torch's or numpy's own would do too much."""
+"""Our own functions in place of those of torch, numpy and torchvision that could do too much."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ import numpy as np
 import torch
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
-from explorer.language.vocabulary import checked, memory
-from explorer.language.vocabulary.data import numbers_only, of_numbers, stranger
-from explorer.language.vocabulary.kind import Kind
-from explorer.language.vocabulary.python import NUMPY_RANDOM
+from explorer.language.vocabulary import checked_torch, memory_safety
+from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.data_checks import check_arrays, find_non_number, require_numbers
+from explorer.language.vocabulary.python_names import NUMPY_RANDOM
 
-#: Most elements a tensor may be created with.
+#: The number of elements with which a tensor may be created.
 MAX_ELEMENTS = 20_000_000
-#: Largest settings of torch.set_printoptions.
+#: The largest values for torch.set_printoptions.
 PRINT_LIMITS = {"precision": 30, "threshold": 10_000, "edgeitems": 50, "linewidth": 1_000}
 
 
-def elements(count: float) -> None:
-    """Stop the program if one tensor would have more elements than the limit."""
+def check_element_count(count: float) -> None:
+    """Raises ProgramStopped if one tensor would have more elements than the limit."""
     if count > MAX_ELEMENTS:
         raise ProgramStopped(
-            f"A tensor of {int(count):,} elements would be made; the limit is {MAX_ELEMENTS:,}.",
+            f"A tensor of {int(count):,} elements is too large; the limit is {MAX_ELEMENTS:,}.",
             "Use a smaller shape.",
         )
 
 
-# -- how many elements a call would make, told from its arguments -----------------------------
+# -- how many elements a call would create, from its arguments ---------------------------------
 
 
 def _product(*args: Any, **kwargs: Any) -> float:
-    """The product of every whole number in the arguments that give a shape."""
+    """The product of all integers in the arguments that give a shape."""
     size = kwargs.get("size", kwargs.get("shape", args))
     return math.prod(float(n) for n in _flat(size))
 
@@ -116,14 +116,14 @@ SIZES: dict[str, Callable[..., float]] = {
 }
 
 
-def _sized(function: Callable[..., Any], size: Callable[..., float]) -> Callable[..., Any]:
+def _limit_size(function: Callable[..., Any], size: Callable[..., float]) -> Callable[..., Any]:
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         try:
             count = size(*args, **kwargs)
         except (TypeError, ValueError, OverflowError):
-            count = 0  # wrong arguments: torch says it better
-        elements(count)
+            count = 0  # wrong arguments: torch's own error is better
+        check_element_count(count)
         return function(*args, **kwargs)
 
     return make
@@ -132,95 +132,135 @@ def _sized(function: Callable[..., Any], size: Callable[..., float]) -> Callable
 # -- creating ----------------------------------------------------------------------------------
 
 
-def _from_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+def _require_number_data(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def make(data: Any, *args: Any, **kwargs: Any) -> Any:
-        return function(numbers_only(data), *args, **kwargs)
+        return function(require_numbers(data), *args, **kwargs)
 
     return make
 
 
-def _tensor_class(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
+def _make_tensor_constructor(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
     """`torch.Tensor(2, 3)` is uninitialised memory in torch; here it is zeros."""
 
     def make(*args: Any) -> torch.Tensor:
         if args and all(isinstance(a, int) for a in args):
-            elements(_product(*args))
+            check_element_count(_product(*args))
             return torch.zeros(*args, dtype=dtype)
         if len(args) == 1 and isinstance(args[0], torch.Size):
-            elements(_product(args[0]))
+            check_element_count(_product(args[0]))
             return torch.zeros(args[0], dtype=dtype)
         if len(args) == 1 and isinstance(args[0], list | tuple | torch.Tensor | np.ndarray):
-            return torch.as_tensor(numbers_only(args[0]), dtype=dtype)
+            return torch.as_tensor(require_numbers(args[0]), dtype=dtype)
         if not args:
             return torch.zeros(0, dtype=dtype)
-        raise OutsideLanguage("Tensor takes sizes or one list of numbers.", "Use torch.tensor.")
+        raise OutsideLanguage(
+            "torch.Tensor takes sizes or one list of numbers.", "Use torch.tensor."
+        )
 
     return make
 
 
-def _generator(seed: int | None = None) -> np.random.Generator:
+def _make_generator(seed: int | None = None) -> np.random.Generator:
     """A numpy generator; without a seed it is seeded from the run's own."""
-    numbers_only(seed)
+    require_numbers(seed)
     return np.random.default_rng(NUMPY_RANDOM.randint(2**31) if seed is None else seed)
 
 
-def _data_loader(dataset: Any, batch_size: int = 1, shuffle: bool = False, **options: Any) -> Any:
+def _make_data_loader(
+    dataset: Any, batch_size: int = 1, shuffle: bool = False, **options: Any
+) -> Any:
     """Batches of a dataset, loaded in this process."""
-    known = {"drop_last", "num_workers", "pin_memory", "collate_fn", "generator"}
-    for name in options.keys() - known:
-        raise OutsideLanguage(f"DataLoader takes no {name[:60]} in this language.", "Leave it out.")
+    supported = {"drop_last", "num_workers", "pin_memory", "collate_fn", "generator"}
+    for name in options.keys() - supported:
+        raise OutsideLanguage(f"DataLoader's {name[:60]} is not supported here.", "Leave it out.")
     options.pop("pin_memory", None)
     if options.pop("num_workers", 0):
-        raise OutsideLanguage(
-            "DataLoader cannot start workers here.", "Leave num_workers out: it loads in place."
-        )
+        raise OutsideLanguage("DataLoader cannot start workers here.", "Leave num_workers out.")
     if batch_size is not None and options.get("collate_fn") is None:
         options["collate_fn"] = _collate
     return torch.utils.data.DataLoader(dataset, batch_size, shuffle, **options)
 
 
 def _collate(samples: list[Any]) -> Any:
-    """torch's default_collate, of numbers: it makes tensors of the lists in the samples."""
-    strange = stranger(samples, dict, OrderedDict)
-    if strange is not None:
+    """torch's default_collate, for numbers only: it makes tensors of the lists in the samples."""
+    other = find_non_number(samples, dict, OrderedDict)
+    if other is not None:
         raise OutsideLanguage(
-            f"A batch is made of numbers; a sample holds a {type(strange).__name__[:60]}.",
+            f"A batch consists of numbers; a sample contains a {type(other).__name__[:60]}.",
             "Return tensors, numbers, lists or dictionaries of them, or pass a collate_fn.",
         )
     return torch.utils.data.default_collate(samples)
+
+
+# -- networks of torchvision, untrained -----------------------------------------------------------
+
+_NETWORKS = """
+    alexnet vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn
+    resnet18 resnet34 resnet50 resnet101 resnet152 resnext50_32x4d wide_resnet50_2
+    squeezenet1_0 squeezenet1_1 densenet121 densenet161 densenet169 densenet201
+    mobilenet_v2 mobilenet_v3_small mobilenet_v3_large mnasnet0_5 mnasnet1_0
+    shufflenet_v2_x0_5 shufflenet_v2_x1_0 efficientnet_b0 efficientnet_b1 efficientnet_v2_s
+    regnet_x_400mf regnet_y_400mf convnext_tiny vit_b_16 vit_b_32 swin_t
+"""
+
+
+def _make_constructor(name: str) -> Callable[..., Any]:
+    """The function `torchvision.models.<name>` of a program: random weights only."""
+
+    def build(pretrained: Any = False, *, weights: Any = None, **options: Any) -> Any:
+        if pretrained or weights is not None or options.get("weights_backbone") is not None:
+            raise OutsideLanguage(
+                "Programs here cannot download trained weights.",
+                f"Write {name}() for random weights; the Feature maps page has trained ones.",
+            )
+        from explorer.torchvision_guard import torchvision  # costs a second, so only now
+
+        options.pop("progress", None)
+        return checked_torch.use_checked_layers(getattr(torchvision.models, name)(**options))
+
+    build.__name__ = name
+    build.__doc__ = f"The {name} architecture with random weights."
+    return build
+
+
+NETWORKS: dict[str, Any] = {
+    f"torchvision.models.{name}": _make_constructor(name) for name in _NETWORKS.split()
+}
 
 
 # -- the rest ----------------------------------------------------------------------------------
 
 
 def _is_available() -> bool:
-    """Whether a GPU can be used: no, programs run on the processor."""
+    """Whether a GPU can be used: no, programs run on the CPU."""
     return False
 
 
 def _set_printoptions(**options: Any) -> None:
-    for name, most in PRINT_LIMITS.items():
-        if isinstance(options.get(name), float | int) and options[name] > most:
-            raise OutsideLanguage(f"{name} may be at most {most:,}.", "Use a smaller one.")
+    for name, limit in PRINT_LIMITS.items():
+        if isinstance(options.get(name), float | int) and options[name] > limit:
+            raise OutsideLanguage(f"{name} may be at most {limit:,}.", "Use a smaller value.")
     torch.set_printoptions(**options)
 
 
 @functools.wraps(copy.copy)
 def _copy(x: Any) -> Any:
-    # Python would look a bound method up again, by the name the function was given.
+    # Python would look a bound method up again, by the name of its function.
     return x if isinstance(x, types.MethodType) else copy.copy(x)
 
 
 @functools.wraps(copy.deepcopy)
 def _deepcopy(x: Any, memo: Any = None) -> Any:
     if memo is not None:
-        raise OutsideLanguage("The memo argument of deepcopy is not supported.", "Leave it out.")
+        raise OutsideLanguage(
+            "The memo argument of deepcopy is not supported here.", "Leave it out."
+        )
     return copy.deepcopy(x)
 
 
 class _Annotation:
-    """A name of `typing`: it may stand in annotations, which are not looked at."""
+    """A name of `typing`, for annotations, which are ignored."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -234,42 +274,54 @@ class _Annotation:
 
 _ANNOTATIONS = "Any Callable Dict Iterable Iterator List Optional Sequence Set Tuple Union"
 
-#: Names that stand in no group of the table: title, full name, object.
+#: Names in no group of the table: full name -> (title, object).
 ADDED: dict[str, tuple[str, Any]] = {
-    "torch.Tensor": ("Creating tensors", Kind(torch.Tensor, _tensor_class(torch.float32))),
-    "torch.FloatTensor": ("Creating tensors", _tensor_class(torch.float32)),
-    "torch.DoubleTensor": ("Creating tensors", _tensor_class(torch.float64)),
-    "torch.LongTensor": ("Creating tensors", _tensor_class(torch.int64)),
-    "torch.IntTensor": ("Creating tensors", _tensor_class(torch.int32)),
+    "torch.Tensor": (
+        "Creating tensors",
+        ClassProxy(torch.Tensor, _make_tensor_constructor(torch.float32)),
+    ),
+    "torch.FloatTensor": ("Creating tensors", _make_tensor_constructor(torch.float32)),
+    "torch.DoubleTensor": ("Creating tensors", _make_tensor_constructor(torch.float64)),
+    "torch.LongTensor": ("Creating tensors", _make_tensor_constructor(torch.int64)),
+    "torch.IntTensor": ("Creating tensors", _make_tensor_constructor(torch.int32)),
     "torch.empty": ("Creating tensors", torch.zeros),
     "torch.empty_like": ("Creating tensors", torch.zeros_like),
     "torch.set_printoptions": ("Autograd", _set_printoptions),
     "torch.cuda.is_available": ("Autograd", _is_available),
-    "torch.utils.data.DataLoader": ("Data", Kind(torch.utils.data.DataLoader, _data_loader)),
-    "numpy.ndarray": ("numpy", Kind(np.ndarray)),
-    "numpy.random.default_rng": ("numpy", _generator),
+    "torch.utils.data.DataLoader": (
+        "Data",
+        ClassProxy(torch.utils.data.DataLoader, _make_data_loader),
+    ),
+    "numpy.ndarray": ("numpy", ClassProxy(np.ndarray)),
+    "numpy.random.default_rng": ("numpy", _make_generator),
     **{f"typing.{name}": ("Python", _Annotation(name)) for name in _ANNOTATIONS.split()},
 }
 
 
 def _takes_where(function: Any) -> bool:
-    """Whether `where=` says which of its results are computed; in sums it says what is added."""
+    """Whether `where=` selects the results to compute; in sums it selects the terms."""
     return isinstance(function, np.ufunc) or function is np.clip
 
 
-def replacements(table: dict[str, Any]) -> dict[str, Any]:
-    """What to put into the table in place of, or besides, the libraries' own functions."""
-    made = {name: _sized(table[name], size) for name, size in SIZES.items()}
+def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
+    """The entries of the table that replace the libraries' own functions, or are added to them."""
+    replaced = {name: _limit_size(table[name], size) for name, size in SIZES.items()}
     for name in ("torch.tensor", "torch.as_tensor"):
-        made[name] = _from_numbers(table[name])
+        replaced[name] = _require_number_data(table[name])
     for name, thing in table.items():
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
-            made[name] = of_numbers(made.get(name, thing), fills=not _takes_where(thing))
-    made |= checked.replacements(table)
-    made |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
+            replaced[name] = check_arrays(replaced.get(name, thing), fills=not _takes_where(thing))
+    replaced |= checked_torch.make_replacements(table)
+    replaced |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
     vector = "torch.nn.utils.vector_to_parameters"
-    made[vector] = memory.versioned(table[vector])
-    made |= {name: thing for name, (_, thing) in ADDED.items()}
-    made["torch.empty"], made["torch.empty_like"] = made["torch.zeros"], table["torch.zeros_like"]
-    made["numpy.empty"], made["numpy.empty_like"] = made["numpy.zeros"], made["numpy.zeros_like"]
-    return made
+    replaced[vector] = memory_safety.with_new_version(table[vector])
+    replaced |= {name: thing for name, (_, thing) in ADDED.items()}
+    replaced["torch.empty"], replaced["torch.empty_like"] = (
+        replaced["torch.zeros"],
+        table["torch.zeros_like"],
+    )
+    replaced["numpy.empty"], replaced["numpy.empty_like"] = (
+        replaced["numpy.zeros"],
+        replaced["numpy.zeros_like"],
+    )
+    return replaced

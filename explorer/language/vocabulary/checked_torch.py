@@ -1,9 +1,9 @@
-"""Classes of torch whose C++ code trusts what it is given, each with the missing check.
+"""Classes and functions of torch whose C++ code lacks a check of its arguments, with that check.
 
-Measured with torch 2.13: an LSTM whose weights were exchanged for smaller ones reads beyond
-them, a fused optimizer whose state was exchanged writes beyond it, and ASGD makes a tensor of
-whatever its settings and state hold (see `data`). What is checked is what is used: everything is
-read once, and no code of the program's own can run in between.
+Measured with torch 2.13: an LSTM whose weights were replaced by smaller ones reads beyond them, a
+fused optimizer whose state was replaced writes beyond it, and ASGD makes a tensor of whatever its
+settings and state contain (see `data_checks`). The checked values are the values used: everything
+is read once, and no code of the program can run in between.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode, handle_torch_function
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.vocabulary.data import stranger
-from explorer.language.vocabulary.memory import own_copy, within
+from explorer.language.vocabulary.data_checks import find_non_number
+from explorer.language.vocabulary.memory_safety import private_copy, run_in_mode
 
-#: What torch's LSTM reads of itself, as what.
-_FIELDS: dict[str, type] = {
+#: The attributes that torch's LSTM reads, with their types.
+_LSTM_FIELDS: dict[str, type] = {
     **dict.fromkeys(("input_size", "hidden_size", "num_layers", "proj_size"), int),
     **dict.fromkeys(("bias", "batch_first", "bidirectional", "training"), bool),
     "dropout": float,
@@ -31,96 +31,97 @@ _FIELDS: dict[str, type] = {
 
 
 class LSTM(nn.LSTM):
-    # Looks first whether weights, input and state have the sizes it says.
+    # Checks first that weights, input and state have the declared sizes.
     __doc__, __module__ = nn.LSTM.__doc__, nn.LSTM.__module__
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         self._update_flat_weights()
-        plain = _plain(self)
+        plain = _plain_copy(self)
         state = () if hx is None else tuple(hx)
         weights: list[Any] = plain._flat_weights
         tensors = (*weights, input, *state)
         if not all(isinstance(t, torch.Tensor) and t.dtype == input.dtype for t in tensors):
             raise _mismatch()
-        if len(state) not in (0, 2) or [tuple(w.shape) for w in weights] != _shapes(plain):
+        if len(state) not in (0, 2) or [tuple(w.shape) for w in weights] != _expected_shapes(plain):
             raise _mismatch()
         return nn.LSTM.forward(plain, input, state or None)  # compares input and state itself
 
 
-def _plain(lstm: nn.LSTM) -> nn.LSTM:
-    """An LSTM with the same numbers and weights that is torch's alone.
+def _plain_copy(lstm: nn.LSTM) -> nn.LSTM:
+    """An LSTM of torch's own class with the same sizes and weights.
 
-    What a program's class redefined, and could answer differently the second time, stays behind.
+    It has none of the attributes that a program's class may have redefined, and which could give
+    another value when they are read again.
     """
     plain = nn.LSTM.__new__(nn.LSTM)
     nn.Module.__init__(plain)
-    fields = {name: kind(getattr(lstm, name)) for name, kind in _FIELDS.items()}
+    fields = {name: kind(getattr(lstm, name)) for name, kind in _LSTM_FIELDS.items()}
     flat = {"_flat_weights": list(lstm._flat_weights), "_flat_weights_names": []}
     plain.__dict__.update(fields, mode="LSTM", _flat_weight_refs=[], **flat)
     return plain
 
 
-def _shapes(lstm: nn.LSTM) -> list[tuple[int, ...]]:
-    """The shapes its weights must have, in torch's order."""
+def _expected_shapes(lstm: nn.LSTM) -> list[tuple[int, ...]]:
+    """The shapes that its weights must have, in torch's order."""
     hidden, proj = lstm.hidden_size, lstm.proj_size
-    ways, out = 2 if lstm.bidirectional else 1, proj or hidden
+    directions, out = 2 if lstm.bidirectional else 1, proj or hidden
     if min(hidden, lstm.num_layers) < 1 or proj < 0:
         raise _mismatch()
     shapes: list[tuple[int, ...]] = []
-    for number in range(lstm.num_layers * ways):
-        width = lstm.input_size if number < ways else out * ways
+    for number in range(lstm.num_layers * directions):
+        width = lstm.input_size if number < directions else out * directions
         shapes += [(4 * hidden, width), (4 * hidden, out)]
         shapes += [(4 * hidden,)] * (2 * lstm.bias) + [(proj, hidden)] * bool(proj)
     return shapes
 
 
 def _mismatch() -> RuntimeError:
-    return RuntimeError("Weights, input and state of this LSTM do not fit together")
+    return RuntimeError("The weights, input and state of this LSTM do not match")
 
 
-def of_numbers_only(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
-    """The optimizer, which looks at its settings and state before every step."""
+def check_optimizer(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """The optimizer class, with a check of its settings and state before every step."""
 
     def step(self: Any, closure: Any = None) -> Any:
-        def closed() -> Any:
+        def checked_closure() -> Any:
             loss = closure()
-            _check(self)  # the closure may have changed them
+            _check_settings(self)  # the closure may have changed them
             return loss
 
-        _check(self)
-        return kind.step(self, None if closure is None else closed)
+        _check_settings(self)
+        return kind.step(self, None if closure is None else checked_closure)
 
     def state_dict(self: Any) -> Any:
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(isinstance(p, torch.Tensor) and id(p) not in known for p in self.state):
-            raise OutsideLanguage(  # torch's own error holds the tensor's address
-                "This optimizer's state has a key that is not one of its parameters.",
+            raise OutsideLanguage(  # torch's own error contains the tensor's address
+                "The optimizer's state has a key that is not one of its parameters.",
                 "Use only its parameters as keys.",
             )
         return kind.state_dict(self)
 
     def load_state_dict(self: Any, state_dict: Any) -> None:
-        _refuse(stranger(state_dict, dict))
+        _refuse(find_non_number(state_dict, dict))
         kind.load_state_dict(self, state_dict)
 
     return _derived(kind, step=step, state_dict=state_dict, load_state_dict=load_state_dict)
 
 
 def _derived(kind: type, **methods: Any) -> Any:
-    """A class derived from this one that goes by its name."""
+    """A derived class with the same name."""
     names = ("__module__", "__doc__", "__qualname__")
     return type(kind.__name__, (kind,), {n: getattr(kind, n) for n in names} | methods)
 
 
-# -- schedulers: `state_dict` hands out the `__dict__` of what they call, if it is no function ---
+# -- schedulers: `state_dict` returns the `__dict__` of a callable that is not a function ----------
 
 
-def of_functions(kind: type, *names: str) -> type:
-    """The scheduler, whose arguments of these names are functions whatever was given."""
-    parameters = inspect.signature(kind)
+def check_scheduler(kind: type, *names: str) -> type:
+    """The scheduler class, whose arguments of these names are wrapped in functions."""
+    signature = inspect.signature(kind)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = parameters.bind(*args, **kwargs).arguments
+        given = signature.bind(*args, **kwargs).arguments
         given |= {name: _function(given[name]) for name in names if name in given}
         kind.__init__(self, **given)  # type: ignore[misc]
 
@@ -129,83 +130,81 @@ def of_functions(kind: type, *names: str) -> type:
 
 def _function(call: Any) -> Any:
     if isinstance(call, list | tuple):
-        return [_function(one) for one in call]
+        return [_function(part) for part in call]
     return (lambda *args: call(*args)) if callable(call) else call
 
 
-def _check(optimizer: torch.optim.Optimizer) -> None:
+def _check_settings(optimizer: torch.optim.Optimizer) -> None:
     groups, state = optimizer.param_groups, optimizer.state
-    # A key of a program's own could answer for another each time it is compared.
-    _refuse(stranger([groups, *state, *state.values()], dict))
+    # A key of the program's own class could compare differently each time.
+    _refuse(find_non_number([groups, *state, *state.values()], dict))
     for group in groups:
         fused = group.get("fused")
         if fused is not None and fused is not False:
-            raise OutsideLanguage(
-                "Fused optimizers are not part of this language.", "Leave it out."
-            )
+            raise OutsideLanguage("Fused optimizers are not supported here.", "Leave fused= out.")
 
 
-def _refuse(strange: Any) -> None:
-    if strange is not None:
+def _refuse(other: Any) -> None:
+    if other is not None:
         raise OutsideLanguage(
-            f"An optimizer cannot work with a {type(strange).__name__[:60]}.",
-            "Put only numbers and tensors into its param_groups and its state.",
+            f"An optimizer cannot work with a {type(other).__name__[:60]}.",
+            "Use only numbers and tensors in its param_groups and its state.",
         )
 
 
-# -- indices that backward takes as they are (see `memory`) --------------------------------------
+# -- indices that backward does not check (see `memory_safety`) -----------------------------------
 
 
 def copy_index_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which reads its integer tensors from memory of their own."""
+    """The function, called with private copies of integer tensors."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if torch._C._is_torch_function_mode_enabled():  # who watches sees what was given
+        if torch._C._is_torch_function_mode_enabled():  # the recorder sees the original arguments
             return handle_torch_function(call, args, *args, **kwargs)
-        named = {name: own_copy(value) for name, value in kwargs.items()}
-        return function(*map(own_copy, args), **named)
+        named = {name: private_copy(value) for name, value in kwargs.items()}
+        return function(*map(private_copy, args), **named)
 
     return call
 
 
 def copy_index_results(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose integer results lie in memory of their own."""
+    """The function, returning private copies of integer tensors."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        made = function(*args, **kwargs)
-        return tuple(map(own_copy, made)) if isinstance(made, tuple) else made
+        result = function(*args, **kwargs)
+        return tuple(map(private_copy, result)) if isinstance(result, tuple) else result
 
     return call
 
 
-# -- what reads or returns memory that is not its own, as torch 2.13 has it ----------------------
+# -- functions that access memory outside their tensors, in torch 2.13 ----------------------------
 
 
-def of_dense(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, on tensors that hold all their numbers: of an expanded one it would read, or
-    write, beyond those that are there."""
+def make_dense_first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called with dense tensors: it would read or write beyond the memory of an
+    expanded one."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*map(dense, args), **{name: dense(v) for name, v in kwargs.items()})
+        return function(*map(to_dense, args), **{name: to_dense(v) for name, v in kwargs.items()})
 
     return call
 
 
-def dense(value: Any) -> Any:
-    """The tensor, copied if it repeats numbers without holding them."""
+def to_dense(value: Any) -> Any:
+    """The tensor, copied if it is expanded, that is, repeats elements without storing them."""
     is_expanded = isinstance(value, torch.Tensor) and value.layout is torch.strided
     return value.contiguous() if is_expanded and 0 in value.stride() else value
 
 
-def of_own_statistics(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Batch norm, which writes its running statistics: an expanded tensor has no room for them."""
+def check_batch_norm(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Batch norm, which writes its running statistics: an expanded tensor cannot hold them."""
 
     @functools.wraps(function)
     def call(input: Any, running_mean: Any, running_var: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(dense(value) is not value for value in (running_mean, running_var)):
+        if any(to_dense(value) is not value for value in (running_mean, running_var)):
             raise OutsideLanguage(
                 "The running statistics are expanded: all channels share one number.",
                 "Call .clone() on them first.",
@@ -216,7 +215,7 @@ def of_own_statistics(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_empty(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A loss that is what memory held where there are no samples."""
+    """A loss that would return uninitialised memory if there are no samples."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -229,13 +228,13 @@ def refuse_empty(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-#: Functions of torch that layers call -> those with a check.
+#: Functions of torch that layers call -> the checked ones.
 FUNCTIONS: dict[Any, Any] = {
     functional.embedding: copy_index_arguments(functional.embedding),
     functional.nll_loss: copy_index_arguments(functional.nll_loss),
     functional.cross_entropy: copy_index_arguments(functional.cross_entropy),
     functional.multi_margin_loss: refuse_empty(functional.multi_margin_loss),
-    functional.batch_norm: of_own_statistics(of_dense(functional.batch_norm)),
+    functional.batch_norm: check_batch_norm(make_dense_first(functional.batch_norm)),
 }
 
 
@@ -245,7 +244,7 @@ class _Checked(TorchFunctionMode):
 
 
 #: Layers that call them.
-_CALLING = """
+_CALLERS = """
     Embedding NLLLoss CrossEntropyLoss MultiMarginLoss BatchNorm1d BatchNorm2d BatchNorm3d
 """
 _POOLING = {
@@ -256,12 +255,12 @@ _POOLING = {
     "AdaptiveMaxPool2d": "adaptive_max_pool2d",
 }
 
-#: Layers of torch -> those a program has in their place.
+#: Layers of torch -> the checked ones that a program gets.
 LAYERS: dict[type, type] = {
     nn.LSTM: LSTM,
     **{
-        kind: _derived(kind, forward=within(_Checked, kind.forward))
-        for kind in (getattr(nn, name) for name in _CALLING.split())
+        kind: _derived(kind, forward=run_in_mode(_Checked, kind.forward))
+        for kind in (getattr(nn, name) for name in _CALLERS.split())
     },
     **{
         kind: _derived(kind, forward=copy_index_results(kind.forward))
@@ -271,7 +270,7 @@ LAYERS: dict[type, type] = {
 
 
 def use_checked_layers(model: nn.Module) -> nn.Module:
-    """The model that torch's own code has built, with the layers a program has."""
+    """Replace the layers of a model built by torchvision by the checked ones. Returns the model."""
     for module in model.modules():
         module.__class__ = LAYERS.get(type(module), type(module))
     return model
@@ -284,18 +283,20 @@ _SCHEDULERS = {
 }
 
 
-def replacements(table: dict[str, Any]) -> dict[str, Any]:
-    """What of the table has a check, by name."""
+def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
+    """The checked replacements of the table's objects, by name."""
     optimizers = {
-        name: of_numbers_only(kind)
+        name: check_optimizer(kind)
         for name, kind in table.items()
         if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
     }
     paths = {f"torch.optim.lr_scheduler.{name}": names for name, names in _SCHEDULERS.items()}
-    schedulers = {path: of_functions(table[path], *names) for path, names in paths.items()}
+    schedulers = {path: check_scheduler(table[path], *names) for path, names in paths.items()}
     layers = {f"torch.nn.{kind.__name__}": ours for kind, ours in LAYERS.items()}
     functions = {f"torch.nn.functional.{f.__name__}": ours for f, ours in FUNCTIONS.items()}
-    functions |= {path: of_dense(table[path]) for path in ("torch.median", "torch.nanmedian")}
+    functions |= {
+        path: make_dense_first(table[path]) for path in ("torch.median", "torch.nanmedian")
+    }
     for name in _POOLING.values():
         path = f"torch.nn.functional.{name}"
         functions[path] = copy_index_results(table[path])

@@ -1,0 +1,163 @@
+"""Methods that a program gets in a checked form, by class and name."""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from explorer.language.guard import formatting
+from explorer.language.guard.limits import bounded, check_list_length, check_text_length
+from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary.checked_torch import to_dense
+from explorer.language.vocabulary.data_checks import check_arrays, require_numbers
+
+#: How an attribute is read, given the receiver and the name.
+Getter = Callable[[Any, str], Any]
+
+# -- modules and exceptions ----------------------------------------------------------------------
+
+
+def _get_conversion(receiver: nn.Module, name: str) -> Any:
+    return memory_safety.with_new_version(getattr(receiver, name))
+
+
+def _get_extra_repr(receiver: nn.Module, name: str) -> Any:
+    return lambda: formatting.without_addresses(receiver.extra_repr())
+
+
+def _get_buffer(receiver: nn.Module, name: str) -> Any:
+    def get_buffer(target: str) -> torch.Tensor:
+        buffer = receiver.get_buffer(target)
+        if not isinstance(buffer, torch.Tensor):  # the program may define get_submodule itself
+            raise AttributeError(f"{target[:60]} is not a buffer")
+        return buffer
+
+    return get_buffer
+
+
+def _get_exception_args(receiver: BaseException, name: str) -> Any:
+    return tuple(map(_checked_argument, receiver.args))
+
+
+def _checked_argument(value: Any) -> Any:
+    if isinstance(value, str):
+        return formatting.without_addresses(value)
+    if isinstance(value, tuple):
+        return tuple(map(_checked_argument, value))
+    kind = value if isinstance(value, type) else type(value)
+    is_own = kind.__module__ == "__main__"
+    return value if is_own or isinstance(value, _ARGUMENTS) else formatting.to_text(value, repr)
+
+
+#: What a program may read from an exception, besides its own objects and strings. Of anything else
+#: that torch, numpy or Python put there (numpy: a function of its own) it gets the repr.
+_ARGUMENTS = (
+    int, float, complex, type(None), list, dict, set, frozenset, range, slice, types.FunctionType,
+    torch.Tensor, torch.dtype, torch.device, nn.Module, np.generic, np.ndarray,
+)  # fmt: skip
+
+
+# -- tensors and arrays --------------------------------------------------------------------------
+
+
+def _get_new_tensor(receiver: torch.Tensor, name: str) -> Any:
+    return lambda data, **options: receiver.new_tensor(require_numbers(data), **options)
+
+
+def _get_reshaping(receiver: torch.Tensor, name: str) -> Any:
+    memory_safety.refuse_during_backward()
+    return getattr(receiver, name)
+
+
+def _get_dense(receiver: torch.Tensor, name: str) -> Any:
+    return getattr(to_dense(receiver), name)
+
+
+def _get_clip(receiver: np.ndarray, name: str) -> Any:
+    return check_arrays(receiver.clip, fills=False)
+
+
+def _get_checked(receiver: Any, name: str) -> Any:
+    return check_arrays(getattr(receiver, name))
+
+
+#: Methods of arrays with a `dtype` argument.
+_CONVERTING = "astype sum prod mean std var cumsum trace"
+
+
+# -- strings and lists: methods whose result may be far larger than what they are given ----------
+
+
+def _get_padding(text: str, name: str) -> Callable[..., str]:
+    def pad(width: int, *fill: str) -> str:
+        check_text_length(width)
+        return str(getattr(text, name)(width, *fill))
+
+    return pad
+
+
+def _get_replace(text: str, name: str) -> Callable[..., str]:
+    def replace(old: str, new: str, count: int = -1) -> str:
+        times = text.count(old) if count < 0 else min(text.count(old), count)
+        check_text_length(len(text) + times * (len(new) - len(old)))
+        return text.replace(old, new, count)
+
+    return replace
+
+
+def _get_join(text: str, name: str) -> Callable[..., str]:
+    def join(parts: Any) -> str:
+        parts = bounded(parts)
+        check_text_length(sum(len(p) + len(text) for p in parts if isinstance(p, str)))
+        return text.join(parts)
+
+    return join
+
+
+def _get_extend(items: Any, name: str) -> Callable[..., None]:
+    def extend(more: Any) -> None:
+        more = bounded(more)
+        check_list_length(len(items) + len(more))
+        getattr(items, name)(more)
+
+    return extend
+
+
+def _get_format(template: str, name: str) -> Any:
+    return lambda *args, **kwargs: formatting.format_template(template, args, kwargs)
+
+
+#: (class, name) -> how it is read.
+CHECKED_METHODS: dict[tuple[type, str], Getter] = {
+    **{(nn.Module, name): _get_conversion for name in ("to", "float", "double", "half", "type")},
+    (nn.Module, "extra_repr"): _get_extra_repr,
+    (nn.Module, "get_buffer"): _get_buffer,
+    (BaseException, "args"): _get_exception_args,
+    (torch.Tensor, "median"): _get_dense,
+    **{
+        (torch.Tensor, name): _get_reshaping
+        for name in ("squeeze_", "unsqueeze_", "transpose_", "t_")
+    },
+    (torch.Tensor, "new_tensor"): _get_new_tensor,
+    **{
+        (kind, name): _get_checked
+        for kind in (np.ndarray, np.generic)
+        for name in _CONVERTING.split()
+    },
+    (np.ndarray, "clip"): _get_clip,
+    (np.random.Generator, "choice"): _get_checked,
+    (np.random.Generator, "permutation"): _get_checked,
+    (str, "format"): _get_format,
+    **{(str, name): _get_padding for name in ("center", "ljust", "rjust", "zfill")},
+    (str, "replace"): _get_replace,
+    (str, "join"): _get_join,
+    (list, "extend"): _get_extend,
+    (deque, "extend"): _get_extend,
+    (deque, "extendleft"): _get_extend,
+}

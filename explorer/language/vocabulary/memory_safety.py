@@ -1,0 +1,118 @@
+"""Protection against uninitialised memory, and against unchecked access to memory by torch.
+
+Autograd detects changes of a saved tensor by its version counter
+(https://docs.pytorch.org/docs/stable/notes/autograd.html#in-place-correctness-checks). `.data`, a
+numpy array that shares the memory, and `module.double()` change a tensor without a new version, and
+some of torch's C++ code (measured with torch 2.13) then uses its saved numbers as addresses without
+a check. So such code saves private copies, and a tensor that gets another layout gets a new
+version.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd.graph import increment_version
+from torch.overrides import TorchFunctionMode
+
+from explorer.language.errors import OutsideLanguage
+
+_no_torch_function = torch._C.DisableTorchFunction
+
+# -- saved tensors ------------------------------------------------------------------------------
+
+
+def private_copy(value: Any) -> Any:
+    """A copy of an integer tensor in memory of its own that shares its version counter.
+
+    Backward still refuses a tensor changed in place since, and a change that autograd cannot detect
+    does not affect the copy. Any other value is returned unchanged.
+    """
+    if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.is_complex():
+        return value
+    with _no_torch_function():
+        if torch._C._are_functorch_transforms_active() or value.is_inference():
+            return value.clone()  # `.data` cannot be set, or there is no version counter
+        copy = value.detach()
+        copy.data = value.clone()
+        return copy
+
+
+def set_data(tensor: torch.Tensor, value: Any) -> None:
+    """`tensor.data = value`, with a new version if the layout changes."""
+    with _no_torch_function():
+        changes = isinstance(value, torch.Tensor) and _layout(value) != _layout(tensor)
+    if changes:
+        refuse_during_backward()
+    tensor.data = value
+    if changes and not tensor.is_inference():
+        increment_version(tensor)
+
+
+def refuse_during_backward() -> None:
+    """Raises OutsideLanguage inside a backward pass: the gradients have already been checked, and
+    the next operation relies on their layout."""
+    if torch._C._current_graph_task_id() != -1:
+        raise OutsideLanguage(
+            "The shape or dtype of a tensor cannot be changed in place during backward.",
+            "Return a new tensor from the hook.",
+        )
+
+
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
+    strides = tensor.stride() if tensor.layout is torch.strided else ()
+    return tensor.shape, strides, tensor.dtype, tensor.layout
+
+
+class _Versioned(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        is_set = getattr(func, "__name__", "") == "__set__"
+        if is_set and func.__self__ is torch.Tensor.data:
+            return set_data(*args)
+        return func(*args, **kwargs or {})
+
+
+def with_new_version(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch that assigns `.data`, such as `module.double`, using `set_data`."""
+    return run_in_mode(_Versioned, function)
+
+
+def run_in_mode(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, run in this mode even if torch functions are disabled, as the recorder does."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with torch._C._EnableTorchFunction(), mode():
+            return function(*args, **kwargs)
+
+    return run
+
+
+# -- uninitialised memory -----------------------------------------------------------------------
+
+
+def is_uninitialised(node: Any, attribute: str) -> bool:
+    """Whether this attribute of a graph node is uninitialised: the noise of rrelu, drawn only in
+    training, and oneDNN's workspace of an LSTM."""
+    if attribute == "_saved_noise":
+        return not getattr(node, "_saved_training", True)
+    return attribute == "_saved_result3" and node.name() == "MkldnnRnnLayerBackward0"
+
+
+_ZERO_INITIALISED = {torch.empty: torch.zeros, torch.empty_like: torch.zeros_like}
+
+
+class _ZeroInitialised(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _ZERO_INITIALISED.get(func, func)(*args, **kwargs or {})
+
+
+def with_zero_initialisation(initialise: Callable[..., Any]) -> Callable[..., Any]:
+    """An `__init__` of torch in which `torch.empty` returns zeros.
+
+    A derived class may redefine `reset_parameters`, which would initialise the parameters.
+    """
+    return run_in_mode(_ZeroInitialised, initialise)
