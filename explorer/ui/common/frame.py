@@ -10,13 +10,14 @@ import functools
 from pathlib import Path
 
 import streamlit as st
-import torch
 
 from explorer import sandbox
-from explorer.ui.common import collector, editor, palette
+from explorer.ui.common import editor
 from explorer.ui.common.glossary_dialog import glossary_button
+from explorer.ui.common.layout import theme_css
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
+from explorer.ui.common.startup import prepare_process
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
@@ -26,21 +27,10 @@ _SKIP = '<a class="ax-skip" href="#page">Skip the navigation</a>'
 
 
 @functools.cache
-def _settle() -> None:
-    """Once per process: start the sandbox, so that the first program need not wait for it, give
-    each reader's thread one processor (helper threads get in the others' way), have a GPU round
-    float32 no more than the CPU does, and spare the garbage collector the imported modules."""
-    sandbox.start()
-    torch.set_num_threads(1)
-    torch.backends.cudnn.allow_tf32 = False
-    collector.spare_when_idle()
-
-
-@functools.cache
 def _styles() -> str:
     """The styles of all pages, in one element."""
     gutter = f":root {{ --ax-gutter: {editor.gutter()}; }}"
-    return f"<style>{palette.css()}{gutter}{_STYLE.read_text(encoding='utf-8')}</style>"
+    return f"<style>{theme_css()}{gutter}{_STYLE.read_text(encoding='utf-8')}</style>"
 
 
 def draw_frame(key: str) -> Page:
@@ -52,7 +42,7 @@ def draw_frame(key: str) -> Page:
         layout="wide",
     )
     try:
-        _settle()
+        prepare_process()
     except sandbox.OptionError as error:
         st.error(f"The app cannot start. {error}")
         st.stop()

@@ -1,4 +1,4 @@
-"""The graph on the screen: clickable where `dot` is installed, drawn by the browser elsewhere."""
+"""The graph on the screen: clickable if `dot` is installed, otherwise drawn by the browser."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _component = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Marks:
-    """Ids of what stands out: the chosen node, playback's node and the edges it uses."""
+    """Ids of what is highlighted: the chosen node, the step's node and the edges it uses."""
 
     selected: str | None = None
     current: str | None = None
@@ -77,7 +77,7 @@ def graph(
 ) -> None:
     """Draw `dot`; `on_choose` is called with a node's id when the reader picks one.
 
-    A node is picked by a click or from the list, which is there in every form and goes into the
+    A node is picked by a click or from the list of nodes, which is always there and goes into the
     row `head`.
     """
     with head:
@@ -85,7 +85,7 @@ def graph(
     if len(nodes) > MAX_NODES:
         st.info(
             f"This graph has {len(nodes):,} nodes; up to {MAX_NODES} are drawn. "
-            "The DOT file holds them all."
+            "The DOT file contains all of them."
         )
     else:
         drawn = _svg(dot) if render_dot.available() else None
@@ -96,7 +96,7 @@ def graph(
 
 
 def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
-    """The graph to look at only, as a picture that fits its place; with `zoom` it can be moved."""
+    """The graph without selection, scaled to fit; with `zoom` it can be moved and zoomed."""
     drawn = _svg(dot) if render_dot.available() else None
     if drawn is None:
         st.graphviz_chart(dot, width="stretch", height=height, alt=alt)
@@ -106,8 +106,8 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
 
 
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
-    """Name the colours of the kinds of node that a graph has; of one coloured by a number, the
-    `scale`: its full colour, and what that stands for (text, or `words.Html`)."""
+    """Name the colours of the kinds of node a graph has; for one coloured by a number, the `scale`:
+    its full colour, and what that means (text, or `glossary.Html`)."""
     kinds = set(_KIND.findall(dot))
     items = [
         f'<span><i class="ax-{kind}"></i>{name}</span>'
@@ -181,7 +181,7 @@ def _list(
         key=key,
         placeholder="Choose a node",
         label_visibility="collapsed",
-        help="Chooses a node, as a click on it does",
+        help="Selects a node, like a click on it",
         on_change=lambda: on_choose(st.session_state[key]),
         width=210,
     )

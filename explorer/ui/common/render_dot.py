@@ -1,4 +1,4 @@
-"""From DOT to pictures: the `dot` program, and an SVG in which nothing active survives.
+"""From DOT to images: the `dot` program, and an SVG without anything active in it.
 
 The DOT was made in a process that ran a stranger's program, so it is hostile: `dot` gets a time
 limit and may read no file, and of its SVG only known drawing elements and attributes are kept.
@@ -26,7 +26,7 @@ _ATTRIBUTES = frozenset(
     }
 )
 _SVG = "{http://www.w3.org/2000/svg}"
-#: The library's colours of words become classes: the page has its own for each theme.
+#: The library's text colours become classes, for which the page has a colour in each theme.
 _WORDS = {REMARK: "remark", GRADIENT: "gradient"}
 
 
@@ -36,12 +36,12 @@ def available() -> bool:
 
 
 def digest(text: str) -> str:
-    """A short name for a text: equal texts, equal names."""
+    """A short name for a text: equal texts have equal names."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def render(dot: str, kind: str) -> bytes | None:
-    """The graph laid out by `dot` as "svg" or "png"; None if that failed or took too long."""
+    """The graph laid out by `dot` as "svg" or "png"; None if it failed or took too long."""
     program = shutil.which("dot")
     if program is None:
         return None

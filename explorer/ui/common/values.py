@@ -1,7 +1,7 @@
 """Short exact text for arrays, line by line.
 
-Elements are counted and cut BEFORE anything is formatted: the full text of a large array is a
-bomb of its own.
+Elements are counted and cut before anything is formatted: formatting a large array as a whole
+would exhaust time and memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def text(
 
 
 def any_text(value: Array | Plain, *, width: int | None = None) -> str:
-    """An array as `text` has it, anything else as Python writes it, cut."""
+    """An array as `text` writes it, anything else as Python does, cut."""
     if value is None or isinstance(value, np.ndarray | Summary):
         return text(value, width=width)
     return repr(value)[:200]
@@ -76,7 +76,7 @@ def _wide(widths: list[int], shape: tuple[int, ...]) -> int:
 
 
 def _boundaries(size: tuple[int, ...], row: int) -> int:
-    """How many axes (but the last) begin anew at this row of the flattened array."""
+    """How many axes, except the last, start again at this row of the flattened array."""
     count = 0
     for length in reversed(size[:-1]):
         if row % length:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from explorer.trace.colours import FILLS, GRADIENT, REMARK, TEXT
-from explorer.ui.common import palette
+from explorer.ui.common import layout
 
 pytestmark = pytest.mark.fast
 
@@ -55,14 +55,14 @@ def test_no_colour_is_written_elsewhere() -> None:
 
 
 def test_every_colour_of_the_theme_is_a_variable_in_both_themes() -> None:
-    css = palette.css()
-    for name in palette.NAMES:
+    css = layout.theme_css()
+    for name in layout.NAMES:
         values = [THEME[theme][name] for theme in THEMES]
-        assert f"{palette.variable(name)}: light-dark({', '.join(values)});" in css
+        assert f"{layout.variable(name)}: light-dark({', '.join(values)});" in css
 
 
 def test_no_variable_is_used_that_does_not_exist() -> None:
-    known = {palette.variable(name) for name in palette.NAMES} | {"--ax-gutter"}
+    known = {layout.variable(name) for name in layout.NAMES} | {"--ax-gutter"}
     files = [p for p in (ROOT / "explorer/ui").rglob("*") if p.suffix in (".py", ".css", ".js")]
     used = {
         name for path in files for name in re.findall(r"var\((--ax-[a-z-]+)\)", path.read_text())
