@@ -60,11 +60,11 @@ def _same(a: Any, b: Any, place: str = "") -> None:
 
 
 def _both(name: str) -> list[Network]:
-    made = []
+    networks_ = []
     for device in (networks.CPU, THERE):
         with random_stream(0):
-            made.append(networks.on_device(networks.problem(name).make(), device))
-    return made
+            networks_.append(networks.on_device(networks.problem(name).make(), device))
+    return networks_
 
 
 def test_it_is_another_device() -> None:
@@ -79,36 +79,36 @@ def test_it_is_another_device() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_report(name: str) -> None:
-    here, there = (networks.inspect(n.model, *n.inputs, loss=n.criterion) for n in _both(name))
-    assert there.error is None
-    assert there.structure is not None
+    on_cpu, on_other = (networks.inspect(n.model, *n.inputs, loss=n.criterion) for n in _both(name))
+    assert on_other.error is None
+    assert on_other.structure is not None
     # The output's way back to the CPU, where the loss is, is one more node of the graph.
-    ways = [o for o in there.structure.operations if o.name == "ToCopyBackward0"]
+    ways = [o for o in on_other.structure.operations if o.name == "ToCopyBackward0"]
     assert len(ways) == 1
-    _same(replace(here, structure=None), replace(there, structure=None))
+    _same(replace(on_cpu, structure=None), replace(on_other, structure=None))
 
 
 @pytest.mark.parametrize("kind", list(networks.HOOK_KINDS))
 def test_hooks(kind: str) -> None:
     hooks = [networks.Hook(kind, "3", "noise", 0.1)]
-    here, there = (
+    on_cpu, on_other = (
         networks.try_hooks(n.model, *n.inputs, hooks=hooks, loss=n.criterion)
         for n in _both("LeNet-5")
     )
-    assert there.error is None
-    assert here.events
-    assert here.changes
+    assert on_other.error is None
+    assert on_cpu.events
+    assert on_cpu.changes
     # Whether a gradient is equal bit for bit is asked of each device by itself.
-    for one, other in zip(here.changes, there.changes, strict=True):
+    for one, other in zip(on_cpu.changes, on_other.changes, strict=True):
         _same((one.name, one.before, one.after), (other.name, other.before, other.after))
-    _same([e.values[0].value for e in here.events], [e.values[0].value for e in there.events])
+    _same([e.values[0].value for e in on_cpu.events], [e.values[0].value for e in on_other.events])
 
 
 def test_memory_of_hooks() -> None:
-    here, there = (
+    on_cpu, on_other = (
         networks.measure_hook_memory(n.model, *n.inputs, loss=n.criterion) for n in _both("LeNet-5")
     )
-    assert [held.gradients for held in here] == [held.gradients for held in there]
+    assert [memory.gradients for memory in on_cpu] == [memory.gradients for memory in on_other]
 
 
 CALLS: dict[str, Callable[[nn.Module, Tensor, str], Any]] = {
@@ -132,8 +132,8 @@ def test_feature_maps(call: str) -> None:
     model = vision.build("shapes_net")
     image = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
     layer = vision.layers_of(model)[1]
-    there = copy.deepcopy(model).to(THERE)
-    _same(CALLS[call](model, image, layer), CALLS[call](there, image.to(THERE), layer))
+    on_other = copy.deepcopy(model).to(THERE)
+    _same(CALLS[call](model, image, layer), CALLS[call](on_other, image.to(THERE), layer))
 
 
 def test_weights_are_put_where_the_model_is() -> None:

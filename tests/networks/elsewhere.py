@@ -22,15 +22,15 @@ _kept: list[Any] = []
 
 
 class Elsewhere(torch.Tensor):
-    held: torch.Tensor
+    inner: torch.Tensor
 
     @staticmethod
-    def __new__(cls, held: torch.Tensor) -> Elsewhere:
-        layout = {"strides": held.stride(), "storage_offset": held.storage_offset()}
+    def __new__(cls, inner: torch.Tensor) -> Elsewhere:
+        layout = {"strides": inner.stride(), "storage_offset": inner.storage_offset()}
         wrapper = torch.Tensor._make_wrapper_subclass(
-            cls, held.shape, dtype=held.dtype, device="elsewhere:0", **layout
+            cls, inner.shape, dtype=inner.dtype, device="elsewhere:0", **layout
         )
-        wrapper.held = held
+        wrapper.inner = inner
         return wrapper
 
     @classmethod
@@ -39,17 +39,17 @@ class Elsewhere(torch.Tensor):
 
 
 def _perform(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do it with what is held, and say of the result that it is elsewhere too."""
+    """Compute with the inner tensors, and put the result elsewhere too."""
 
-    def held(tensor: torch.Tensor) -> torch.Tensor:
+    def inner(tensor: torch.Tensor) -> torch.Tensor:
         if isinstance(tensor, Elsewhere):
-            return tensor.held
+            return tensor.inner
         if tensor.dim() and func not in _MOVES:  # a single number may be on the CPU
             raise RuntimeError(f"{func} got tensors of the CPU and of elsewhere")
         return tensor
 
-    same = {id(t.held): t for t in tree_leaves((args, kwargs)) if isinstance(t, Elsewhere)}
-    args, kwargs = tree_map_only(torch.Tensor, held, (args, kwargs))
+    same = {id(t.inner): t for t in tree_leaves((args, kwargs)) if isinstance(t, Elsewhere)}
+    args, kwargs = tree_map_only(torch.Tensor, inner, (args, kwargs))
     to = kwargs.get("device")
     if to is not None:
         kwargs["device"] = "cpu"
@@ -66,8 +66,8 @@ def _make(func: Any, *args: Any, layout: Any = None, pin_memory: Any = None, **k
 
 
 def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
-    there = to.held if isinstance(to, Elsewhere) else to
-    there.copy_(source.held if isinstance(source, Elsewhere) else source)
+    there = to.inner if isinstance(to, Elsewhere) else to
+    there.copy_(source.inner if isinstance(source, Elsewhere) else source)
     return to
 
 

@@ -37,15 +37,15 @@ def test_decision_agrees_with_the_network() -> None:
     problem = planar("circles")
     live = problem.build(seed=1)
     values = {name: p.detach().numpy().copy() for name, p in live.parameters.items()}
-    seen = problem.decision(values, seed=1, size=5)
-    assert seen.train_loss == live.loss().item()
-    point = torch.tensor([[seen.x[3], seen.y[1]]])
+    decision = problem.decision(values, seed=1, size=5)
+    assert decision.train_loss == live.loss().item()
+    point = torch.tensor([[decision.x[3], decision.y[1]]])
     with torch.no_grad():
         expected = live.model(point).sigmoid().item()
-    assert seen.probability[1, 3] == pytest.approx(expected, rel=1e-6)
-    assert seen.train_points.shape == seen.test_points.shape == (200, 2)
-    assert not np.array_equal(seen.train_points, seen.test_points)
-    assert 0 <= seen.test_accuracy <= 1
+    assert decision.probability[1, 3] == pytest.approx(expected, rel=1e-6)
+    assert decision.train_points.shape == decision.test_points.shape == (200, 2)
+    assert not np.array_equal(decision.train_points, decision.test_points)
+    assert 0 <= decision.test_accuracy <= 1
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -62,9 +62,9 @@ def test_every_data_set_can_be_learnt(data: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "settings",
     [{"data": "stars"}, {"depth": 9}, {"width": 0}, {"activation": "Linear"}, {"noise": -1.0}],
 )
-def test_wrong_settings_are_named(wrong: dict) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        planar(**wrong)
+def test_wrong_settings_are_named(settings: dict) -> None:
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        planar(**settings)

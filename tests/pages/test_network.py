@@ -103,11 +103,11 @@ def test_opens_on_a_worked_example(page: Any) -> None:
 def test_every_small_preset_opens(page: Any, name: str) -> None:
     fine(preset(page, name))
     assert "<svg" in boxes(page)
-    found = problem(name)
-    total = sum(p.numel() for p in found.model.parameters())
+    shown = problem(name)
+    total = sum(p.numel() for p in shown.model.parameters())
     assert f"Total params <b>{total:,}</b>" in html_of(page)
     view(page, "Source")
-    assert found.source.strip() in page.code[0].value
+    assert shown.source.strip() in page.code[0].value
 
 
 @pytest.mark.fast
@@ -188,10 +188,10 @@ def test_every_node_of_a_small_graph_can_be_drawn(page: Any) -> None:
 
 def test_the_accumulated_norms_are_the_published_ones(page: Any) -> None:
     view(page, "Accumulation")
-    said = html_of(page)
+    text = html_of(page)
     for norms in (("0.147315", "0.034993", "0.078125", "0.14530"), ("1.72582", "1.72654")):
-        assert all(norm in said for norm in norms)
-    assert "1828" in said  # the tallest bar of conv2.weight
+        assert all(norm in text for norm in norms)
+    assert "1828" in text  # the tallest bar of conv2.weight
     page.slider(key="sample").set_value(1).run()
     assert "After sample 1:" in html_of(fine(page))
 
@@ -221,11 +221,11 @@ def test_every_action(page: Any, action: str) -> None:
 
 def test_the_exhibit_has_the_numbers_of_the_article(page: Any) -> None:
     view(page, "Full or deprecated hook")
-    said = html_of(page)
+    text = html_of(page)
     for part in ("([0.25], None)", "[18.75, 37.5, 56.25, 75]", "DivBackward0", "ViewBackward0"):
-        assert part in said
-    assert "[75, 75, 75, 75]" in said
-    assert "unchanged" in said
+        assert part in text
+    assert "[75, 75, 75, 75]" in text
+    assert "unchanged" in text
 
 
 @pytest.mark.parametrize(
@@ -300,22 +300,22 @@ def test_stepping_hands_the_network_over(page: Any) -> None:
 
 def test_csv_and_script_hold_the_same_numbers() -> None:
     setting = Setting("ToyModel", batch=2, side=40, train=False)
-    found = runs.inspect_network(setting, NetworkJob("")).report
-    rows = list(csv.DictReader(io.StringIO(table.to_csv(found).decode())))
+    report = runs.inspect_network(setting, NetworkJob("")).report
+    rows = list(csv.DictReader(io.StringIO(table.to_csv(report).decode())))
     assert [row["layer"] for row in rows] == ["conv1", "conv2", "pool", "fc", "tmp"]
-    assert sum(int(row["parameters"]) for row in rows) == found.total_params
+    assert sum(int(row["parameters"]) for row in rows) == report.total_params
     assert rows[0]["input"] == "2×3×40×40"
     done = subprocess.run(
         [sys.executable, "-c", make_script(setting)], capture_output=True, text=True, check=True
     )
     printed = dict(line.split(" ", 1) for line in done.stdout.splitlines())
-    assert float(printed["loss"]) == pytest.approx(found.loss, rel=1e-4)
-    for parameter in found.parameters:
-        said = printed[parameter.name].rpartition(" ")[2]
+    assert float(printed["loss"]) == pytest.approx(report.loss, rel=1e-4)
+    for parameter in report.parameters:
+        norm = printed[parameter.name].rpartition(" ")[2]
         if parameter.grad_norm is None:
-            assert said == "None"
+            assert norm == "None"
         else:
-            assert float(said) == pytest.approx(parameter.grad_norm, rel=1e-4)
+            assert float(norm) == pytest.approx(parameter.grad_norm, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -325,20 +325,20 @@ def test_every_script_compiles_and_changes_are_in_it(name: str) -> None:
 
 def test_changes_are_those_of_plain_torch() -> None:
     setting = Setting("LeNet-5", batch=3, nan=False, train=False)
-    found = runs.inspect_network(setting, NetworkJob(""))
+    inspected = runs.inspect_network(setting, NetworkJob(""))
 
     with torch.random.fork_rng():
         torch.manual_seed(0)
         plain = problem("LeNet-5").collect()  # type: ignore[attr-defined]
     loss = F.cross_entropy(plain.model.eval()(plain.inputs[:3]), plain.targets[:3])
     loss.backward()
-    assert found.report.loss == pytest.approx(loss.item(), rel=1e-5)
+    assert inspected.report.loss == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in plain.model.named_parameters():
         counts, edges = np.histogram(parameter.grad.numpy(), 10)
-        shown = found.histograms[name][10]
-        assert shown is not None
-        assert shown.counts.tolist() == counts.tolist()
-        np.testing.assert_allclose(shown.edges, edges, rtol=1e-5)
+        histogram = inspected.histograms[name][10]
+        assert histogram is not None
+        assert histogram.counts.tolist() == counts.tolist()
+        np.testing.assert_allclose(histogram.edges, edges, rtol=1e-5)
 
 
 def test_bars_name_what_there_is_room_for() -> None:

@@ -36,22 +36,22 @@ def _collect() -> None:
 def test_a_session_holds_its_workspace_and_nothing_else_does() -> None:
     at = opened("pages/optimizer.py")
     at.button(key="press-iterate").click().run()
-    held = weakref.ref(at.session_state["steps"])
-    session = weakref.ref(held().session)
+    workspace = weakref.ref(at.session_state["steps"])
+    session = weakref.ref(workspace().session)
     del at
     _collect()
-    assert held() is None
+    assert workspace() is None
     assert session() is None
 
 
 def test_a_session_holds_its_picture_and_nothing_else_does() -> None:
     at = _uploaded(_png(1))
-    held = weakref.ref(at.session_state[picture._KEPT][1])
+    image = weakref.ref(at.session_state[picture._KEPT][1])
     shown = component(at, "pictures")["pictures"][0]
     assert shown["label"] == "Image, 30 × 20"
     del at
     _collect()
-    assert held() is None
+    assert image() is None
 
 
 def test_a_picture_that_waited_in_line_is_read_again_by_another(

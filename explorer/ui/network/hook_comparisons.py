@@ -51,12 +51,14 @@ def _comparison_table(comparison: BackwardHookComparison) -> str:
     names = [c.name for c in scaling[0].changes or scaling[1].changes]
     scaled = [(_grad_of(name), *(_after(run, name) for run in scaling)) for name in names]
     condition = f"If the hook returns grad_input × {comparison.amount:g}:"
-    cells = f'{_rows(rows)}<tr class="ax-if"><th colspan="3">{condition}</th></tr>{_rows(scaled)}'
+    middle = f'<tr class="ax-condition"><th colspan="3">{condition}</th></tr>'
     deprecated = term_link("deprecated_hook", "deprecated")
     head = f"<tr><td></td><th>{_breakable('register_backward_hook')} ({deprecated})</th>"
     full = term_link("full_backward_hook", "full")
     head += f"<th>{_breakable('register_full_backward_hook')} ({full})</th></tr>"
-    return f'<table class="ax-plain ax-both">{head}{cells}</table>'
+    return (
+        f'<table class="ax-plain ax-comparison">{head}{_rows(rows)}{middle}{_rows(scaled)}</table>'
+    )
 
 
 def _rows(rows: Sequence[tuple[str, ...]]) -> str:
@@ -91,7 +93,8 @@ def _after(run: HookExperiment, name: str) -> str:
     after = escape(text(change.after, rows=1, columns=4))
     if change.same:
         return f"{after}\nunchanged"
-    return f'<b class="ax-acted">{after}</b>\nwas {escape(text(change.before, rows=1, columns=4))}'
+    before = escape(text(change.before, rows=1, columns=4))
+    return f'<b class="ax-changed-value">{after}</b>\nwas {before}'
 
 
 _CODE = {
@@ -127,11 +130,11 @@ def _memory_table(memory: Sequence[HookMemory]) -> str:
     rows = "".join(
         f"<tr><th>{_reader(row.reader)}</th><td><code>{_CODE.get(row.reader, '')}</code></td>"
         f"<td>{row.gradients}</td><td>{row.blocks}</td><td>{to_size(row.bytes)}</td>"
-        f'<td><i class="ax-held" style="width:{9 * row.bytes / largest:.2f}rem"></i></td></tr>'
+        f'<td><i class="ax-bar" style="width:{9 * row.bytes / largest:.2f}rem"></i></td></tr>'
         for row in memory
     )
     head = (
         "<tr><td></td><td></td><th>Gradients read</th><th>Still in memory</th><th>Memory</th>"
         "<td></td></tr>"
     )
-    return f'<table class="ax-plain ax-keeping">{head}{rows}</table>'
+    return f'<table class="ax-plain ax-memory">{head}{rows}</table>'

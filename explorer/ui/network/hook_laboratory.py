@@ -168,7 +168,7 @@ def _events_table(events: Sequence[HookEvent]) -> str:
     rows = []
     for event in events[:_MAX_EVENTS]:
         kind = HOOK_KINDS[event.kind].title + (f", call {event.call + 1}" if event.call else "")
-        changes = ' <b class="ax-acted">changes it</b>' if event.changed else ""
+        changes = ' <b class="ax-changed-value">changes it</b>' if event.changed else ""
         for i, received in enumerate(event.values):
             first = f"<th>{event.number + 1}</th><td>{escape(kind)}{changes}</td>"
             value = "\n".join(array_lines(received.value)) or "None"
@@ -184,7 +184,7 @@ def _events_table(events: Sequence[HookEvent]) -> str:
         else ""
     )
     head = "<tr><th>Call</th><th>Hook</th><th>Receives</th><th>Shape</th><th>Values</th></tr>"
-    table = f'<table class="ax-plain ax-seen">{head}{"".join(rows)}</table>'
+    table = f'<table class="ax-plain ax-calls">{head}{"".join(rows)}</table>'
     return scrolling(table, "Calls of the hooks") + more
 
 
