@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -40,18 +40,18 @@ def run(
 ) -> Trace:
     """Run a program of the language and record what autograd did.
 
-    `seed` is where random numbers start. `capture` is "hook" or "retain_grad": how gradients of
+    `seed` seeds the random numbers. `capture` is "hook" or "retain_grad": how gradients of
     non-leaf tensors are obtained. If the program never calls backward, one is run from its last
     scalar; `upstream` is the gradient to start from when its last output is not a scalar: "sum"
     (all ones), "mean" (all 1/n), or numbers of the output's shape. `deadline` is a
-    time.monotonic() value at which a program between two statements is ended; `on_line` is told
-    each line before it runs.
+    time.monotonic() value after which the program is stopped at its next statement; `on_line` is
+    called with each line before it runs.
 
-    Never raises for a bad program: `Trace.error` says what was wrong, and the Trace holds
+    Never raises for a bad program: `Trace.error` says what is wrong, and the Trace holds
     everything up to the failing line. Raises ValueError for another `capture` or `seed`.
     """
-    asked = settings(seed, capture, upstream)
-    seed, upstream = asked["seed"], asked["upstream"]
+    arguments = validate_arguments(seed, capture, upstream)
+    seed, upstream = arguments["seed"], arguments["upstream"]
     try:
         program = Program(source)
     except ProgramRefused as refused:
@@ -61,18 +61,21 @@ def run(
         return Trace(source, error=empty, seed=seed, capture=capture)
     recorder = ProgramRecorder(capture, deadline=deadline, on_line=on_line)
     try:
-        return _recorded(recorder, program, upstream, source, seed)
-    except (Exception, ProgramStopped) as failure:  # the last resort: a program nobody thought of
+        return _record(recorder, program, upstream, source, seed)
+    except (
+        Exception,
+        ProgramStopped,
+    ) as failure:  # the last resort: a fault of ours, or an object we did not foresee
         _LOG.exception("a program could not be recorded")
-        sorry = ProgramError(
-            "What this program did could not be put together.",
-            hint="Shorten it until it can, then add the lines again one by one.",
+        internal = ProgramError(
+            "This program ran, but its results could not be shown.",
+            hint="Remove lines until it works, then add them again one by one.",
             detail=f"{type(failure).__name__}"[:200],
         )
-        return Trace(source, output=recorder.output, error=sorry, seed=seed, capture=capture)
+        return Trace(source, output=recorder.output, error=internal, seed=seed, capture=capture)
 
 
-def settings(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
+def validate_arguments(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
     """These arguments of `run`, by name and in plain values. Raises ValueError."""
     if capture not in ("hook", "retain_grad"):
         raise ValueError(f'capture is "hook" or "retain_grad", not {capture!r}')
@@ -87,18 +90,18 @@ def settings(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
     return {"seed": seed, "capture": capture, "upstream": upstream}
 
 
-def _recorded(
+def _record(
     recorder: ProgramRecorder, program: Program, upstream: Upstream, source: str, seed: int
 ) -> Trace:
     environment = Environment(recorder)
     error: ProgramError | None = None
-    needs: str | None = None
+    needs_upstream: str | None = None
     with isolated(seed) as warned:
         try:
             with recorder.watching():
                 environment.run(program)
                 if not recorder.pass_count:
-                    needs = _own_backward(recorder, environment, program, upstream)
+                    needs_upstream = backward_from_output(recorder, environment, program, upstream)
         except ProgramRefused as refused:
             error = refused.error
         recorder.deadline = None
@@ -108,30 +111,32 @@ def _recorded(
             source=source,
             seed=seed,
             error=error,
-            needs_upstream=needs,
+            needs_upstream=needs_upstream,
             warned=warned,
         )
 
 
-def _own_backward(
+def backward_from_output(
     recorder: ProgramRecorder, environment: Environment, program: Program, upstream: Upstream
 ) -> str | None:
-    """Run backward for a program that did not. Returns the output's name if it could not."""
+    """Run backward for a program that calls none, from its last scalar.
+
+    Returns the name of the output if that is not a scalar and there is no `upstream`. Raises
+    ProgramRefused if backward fails.
+    """
     outputs = [
-        seen
-        for seen in recorder.all_tensors()
-        if seen.grad_fn is not None and seen.is_current() and not _is_inner(seen.tensor)
+        live
+        for live in recorder.all_tensors()
+        if live.grad_fn is not None and live.is_current() and not _is_functorch(live.tensor)
     ]
     if not outputs:
         return None
-    named = [seen for seen in outputs if seen.named and not seen.scope]
-    scalars = [s for s in named if s.tensor.numel() == 1] or [
-        s for s in outputs if s.tensor.numel() == 1
-    ]
+    named = [live for live in outputs if live.named and not live.scope]
+    scalars = _scalars(named) or _scalars(outputs)
     root = (named or outputs)[-1] if upstream is not None else (scalars or named or outputs)[-1]
     if upstream is None and root.tensor.numel() != 1:
         return root.name
-    gradient = None if upstream is None else _gradient(root, upstream)
+    gradient = None if upstream is None else starting_gradient(root, upstream)
     try:
         recorder.backward(
             "Tensor.backward", [root.tensor], lambda: root.tensor.backward(gradient), ours=True
@@ -141,12 +146,17 @@ def _own_backward(
     return None
 
 
-def _is_inner(tensor: torch.Tensor) -> bool:
-    """Whether it lived inside a torch.func transform, and is over with it."""
+def _scalars(outputs: Iterable[LiveTensor]) -> list[LiveTensor]:
+    return [live for live in outputs if live.tensor.numel() == 1]
+
+
+def _is_functorch(tensor: torch.Tensor) -> bool:
+    """Whether it belongs to a torch.func transform, and ended with it."""
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
-def _gradient(root: LiveTensor, upstream: Upstream) -> torch.Tensor:
+def starting_gradient(root: LiveTensor, upstream: Upstream) -> torch.Tensor:
+    """`upstream` as a tensor of the root's shape. Raises ProgramRefused for another shape."""
     tensor = root.tensor.detach()
     if isinstance(upstream, str) and upstream in ("sum", "mean"):
         ones = torch.ones_like(tensor)
@@ -158,8 +168,8 @@ def _gradient(root: LiveTensor, upstream: Upstream) -> torch.Tensor:
     if given.shape != tensor.shape:
         raise ProgramRefused(
             ProgramError(
-                f"The gradient to start from must have the shape {tuple(tensor.shape)} "
-                f"of {root.name}.",
+                f"The gradient to start from must have the shape of {root.name}, "
+                f"{tuple(tensor.shape)}.",
                 root.line,
                 hint='Use "sum" or "mean", or write numbers in that shape.',
             )

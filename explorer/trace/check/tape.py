@@ -1,13 +1,14 @@
-"""The operations behind a tensor, remembered so that they can be run again in float64.
+"""The operations behind a tensor, recorded so that they can be repeated in float64.
 
 Only what autograd follows is repeated: everything else (random draws, what came out of `detach`,
-`no_grad`, a comparison, an index) stays what it was, as it does for autograd.
+`no_grad`, a comparison, an index) stays constant, as it is for autograd.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch.utils import _pytree as tree
 
 from explorer.trace.torchviz_graph import leaf_of
 
-#: Calls remembered, and bytes of results held for them; the oldest are dropped.
+#: Calls recorded, and bytes of results held for them; the oldest are dropped.
 MOST_CALLS, MOST_BYTES = 20_000, 256 * 2**20
 
 _WIDER = {
@@ -38,14 +39,14 @@ _PASSIVE = {"backward", "register_hook", "register_post_accumulate_grad_hook", "
 
 
 class CannotRepeat(Exception):
-    """Why the operations cannot be run again. The text is a sentence for the reader."""
+    """Why the operations cannot be repeated. The text is a sentence for the reader."""
 
 
 @dataclass(frozen=True)
-class Live:
-    """Stands in a call's arguments for a tensor that autograd follows.
+class FollowedInput:
+    """An argument of a call: a tensor that autograd follows.
 
-    `use` counts, for a leaf, which of its values it had then.
+    For a leaf, `use` is the number of the value it had at this call.
     """
 
     key: int
@@ -53,16 +54,20 @@ class Live:
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed:
-    """Stands for a tensor that stays as it was; `fresh` if the call writes into it."""
+class ConstantInput:
+    """An argument of a call: a tensor that stays constant; `fresh` if the call writes into it."""
 
     value: torch.Tensor
     fresh: bool = False
 
 
 @dataclass
-class Call:
-    """One operation: what was called with what, and which live tensors came out where."""
+class TapedCall:
+    """One operation: a function, its arguments, and the keys of the tensors it returned.
+
+    `arguments` is flat, `shape` says how to nest it; `outputs` are pairs of a position among the
+    results and a key. `random` is the state of the random generator before a call that drew.
+    """
 
     function: Callable[..., Any]
     name: str
@@ -74,17 +79,17 @@ class Call:
     holds: list[torch.Tensor]
     storages: set[int] = field(default_factory=set)
 
-    def inputs(self) -> Iterator[Live]:
-        return (item for item in self.arguments if isinstance(item, Live))
+    def followed(self) -> Iterator[FollowedInput]:
+        return (item for item in self.arguments if isinstance(item, FollowedInput))
 
 
 class Tape(TorchFunctionMode):
-    """On while a program runs. `line` tells the line that is running."""
+    """Active while a program runs. `line` gives the line that is running."""
 
     def __init__(self, line: Callable[[], int]) -> None:
         super().__init__()
         self.line = line
-        self.calls: deque[Call] = deque()
+        self.calls: deque[TapedCall] = deque()
         self.bytes = 0
         self.leaves: dict[int, tuple[torch.Tensor, list[torch.Tensor]]] = {}
         self._keys: dict[tuple[int, int], int] = {}
@@ -96,7 +101,7 @@ class Tape(TorchFunctionMode):
         return self.call(func, args, kwargs or {})
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Run an operation, and remember it if autograd follows its result."""
+        """Run an operation, and record it if autograd follows its result."""
         flat, shape = tree.tree_flatten((args, kwargs))
         followed = torch.is_grad_enabled() and any(
             isinstance(item, torch.Tensor) and item.requires_grad for item in flat
@@ -108,28 +113,29 @@ class Tape(TorchFunctionMode):
             before, line = torch.get_rng_state(), self.line()
         result = function(*args, **kwargs)
         with torch._C.DisableTorchFunction():
-            self.remember(function, arguments, flat, shape, result, before, line)
+            self.record(function, arguments, flat, shape, result, before, line)
         return result
 
     def argument(self, item: Any) -> Any:
+        """An argument as it is recorded."""
         if isinstance(item, torch.dtype):
             return _WIDER.get(item, item)
         if not isinstance(item, torch.Tensor):
             return item
         if not item.requires_grad:
-            return Fixed(self.fixed(item))
+            return ConstantInput(self.fixed(item))
         source = _unhooked(item)
         if isinstance(source, torch.Tensor):
-            return Live(id(source), self.leaf(source))
-        return Live(self.key_of(item))
+            return FollowedInput(id(source), self.leaf(source))
+        return FollowedInput(self.key_of(item))
 
     def key_of(self, tensor: torch.Tensor) -> int:
-        """What a live tensor is known by."""
+        """The key of a tensor that autograd follows."""
         source = _unhooked(tensor)
         return id(source) if isinstance(source, torch.Tensor) else self._keys.get(source, 0)
 
     def leaf(self, tensor: torch.Tensor) -> int:
-        """Note a leaf's value where it is used; a new one if it has changed since."""
+        """The number of a leaf's value at this use; a new one if it has changed since the last."""
         values = self.leaves.setdefault(id(tensor), (tensor, []))[1]
         now = widened(tensor)
         if not values or not torch.equal(values[-1], now):
@@ -147,7 +153,7 @@ class Tape(TorchFunctionMode):
         self._fixed[id(tensor)] = (tensor, value)
         return value
 
-    def remember(
+    def record(
         self,
         function: Callable[..., Any],
         arguments: list[Any],
@@ -157,11 +163,12 @@ class Tape(TorchFunctionMode):
         before: torch.Tensor,
         line: int,
     ) -> None:
+        """Record a call that returned `result`; `before` is the random state it started from."""
         name = getattr(function, "__name__", "")
         if name == "__get__":
             name = getattr(function.__self__, "__name__", "")  # type: ignore[attr-defined]
             if name == "grad":
-                return  # made by an earlier backward, not by an operation
+                return  # the result of an earlier backward, not of an operation
         made = [flat[0]] if name == "__setitem__" else tree.tree_flatten(result)[0]
         outputs = [
             (place, id(item))
@@ -174,14 +181,14 @@ class Tape(TorchFunctionMode):
             self._keys[id(made[place].grad_fn), made[place].output_nr] = key
         written = {key for _, key in outputs}
         arguments = [
-            Fixed(given.value, fresh=True)
-            if isinstance(given, Fixed) and id(item) in written
+            ConstantInput(given.value, fresh=True)
+            if isinstance(given, ConstantInput) and id(item) in written
             else given
             for given, item in zip(arguments, flat, strict=True)
         ]
         drew = None if torch.equal(before, torch.get_rng_state()) else before
         tensors = [item for item in (*flat, *made) if isinstance(item, torch.Tensor)]
-        call = Call(
+        call = TapedCall(
             _WIDENED.get(function, function),
             name,
             line,
@@ -197,42 +204,80 @@ class Tape(TorchFunctionMode):
         while len(self.calls) > MOST_CALLS or self.bytes > MOST_BYTES:
             self.bytes -= _size(self.calls.popleft())
 
-    # -- what is needed again ---------------------------------------------------------------
+    # -- what has to be repeated ---------------------------------------------------------------
 
-    def behind(self, roots: Iterable[torch.Tensor]) -> list[Call]:
+    def behind(self, roots: Iterable[torch.Tensor]) -> list[TapedCall]:
         """The calls the roots were computed by, in order. Raises CannotRepeat."""
         roots = list(roots)
         needed = {self.key_of(root) for root in roots if root.grad_fn is not None}
         storages = {s for root in roots for s in _storage(root)}
-        chosen: list[Call] = []
+        needed_calls: list[TapedCall] = []
         made: set[int] = set()
         for call in reversed(self.calls):
             keys = {key for _, key in call.outputs}
-            if not chosen and not keys & needed:
+            if not needed_calls and not keys & needed:
                 continue  # after the roots were made
             if keys & needed or call.storages & storages:
-                chosen.append(call)
+                needed_calls.append(call)
                 made |= keys
-                needed |= {live.key for live in call.inputs()}
+                needed |= {given.key for given in call.followed()}
                 for item in call.holds:
                     if id(item) in needed:
                         storages.update(_storage(item))
         if all(root.grad_fn is None for root in roots):
-            raise CannotRepeat("Backward began at a leaf: there is nothing to check.")
+            raise CannotRepeat("Backward started at a leaf, so there is nothing to check.")
         unknown = needed - made - set(self.leaves)
-        if unknown or not chosen:
+        if unknown or not needed_calls:
             raise CannotRepeat(
-                "Part of what leads to the output cannot be repeated here: it was made by "
-                "torch.func, read from .grad, written through a view, or made too long ago."
+                "Part of the computation cannot be repeated here: it was made by torch.func, "
+                "read from .grad, written through a view, or ran too long ago."
             )
-        return chosen[::-1]
+        return needed_calls[::-1]
 
-    def used(self, calls: Iterable[Call]) -> dict[int, torch.Tensor]:
+    def used(self, calls: Iterable[TapedCall]) -> dict[int, torch.Tensor]:
         """The leaves these calls use, by key, with their values then. Raises CannotRepeat."""
-        uses = {live for call in calls for live in call.inputs() if live.key in self.leaves}
-        if len({live.key for live in uses}) < len(uses):
+        uses = {given for call in calls for given in call.followed() if given.key in self.leaves}
+        if len({given.key for given in uses}) < len(uses):
             raise CannotRepeat("A leaf was changed between two of its uses before backward.")
-        return {live.key: self.leaves[live.key][1][live.use] for live in uses}
+        return {given.key: self.leaves[given.key][1][given.use] for given in uses}
+
+
+# -- repeating ------------------------------------------------------------------------------
+
+
+def repeat(
+    calls: Iterable[TapedCall], leaves: Mapping[int, torch.Tensor]
+) -> dict[int, torch.Tensor]:
+    """Repeat the calls with these values for the leaves. Returns every followed tensor, by key."""
+    values = dict(leaves)
+    for call in calls:
+        flat = [_value(item, values) for item in call.arguments]
+        args, kwargs = tree.tree_unflatten(flat, call.shape)
+        if call.random is not None:
+            torch.set_rng_state(call.random)
+        result = call.function(*args, **kwargs)
+        made = [flat[0]] if call.name == "__setitem__" else tree.tree_flatten(result)[0]
+        for place, key in call.outputs:
+            values[key] = made[place]
+    return values
+
+
+@contextmanager
+def preserve_random_state() -> Iterator[None]:
+    """Restore the random state afterwards: repeated calls draw again."""
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
+
+
+def _value(item: Any, values: Mapping[int, torch.Tensor]) -> Any:
+    if isinstance(item, FollowedInput):
+        return values[item.key]
+    if isinstance(item, ConstantInput):
+        return item.value.clone() if item.fresh else item.value
+    return item
 
 
 def widened(tensor: torch.Tensor) -> torch.Tensor:
@@ -242,10 +287,10 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _unhooked(tensor: torch.Tensor) -> Any:
-    """The leaf a live tensor is, or the node and number of the result it is.
+    """A leaf itself; for another tensor its node and the number of its output.
 
-    nn.Module wraps what goes in and out of a module with full backward hooks in an identity of
-    its own, which no torch function makes: look behind it.
+    nn.Module wraps the inputs and outputs of a module with full backward hooks in an identity of
+    its own, which no torch function makes: this looks behind it.
     """
     if tensor.grad_fn is None:
         return tensor
@@ -259,7 +304,7 @@ def _unhooked(tensor: torch.Tensor) -> Any:
     return id(node), place
 
 
-def _size(call: Call) -> int:
+def _size(call: TapedCall) -> int:
     keys = {key for _, key in call.outputs}
     return sum(t.numel() * t.element_size() for t in call.holds if id(t) in keys)
 
