@@ -6,8 +6,7 @@ shortens a large graph. `check.check` compares its gradients with central differ
 """
 
 from explorer.trace.codec import from_plain, to_plain
-from explorer.trace.drawing import dot_text
-from explorer.trace.folding import MAX_NODES, fold
+from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
 from explorer.trace.records import (
     Array,
     BackwardPass,

@@ -1,4 +1,4 @@
-"""From what the recorder remembers to the plain Trace."""
+"""From what the recorder holds to the plain Trace."""
 
 from __future__ import annotations
 
@@ -14,21 +14,28 @@ from torch import nn
 from explorer.language import ProgramError, without_addresses
 from explorer.language.module_proxy import ModuleProxy
 from explorer.trace.answers import explain
-from explorer.trace.assemble_pass import assemble_pass
 from explorer.trace.capture import Kept, keep
 from explorer.trace.none_reasons import why_none
-from explorer.trace.passes import RawPass
+from explorer.trace.pass_graph import MAX_NODES, dot_text, fold, pass_graph
+from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import (
+    Array,
+    BackwardPass,
+    BackwardStep,
+    Flow,
     Plain,
     TensorRecord,
     Trace,
 )
+from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor, below, named_parameters
 
-#: Longest text of a variable that is no tensor, and most variables and items kept.
+#: Longest text of a variable that is not a tensor, and most variables and items kept.
 MAX_TEXT, MAX_ITEMS = 500, 200
+#: Of a longer pass, this many first steps and this many last ones are kept.
+FIRST_STEPS, LAST_STEPS = 1000, 1000
 
 
 def assemble(
@@ -43,18 +50,14 @@ def assemble(
 ) -> Trace:
     """Turn everything into plain data. Call it with torch functions disabled."""
     finals = _finals(recorder, variables)
-    raw_passes = recorder.kept_passes
-    seen = _worth_showing(recorder, raw_passes)
-    ids = {item.number: index for index, item in enumerate(seen)}
+    tensors = _shown_tensors(recorder)
+    ids = {live.number: index for index, live in enumerate(tensors)}
     analysis = RunAnalysis(recorder, source, error, finals, variables)
-    records = [_record(item, ids[item.number], analysis) for item in seen]
-    passes = [assemble_pass(raw, recorder, ids, records) for raw in raw_passes]
+    records = [_record(live, ids[live.number], analysis) for live in tensors]
+    passes = [_assemble_pass(raw, recorder, ids, records) for raw in recorder.kept_passes]
     if passes:
-        where = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
-        records = [replace(record, node=where.get(record.id)) for record in records]
-    said = [w for w in warned if issubclass(w.category, UserWarning)]
-    words = (without_addresses(str(w.message)) for w in said)
-    notes = dict.fromkeys(text.split("\n")[0][:300] for text in words)
+        nodes = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
+        records = [replace(record, node=nodes.get(record.id)) for record in records]
     return Trace(
         source=source,
         output=recorder.output,
@@ -67,13 +70,20 @@ def assemble(
         pass_count=recorder.pass_count,
         error=error,
         needs_upstream=needs_upstream,
-        notes=tuple(notes)[:5],
+        notes=_notes(warned),
         seed=seed,
         capture=recorder.capture,
         answers=explain(analysis),
         events=recorder.events.all(),
         event_count=recorder.events.count,
     )
+
+
+def _notes(warned: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
+    """The first line of each of torch's warnings, for the reader."""
+    for_users = [w for w in warned if issubclass(w.category, UserWarning)]
+    texts = (without_addresses(str(w.message)) for w in for_users)
+    return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[:5]
 
 
 # -- variables ------------------------------------------------------------------------------
@@ -88,65 +98,65 @@ def _finals(
         if isinstance(value, torch.Tensor):
             finals[name] = _final(recorder, name, value)
         elif isinstance(value, nn.Module):
-            finals[name] = _text(value)
+            finals[name] = _describe(value)
             for label, parameter in islice(named_parameters(value), MAX_ITEMS):
                 path = below(name, label)
                 finals[path] = _final(recorder, path, parameter)
         elif not _is_definition(value):
-            finals[name] = plain(value)
+            finals[name] = to_plain_value(value)
     return finals
 
 
 def _final(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTensor:
     known = [
-        seen
+        live
         for slot in recorder.slots.values()
-        for seen in slot
-        if seen.tensor is tensor and seen.named
+        for live in slot
+        if live.tensor is tensor and live.named
     ]
-    same = [seen for seen in known if seen.name == name]
-    for seen in reversed(same):
-        if seen.is_current():
-            return seen
+    same = [live for live in known if live.name == name]
+    for live in reversed(same):
+        if live.is_current():
+            return live
     line = (same or known)[-1].line if known else recorder.line
-    seen = recorder.add(("final", name), line, name, tensor)
-    seen.named = True
-    return seen
+    live = recorder.add(("final", name), line, name, tensor)
+    live.named = True
+    return live
 
 
 def _is_definition(value: Any) -> bool:
     return callable(value) or isinstance(value, ModuleProxy)
 
 
-def plain(value: Any, depth: int = 0) -> Plain:
-    """A value that is no tensor, as numbers, text and lists; anything else as its text."""
+def to_plain_value(value: Any, depth: int = 0) -> Plain:
+    """A value that is not a tensor, as numbers, text and lists; anything else as its text."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
-        return value if value.bit_length() < 64 else _text(value)
+        return value if value.bit_length() < 64 else _describe(value)
     if isinstance(value, str):
         return value[:MAX_TEXT]
     if isinstance(value, list | tuple) and depth < 3:
-        return [plain(item, depth + 1) for item in value[:MAX_ITEMS]]
+        return [to_plain_value(item, depth + 1) for item in value[:MAX_ITEMS]]
     if isinstance(value, dict) and depth < 3:
         pairs = list(value.items())[:MAX_ITEMS]
-        return {_key(key)[:100]: plain(item, depth + 1) for key, item in pairs}
-    return _text(value)
+        return {_key(key)[:100]: to_plain_value(item, depth + 1) for key, item in pairs}
+    return _describe(value)
 
 
 def _key(key: Any, depth: int = 0) -> str:
-    """A key of a dict, written as Python writes it, but for objects of the program's own."""
+    """A key of a dict as Python writes it; an object of the program's own as its class."""
     if isinstance(key, str):
         return repr(key[:100]) if depth else key
     if key is None or isinstance(key, int | float):
         return str(key)
     if isinstance(key, tuple) and depth < 3:
         return f"({', '.join(_key(item, depth + 1) for item in key[:MAX_ITEMS])})"
-    return _text(key)
+    return _describe(key)
 
 
-def _text(value: Any) -> str:
-    """The text of an object; its own __repr__ is the program's code and is not run again."""
+def _describe(value: Any) -> str:
+    """An object in words; its own __repr__ is code of the program and is not run again."""
     if isinstance(value, torch.Tensor):
         return f"tensor of shape {tuple(value.shape)}"
     if isinstance(value, int):
@@ -159,44 +169,127 @@ def _text(value: Any) -> str:
 # -- tensors --------------------------------------------------------------------------------
 
 
-def _worth_showing(recorder: ProgramRecorder, raw_passes: Sequence[RawPass]) -> list[LiveTensor]:
+def _shown_tensors(recorder: ProgramRecorder) -> list[LiveTensor]:
     """Named tensors, and unnamed ones that are part of a graph."""
-    every = recorder.all_tensors()
-    used = {frozen.number for seen in every for frozen in seen.frozen}
-    return [s for s in every if s.named or s.grad_fn is not None or s.number in used]
+    tensors = recorder.all_tensors()
+    used = {frozen.number for live in tensors for frozen in live.frozen}
+    return [t for t in tensors if t.named or t.grad_fn is not None or t.number in used]
 
 
-def _record(seen: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord:
-    tensor = seen.tensor
+def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord:
+    tensor = live.tensor
     retained = tensor.retains_grad
     grad: Kept | None
-    if (seen.is_leaf and seen.requires_grad) or retained:
+    if (live.is_leaf and live.requires_grad) or retained:
         grad, origin = (None if tensor.grad is None else keep(tensor.grad)), ".grad"
     else:
-        grad, origin = seen.grad, "hook"
+        grad, origin = live.grad, "hook"
     array = None if grad is None else grad.array()
     has_own = origin == ".grad" and array is not None
-    why, term = ("", "") if has_own else why_none(seen, analysis)
+    why, term = ("", "") if has_own else why_none(live, analysis)
     return TensorRecord(
         id=index,
-        name=seen.name,
-        line=seen.line,
+        name=live.name,
+        line=live.line,
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype).removeprefix("torch."),
-        requires_grad=seen.requires_grad,
-        is_leaf=seen.is_leaf,
+        requires_grad=live.requires_grad,
+        is_leaf=live.is_leaf,
         retains_grad=retained,
-        grad_fn=None if seen.grad_fn is None else type(seen.grad_fn).__name__,
-        value=seen.kept.array(),
+        grad_fn=None if live.grad_fn is None else type(live.grad_fn).__name__,
+        value=live.kept.array(),
         grad=array,
         grad_from=origin if array is not None else None,
-        version=max(seen.version, 0),
-        named=seen.named,
-        scope=seen.scope,
-        visit=seen.visit,
+        version=max(live.version, 0),
+        named=live.named,
+        scope=live.scope,
+        visit=live.visit,
         why_none=why,
         nbytes=tensor.numel() * tensor.element_size(),
-        visits=max(seen.visit, analysis.recorder.runs[seen.statement]),
-        module=analysis.recorder.module_name(seen.module),
+        visits=max(live.visit, analysis.recorder.runs[live.statement]),
+        module=analysis.recorder.module_name(live.module),
         why_term=term,
     )
+
+
+# -- passes ---------------------------------------------------------------------------------
+
+
+def _assemble_pass(
+    raw: RawPass,
+    recorder: ProgramRecorder,
+    ids: Mapping[int, int],
+    records: Sequence[TensorRecord],
+) -> BackwardPass:
+    nodes, edges = pass_graph(raw, recorder, ids)
+    shown = (nodes, edges) if len(nodes) <= MAX_NODES else fold(nodes, edges)
+    node_ids = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
+    steps = (_assemble_step(n, step, raw, node_ids) for n, step in _number_steps(raw.steps))
+    return BackwardPass(
+        number=raw.number,
+        line=raw.line,
+        call=raw.call,
+        root=", ".join(_root_name(root, recorder) for root in raw.roots),
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        dot=dot_text(*shown, dict(enumerate(records))),
+        steps=tuple(steps),
+        ours=raw.ours,
+        step_count=len(raw.steps),
+    )
+
+
+def _root_name(tensor: torch.Tensor, recorder: ProgramRecorder) -> str:
+    live = recorder.find(tensor)
+    return live.name if live is not None else "output"
+
+
+def _number_steps(steps: Sequence[RawStep]) -> list[tuple[int, RawStep]]:
+    """The steps that are kept, numbered from 1."""
+    numbered = list(enumerate(steps, start=1))
+    if len(numbered) > FIRST_STEPS + LAST_STEPS:
+        del numbered[FIRST_STEPS:-LAST_STEPS]
+    return numbered
+
+
+def _assemble_step(
+    number: int, step: RawStep, raw: RawPass, node_ids: Mapping[int, str]
+) -> BackwardStep:
+    node = raw.functions[step.function]
+    flows = tuple(
+        Flow(
+            node_ids.get(id(target)) if target is not None else None,
+            slot,
+            None if grad is None else grad.array(),
+        )
+        for (target, slot), grad in zip(node.next_functions, step.grads_out, strict=False)
+    )
+    name = type(node).__name__
+    grads_in = tuple(None if g is None else g.array() for g in step.grads_in)
+    saved = {name: _plain_saved(value) for name, value in step.saved.items()}
+    before, after = (None if g is None else g.array() for g in (step.before, step.after))
+    own = own_backward(node)
+    if own is not None:
+        statement = Statement(words=f"Your own rule: {own[0]}.backward, line {own[1]}.")
+    elif name == "AccumulateGrad":
+        statement = stored(grads_in, before, after)
+    else:
+        statement = state(name, grads_in, flows, saved)
+    return BackwardStep(
+        node=f"n{step.function}",
+        name=name,
+        grads_in=grads_in,
+        grads_out=flows,
+        formula=statement.formula,
+        numbers=statement.numbers,
+        saved=saved,
+        words=statement.words,
+        before=before,
+        after=after,
+        own=None if own is None else own[1],
+        number=number,
+    )
+
+
+def _plain_saved(value: Any) -> Array | Plain:
+    return value.array() if isinstance(value, Kept) else value

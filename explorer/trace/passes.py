@@ -15,7 +15,7 @@ import torch
 
 from explorer.language import is_uninitialised
 from explorer.trace.capture import Kept, keep
-from explorer.trace.torchviz_graph import Drawn, draw, leaf_of, walk
+from explorer.trace.torchviz_graph import DrawnNode, draw, leaf_of, walk
 
 
 @dataclass
@@ -44,7 +44,7 @@ class RawPass:
     call: str
     roots: list[torch.Tensor]
     functions: list[Any]
-    drawn: list[Drawn]
+    drawn: list[DrawnNode]
     edges: list[tuple[int, int, str]]
     steps: list[RawStep] = field(default_factory=list)
     ours: bool = False

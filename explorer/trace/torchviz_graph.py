@@ -34,7 +34,7 @@ _ACCUMULATE: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defin
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnNode:
     """One node as torchviz drew it. `function` indexes the walked autograd nodes; `name` is the
     label's first line, `shape` its second."""
 
@@ -90,7 +90,7 @@ def walk(roots: Sequence[torch.Tensor]) -> list[Any]:
 
 def draw(
     roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
-) -> tuple[list[Drawn], list[tuple[int, int, str]]]:
+) -> tuple[list[DrawnNode], list[tuple[int, int, str]]]:
     """Let torchviz draw the graph behind `roots`, and read it back.
 
     `functions` is what `walk(roots)` gave. Returns nodes (functions first, in that order, then
@@ -104,7 +104,7 @@ def draw(
         except RuntimeError:
             dot = torchviz.make_dot(tuple(roots), params=names)
     index = {str(id(node)): i for i, node in enumerate(functions)}
-    found: dict[str, Drawn] = {}
+    found: dict[str, DrawnNode] = {}
     edges: list[tuple[str, str, str]] = []
     for entry in dot.body:
         if edge := _EDGE.match(entry):
@@ -123,18 +123,18 @@ def draw(
     position = {key: i for i, key in enumerate(keys)}
     joined = dict.fromkeys((position[a], position[b], kind) for a, b, kind in edges)
     # A leaf that is itself the root is drawn without its AccumulateGrad.
-    lone = {key: Drawn("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
+    lone = {key: DrawnNode("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
     return [found.get(key) or lone[key] for key in keys], list(joined)
 
 
-def _drawn(label: str, colour: str | None, function: int | None) -> Drawn:
+def _drawn(label: str, colour: str | None, function: int | None) -> DrawnNode:
     text = label.strip('"')
     if function is not None:
         kind = "accumulate" if text == "AccumulateGrad" else "function"
-        return Drawn(kind, text, function=function)
+        return DrawnNode(kind, text, function=function)
     name, _, size = text.partition("\n")
     numbers = [int(n) for n in re.findall(r"\d+", size)]
-    return Drawn(_KINDS.get(colour or "", "saved"), name.strip(), tuple(numbers))
+    return DrawnNode(_KINDS.get(colour or "", "saved"), name.strip(), tuple(numbers))
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from explorer.trace.capture import to_numpy
-from explorer.trace.drawing import dot_text
-from explorer.trace.folding import MAX_NODES, fold
+from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
 from explorer.trace.records import Edge, Node, TensorRecord
 from explorer.trace.torchviz_graph import draw, walk
 
