@@ -1,6 +1,6 @@
 """The same program as a plain PyTorch script that prints the same table.
 
-The reader's text stays as it is; after each statement that gave a tensor a name stands one call
+The program's text does not change; after each statement that named a tensor, one call is added
 that notes it. The script needs torch alone.
 """
 
@@ -15,13 +15,12 @@ from explorer.language import without_prompts
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.records import TensorRecord, Trace
 from explorer.trace.running import Upstream
-from explorer.trace.script_head import HEAD
 
 _ROOT = re.compile(r"[^\W\d]\w*")
-#: Modules whose random numbers are seeded too, with how.
+#: Modules whose random numbers are seeded too, and the call that does it.
 _SEEDED = {"random": "random.seed({seed})", "numpy": "numpy.random.seed({seed})"}
 
-#: Text to put in at a line and a column (in bytes, as ast counts).
+#: A line, a column (in bytes, as ast counts) and the text to insert there.
 Edit = tuple[int, int, str]
 
 
@@ -38,29 +37,29 @@ def script(trace: Trace, *, upstream: Upstream = None) -> str:
         return source
     lines = [line.encode() for line in source.split("\n")]
     edits = list(_calls(tree, lines, _wanted(trace)))
-    edits += [  # may stand only at the top of a file
+    edits += [  # a __future__ import is allowed only at the top of a file
         (node.lineno, node.col_offset, "# ")
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module == "__future__"
     ]
-    named, last = _own_backward(trace, tree, lines, upstream)
-    # From the end, so that places stay true; of several at one place the first comes first.
-    placed = sorted([*edits, *named], key=lambda edit: edit[:2])
-    for line, column, text in placed[::-1]:
-        whole = lines[line - 1]
-        lines[line - 1] = whole[:column] + text.encode() + whole[column:]
-    seeds = [how for name, how in _SEEDED.items() if _imports(tree, name)]
-    head = HEAD.format(
+    named, last = _added_backward(trace, tree, lines, upstream)
+    # Backwards, so that an edit does not move the next; edits at one place keep their order.
+    ordered = sorted([*edits, *named], key=lambda edit: edit[:2])
+    for line, column, text in ordered[::-1]:
+        before, after = lines[line - 1][:column], lines[line - 1][column:]
+        lines[line - 1] = before + text.encode() + after
+    seeds = [call for name, call in _SEEDED.items() if _imports(tree, name)]
+    head = _HEAD.format(
         seed=trace.seed,
-        imports="".join(f"import {how.split('.')[0]}\n" for how in seeds),
-        seeds="".join(how.format(seed=trace.seed % 2**32) + "\n" for how in seeds),
+        imports="".join(f"import {call.split('.')[0]}\n" for call in seeds),
+        seeds="".join(call.format(seed=trace.seed % 2**32) + "\n" for call in seeds),
     )
     body = b"\n".join(lines).decode().rstrip()
     return head + body + "\n" + "".join(f"{line}\n" for line in last)
 
 
 def _wanted(trace: Trace) -> dict[tuple[int, str], set[str]]:
-    """By line and function: the variables through which named tensors were met there."""
+    """By line and function, the variables that hold the named tensors recorded there."""
     wanted: dict[tuple[int, str], set[str]] = defaultdict(set)
     for record in trace.tensors:
         if record.named:
@@ -68,8 +67,8 @@ def _wanted(trace: Trace) -> dict[tuple[int, str], set[str]]:
             if record.scope:  # "forward.h_2": the second call's h
                 name = name.removeprefix(record.scope.split(".")[-1] + ".")
                 name = re.sub(r"_\d+$", "", name)
-            if found := _ROOT.match(name):
-                wanted[record.line, record.scope].add(found[0])
+            if variable := _ROOT.match(name):
+                wanted[record.line, record.scope].add(variable[0])
     return wanted
 
 
@@ -134,7 +133,7 @@ def _is_def(statement: ast.stmt) -> bool:
 
 
 def _statements(body: list[ast.stmt], scope: str) -> Iterator[tuple[ast.stmt, str]]:
-    """Every statement with the function or class it stands in."""
+    """Every statement, with the function or class around it."""
     for statement in body:
         yield statement, scope
         named = isinstance(statement, ast.FunctionDef | ast.ClassDef)
@@ -163,30 +162,31 @@ def _binds(statement: ast.stmt, name: str) -> bool:
         parts = [item.optional_vars for item in statement.items if item.optional_vars]
     elif hasattr(statement, "body"):
         return False
-    found = (node.id for part in parts for node in ast.walk(part) if isinstance(node, ast.Name))
-    return name in found
+    nodes = (node for part in parts for node in ast.walk(part))
+    return name in (node.id for node in nodes if isinstance(node, ast.Name))
 
 
-# -- our backward -------------------------------------------------------------------------------
+# -- the added backward --------------------------------------------------------------------------
 
 
-def _own_backward(
+def _added_backward(
     trace: Trace, tree: ast.Module, lines: list[bytes], upstream: Upstream
 ) -> tuple[list[Edit], list[str]]:
-    """The backward that was run for a program without one, and the name its root needs."""
+    """The lines of the backward that was run for a program without one, and edits that name its
+    root."""
     if not trace.passes or not trace.passes[-1].ours:
         return [], []
-    passed = trace.passes[-1]
-    record = next((r for r in reversed(trace.tensors) if r.name == passed.root), None)
-    root, edits = passed.root, []
+    last_pass = trace.passes[-1]
+    record = next((r for r in reversed(trace.tensors) if r.name == last_pass.root), None)
+    root, edits = last_pass.root, []
     if record is not None and not record.named:
         edits = _named_result(tree, lines, record)
         root = "_output" if edits else f"({root})"
     try:
         parse_tree(root, mode="eval")
     except (SyntaxError, ValueError):  # part of an expression over several lines
-        said = "# The page ran backward from the last scalar; give it a name to do so here."
-        return [], ["", said]
+        comment = "# The page ran backward from the last scalar; give it a name to do so here."
+        return [], ["", comment]
     gradient = ""
     if upstream == "sum":
         gradient = f"torch.ones_like({root})"
@@ -194,8 +194,8 @@ def _own_backward(
         gradient = f"torch.ones_like({root}) / {root}.numel()"
     elif upstream is not None:
         gradient = f"torch.tensor({upstream!r}, dtype={root}.dtype)"
-    said = "# The program calls no backward; this one was run for it."
-    return edits, ["", said, "_leaves()", f"{root}.backward({gradient})"]
+    comment = "# The program calls no backward; this one was run for it."
+    return edits, ["", comment, "_leaves()", f"{root}.backward({gradient})"]
 
 
 def _named_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) -> list[Edit]:
@@ -206,3 +206,118 @@ def _named_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) ->
             if text.startswith(record.name):
                 return [(node.lineno, node.col_offset, "_output = ")]
     return []
+
+
+# -- the head of the script: it notes tensors and prints the table ------------------------------
+
+_HEAD = '''\
+"""Runs the program below and prints every named tensor with its value and gradient."""
+
+import atexit
+import collections
+
+import torch
+{imports}
+_rows, _calls, _variables = [], collections.Counter(), {{}}
+
+
+def _show(name, line, value, scope="", moment=""):
+    """Note a tensor, or the tensors in a module, list, dict or object, under their names."""
+    if isinstance(value, torch.nn.Module):
+        if name != "self":
+            for label, parameter in value.named_parameters():
+                _show(f"{{name}}.{{label}}", line, parameter, scope, moment)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value[:20]):
+            _show(f"{{name}}[{{index}}]", line, item, scope, moment)
+    elif isinstance(value, dict):
+        for key, item in list(value.items())[:20]:
+            _show(f"{{name}}[{{key!r}}]", line, item, scope, moment)
+    elif isinstance(value, torch.Tensor):
+        label = f"{{scope.split('.')[-1]}}.{{name}}_{{_calls[scope]}}" if scope else name
+        _note((line, scope, name, moment), label, value)
+    elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+        for field, item in list(vars(value).items())[:20]:
+            _show(f"{{name}}.{{field}}", line, item, scope, moment)
+
+
+def _see(name, line, value, scope=""):
+    """The statement on this line gave the variable this value, or changed it."""
+    if not scope:
+        _variables[name] = line
+    _show(name, line, value, scope)
+
+
+def _leaves():
+    """Backward is about to run: a leaf that has changed since gets a row of its own."""
+    for row in list({{id(row["tensor"]): row for row in _rows}}.values()):
+        tensor = row["tensor"]
+        if tensor.is_leaf and tensor.requires_grad:
+            line, scope, _, _ = row["place"]
+            _note((line, scope, row["label"], "before backward"), row["label"], tensor)
+
+
+def _note(place, label, tensor):
+    """Add a row to the table, unless its last row for this tensor is still true."""
+    values = tensor.detach().clone()
+    history = (tensor.requires_grad, tensor.grad_fn)
+    known = [row for row in _rows if row["tensor"] is tensor]
+    if place[3]:
+        known = [row for row in known if row["label"] == label]
+    if known and known[-1]["history"] == history and _equal(known[-1]["values"], values):
+        if known[-1]["label"] == label or place[1]:
+            return
+    row = {{"place": place, "label": label, "tensor": tensor, "values": values}}
+    row |= {{"history": history, "grad": None}}
+    _rows.append(row)
+    if tensor.grad_fn is not None:
+        # Sees the gradient after all hooks on the tensor; keeps the last.
+        number = tensor.output_nr
+        tensor.grad_fn.register_prehook(lambda grads: row.update(grad=grads[number]))
+
+
+def _equal(a, b):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _text(tensor):
+    """The numbers of a small tensor as nested lists, of a large one their mean and norm."""
+    if tensor is None:
+        return "None"
+    if tensor.numel() > 100:
+        wide = tensor.detach().double()
+        mean, norm = wide.mean().item(), wide.norm().item()
+        return f"{{tuple(tensor.shape)}}, mean {{mean:.6g}}, norm {{norm:.6g}}"
+
+    def write(item):
+        if isinstance(item, list):
+            return "[" + ", ".join(map(write, item)) + "]"
+        return f"{{item:.6g}}" if isinstance(item, float) else str(item)
+
+    return write(tensor.tolist())
+
+
+def _table():
+    """Print the first three tensors and the last that each statement made."""
+    for name, line in list(_variables.items()):
+        _show(name, line, globals().get(name), moment="at the end")
+    places = collections.defaultdict(list)
+    for row in _rows:
+        places[row["place"]].append(row)
+    for row in _rows:
+        rows = places[row["place"]]
+        if any(row is kept for kept in [*rows[:3], rows[-1]]):
+            tensor = row["tensor"]
+            own = (tensor.is_leaf and tensor.requires_grad) or tensor.retains_grad
+            print(f"{{row['label']}} (line {{row['place'][0]}})")
+            print("  value", _text(row["values"]))
+            print("  grad ", _text(tensor.grad if own else row["grad"]))
+
+
+atexit.register(_table)  # at the end, also after an error
+torch.manual_seed({seed})
+{seeds}
+# -- the program ---------------------------------------------------------------
+'''

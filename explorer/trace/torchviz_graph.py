@@ -1,8 +1,7 @@
 """torchviz's graph, parsed once into nodes and edges with ids that are equal from run to run.
 
-torchviz names nodes by memory address and knows only leaves and outputs. Here its DOT is read
-back, renumbered in topological order from the root, and joined with the tensors that no gradient
-reaches and that torchviz therefore leaves out.
+torchviz (https://github.com/szagoruyko/pytorchviz) names nodes by memory address and knows only
+leaves and outputs. Here its DOT is parsed and renumbered in topological order from the root.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _KINDS = {
     "darkolivegreen1": "output",
     "darkolivegreen3": "base",
 }
-#: Where one id is drawn twice, the kind that says more wins (a leaf may also be saved).
+#: Where one id is drawn twice, the later kind wins (a leaf may also be saved).
 _RANK = ("base", "saved", "output", "leaf", "accumulate", "function")
 _LOCK = threading.Lock()
 _ACCUMULATE: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]
@@ -47,8 +46,8 @@ class DrawnNode:
 def leaf_of(node: Any) -> torch.Tensor | None:
     """The leaf an AccumulateGrad node belongs to; None for any other node.
 
-    Told by the node's class: the context of a reader's own Function is a node too, and may have
-    attributes of any name.
+    Decided by the node's class: the context of a program's own Function is a node too, and may
+    have attributes of any name.
     """
     return node.variable if isinstance(node, _ACCUMULATE) else None
 
@@ -61,19 +60,19 @@ def leaves_of(nodes: Iterable[Any]) -> list[torch.Tensor]:
 def walk(roots: Sequence[torch.Tensor]) -> list[Any]:
     """Every autograd node behind `roots`, each once, roots first and no node after its inputs.
 
-    Iterative and memoised: 5,000 chained operations and 60 doublings are both fine.
+    Iterative, and each node once: 5,000 chained operations and 60 doublings are both fine.
     """
     starts = [torch.autograd.graph.get_gradient_edge(root).node for root in roots]
     waiting: dict[Any, int] = {}
     stack = list(dict.fromkeys(starts))
-    seen = set(stack)
+    visited = set(stack)
     while stack:
         node = stack.pop()
         for source, _ in node.next_functions:
             if source is not None:
                 waiting[source] = waiting.get(source, 0) + 1
-                if source not in seen:
-                    seen.add(source)
+                if source not in visited:
+                    visited.add(source)
                     stack.append(source)
     ready = [node for node in dict.fromkeys(starts) if not waiting.get(node)]
     order = []
@@ -91,12 +90,12 @@ def walk(roots: Sequence[torch.Tensor]) -> list[Any]:
 def draw(
     roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
 ) -> tuple[list[DrawnNode], list[tuple[int, int, str]]]:
-    """Let torchviz draw the graph behind `roots`, and read it back.
+    """Let torchviz draw the graph behind `roots`, and parse its DOT.
 
     `functions` is what `walk(roots)` gave. Returns nodes (functions first, in that order, then
     the others as torchviz met them) and edges as pairs of indices into them, with the kind of
-    `explorer.trace.Edge`. Saved tensors are included
-    unless one was changed in place, when torch refuses to show them.
+    `explorer.trace.Edge`. Saved tensors are included unless one was changed in place, when torch
+    refuses to show them.
     """
     with _deep_recursion(len(functions)):
         try:
@@ -104,30 +103,30 @@ def draw(
         except RuntimeError:
             dot = torchviz.make_dot(tuple(roots), params=names)
     index = {str(id(node)): i for i, node in enumerate(functions)}
-    found: dict[str, DrawnNode] = {}
+    drawn: dict[str, DrawnNode] = {}
     edges: list[tuple[str, str, str]] = []
     for entry in dot.body:
         if edge := _EDGE.match(entry):
             source, target, style = edge.groups()
             kind = _EDGE_KINDS[style]
-            # torchviz hangs most saved tensors below the function that saved them: turn round.
+            # torchviz draws most saved tensors below the function that saved them: turn them.
             turn = kind == "saved" and source in index
             edges.append((target, source, kind) if turn else (source, target, kind))
         elif node := _NODE.match(entry):
             key, label, colour = node.groups()
-            drawn = _drawn(label, colour, index.get(key))
-            old = found.get(key)
-            if old is None or _RANK.index(drawn.kind) > _RANK.index(old.kind):
-                found[key] = drawn
-    keys = [*index, *(key for key in found if key not in index)]
+            new = _parse_label(label, colour, index.get(key))
+            old = drawn.get(key)
+            if old is None or _RANK.index(new.kind) > _RANK.index(old.kind):
+                drawn[key] = new
+    keys = [*index, *(key for key in drawn if key not in index)]
     position = {key: i for i, key in enumerate(keys)}
     joined = dict.fromkeys((position[a], position[b], kind) for a, b, kind in edges)
     # A leaf that is itself the root is drawn without its AccumulateGrad.
     lone = {key: DrawnNode("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
-    return [found.get(key) or lone[key] for key in keys], list(joined)
+    return [drawn.get(key) or lone[key] for key in keys], list(joined)
 
 
-def _drawn(label: str, colour: str | None, function: int | None) -> DrawnNode:
+def _parse_label(label: str, colour: str | None, function: int | None) -> DrawnNode:
     text = label.strip('"')
     if function is not None:
         kind = "accumulate" if text == "AccumulateGrad" else "function"

@@ -1,4 +1,4 @@
-"""Events in their order, modules by name, iterations of a loop, roles of nodes, plain data."""
+"""Events in their order, modules by name, iterations of a loop, plain data."""
 
 import json
 import logging
@@ -9,7 +9,6 @@ import torch
 
 from explorer.trace import Trace, from_plain, run, to_plain
 from explorer.trace.examples import EXAMPLES
-from explorer.trace.roles import role
 from tests.trace.programs import PROGRAMS
 
 pytestmark = pytest.mark.fast
@@ -124,17 +123,6 @@ def test_nodes_know_their_module():
     assert "ReluBackward0" in modules["net.body.1"]
     assert "MulBackward0" in modules["net"]
     assert "MeanBackward0" in modules[""]
-
-
-def test_each_node_has_a_role():
-    (passed,) = run(NET).passes
-    roles = {node.id: role(node, passed) for node in passed.nodes}
-    assert all(roles.values())
-    by_name = {node.name: roles[node.id] for node in passed.nodes if node.module == "net.fc"}
-    assert by_name["AccumulateGrad"].startswith("Adds the gradient that arrives to net.fc.")
-    assert "transpose" in by_name["TBackward0"]
-    first = next(n for n in passed.nodes if n.name == "AddmmBackward0" and n.module == "net.body.0")
-    assert "needs no gradient" in roles[first.id]
 
 
 def test_no_hook_of_ours_remains_in_the_program():

@@ -9,11 +9,11 @@ from itertools import pairwise
 import streamlit as st
 
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
-from explorer.trace.roles import role
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.common.graph import Marks
 from explorer.ui.common.player import Player
+from explorer.ui.expression.node_roles import role
 from explorer.ui.expression.selection import Picker, Selection
 
 #: Plays the walk, with 1.2 seconds for each step.
