@@ -18,7 +18,7 @@ from explorer.networks.inspection import copy_tensors, scalar_loss
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
 from explorer.trace.records import Edge, Node
-from explorer.trace.torchviz_graph import Drawn, draw, walk
+from explorer.trace.torchviz_graph import DrawnNode, draw, walk
 
 #: Neighbouring blocks of equal structure are shown as one when there are at least this many.
 REPEATS = 4
@@ -234,7 +234,7 @@ def full_graph(
     return FullGraph(tuple(nodes), tuple(Edge(f"n{a}", f"n{b}", kind) for a, b, kind in pairs))
 
 
-def _full_node(number: int, drawn: Drawn) -> Node:
+def _full_node(number: int, drawn: DrawnNode) -> Node:
     """A function has its own name; a tensor the model's name for it, under its kind."""
     if drawn.function is not None:
         return Node(f"n{number}", drawn.kind, drawn.name)
