@@ -27,7 +27,7 @@ from explorer.sandbox import exit_reasons, protocol
 from explorer.sandbox.settings import Settings, start_process
 from explorer.trace import Trace, from_plain
 from explorer.trace.check import Check
-from explorer.trace.running import settings
+from explorer.trace.running import validate_arguments
 
 #: Seconds a server may take to start and to reply to a request.
 START_TIMEOUT, REPLY_TIMEOUT = 60.0, 10.0
@@ -282,7 +282,7 @@ def run(
     Raises ValueError where `explorer.run` does.
     `on_wait` and `reader` are those of `Sandbox.call`.
     """
-    request = {"source": source, **settings(seed, capture, upstream)}
+    request = {"source": source, **validate_arguments(seed, capture, upstream)}
     try:
         answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
         return replace(parse_answer(Trace, answer), source=source)
@@ -306,7 +306,7 @@ def check(
     Raises ProgramRefused with an error for the reader. `on_wait` and `reader` are those of
     `Sandbox.call`.
     """
-    options = settings(seed, "hook", upstream)
+    options = validate_arguments(seed, "hook", upstream)
     request = {"source": source, "seed": options["seed"], "upstream": options["upstream"]}
     answer = sandbox.call("check", request, timeout=timeout, on_wait=on_wait, reader=reader)
     return parse_answer(Check, answer)
