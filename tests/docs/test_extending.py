@@ -21,6 +21,7 @@ ADDED = (
     "Adadelta",
     "nll_softmax",
     "activations",
+    "statements",
 )
 COPIED = (
     *("explorer", "pages", "tests", "docs", "benchmarks"),
