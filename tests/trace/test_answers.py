@@ -416,3 +416,22 @@ def test_a_program_that_is_fine_gets_no_answer(source):
     trace = run(program(source))
     assert trace.error is None, trace.error
     assert trace.answers == ()
+
+
+CAUSES_OF_ZERO = {
+    "torch.sigmoid(200 * w)": "sigmoid is saturated (its result is exactly 1)",
+    "torch.tanh(torch.tensor([-50.0, 50.0]) * w)": "its result is exactly -1 and 1",
+    "torch.softmax(w.sum().reshape(1, 1), dim=1)": "softmax over one element is always 1",
+    "torch.log_softmax(w.sum(), dim=0)": "log_softmax over one element is always 0",
+    "torch.relu(-w)": "relu is flat below 0",
+    "(w - w.detach()) ** 2": "its derivative is 0 at this value",
+}
+
+
+@pytest.mark.parametrize("expression", CAUSES_OF_ZERO)
+def test_a_gradient_of_0_names_its_cause(expression):
+    trace = run(program(f"{W}y = {expression}\ny.sum().backward()"))
+    assert trace.error is None, trace.error
+    assert not trace.variables["w"].grad.any()
+    (answer,) = [answer for answer in trace.answers if answer.key == "zero.flat"]
+    assert CAUSES_OF_ZERO[expression] in answer.text
