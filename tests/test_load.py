@@ -16,6 +16,7 @@ from benchmarks.load.files import Wrong
 from benchmarks.load.mix import ACTIONS, PAGES
 from benchmarks.load.reader import KNOWN, NEW, Reader
 from benchmarks.load.serving import Server, serving
+from explorer.ui.common import pages
 
 #: Of what a session holds, that which Streamlit counts: sessions, uploads, pictures.
 HELD = {
@@ -68,6 +69,10 @@ def test_readers_are_answered_and_leave_nothing(tmp_path: Path) -> None:
     ):
         apart.submit(asyncio.run, _visited(server)).result()
     assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_the_pages_readers_visit_exist() -> None:
+    assert set(PAGES) <= {page.key for page in pages.PAGES}
 
 
 def test_half_of_the_inputs_are_new() -> None:

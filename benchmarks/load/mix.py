@@ -6,13 +6,32 @@ before; the other half comes from the app's examples, lists and samples.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from benchmarks.load import expression, maps, network, optimizer
 from benchmarks.load.files import Wrong
 from benchmarks.load.reader import KNOWN, NEW, NOTHING, Action, Reader
 from benchmarks.load.tab import Check, Tab
 
+
+@dataclass(frozen=True)
+class Visits:
+    """How readers visit a page: the share of their time, and a component that is drawn on the page
+    whatever its settings."""
+
+    share: float
+    component: str
+
+
+#: By the page's key in `explorer.ui.common.pages`; a page that is missing here is not visited.
+VISITS = {
+    "expression": Visits(40.0, "line-clicks"),
+    "optimizer": Visits(30.0, "numbers"),
+    "network": Visits(15.0, "layers"),
+    "feature_maps": Visits(15.0, "way-in"),
+}
 #: Shares of the readers' time.
-PAGES = {"expression": 40.0, "optimizer": 30.0, "network": 15.0, "feature_maps": 15.0}
+PAGES = {page: visits.share for page, visits in VISITS.items()}
 
 
 async def arrive(reader: Reader) -> None:
@@ -32,19 +51,10 @@ async def move(reader: Reader) -> None:
     await reader.see(_first_answer(page))
 
 
-#: A component that stands on each page, whatever its settings, once the page has been drawn.
-_FIRST = {
-    "expression": "line-clicks",
-    "optimizer": "numbers",
-    "network": "layers",
-    "feature_maps": "way-in",
-}
-
-
 def _first_answer(page: str) -> Check:
     def check(tab: Tab) -> str | None:
         try:
-            tab.data(_FIRST[page])
+            tab.data(VISITS[page].component)
         except Wrong as wrong:
             return str(wrong)
         return None
