@@ -1,7 +1,7 @@
 """Faults in the guarded language, each with the hostile program that notices it.
 
-A fault is a module of explorer/language, a piece of its text that stands there once, what stands
-there instead, and a piece of the program (see tests/hostile/corpus).
+A fault is a module of explorer/language, a piece of its text that occurs once, the text that
+replaces it, and a piece of the hostile program (see tests/hostile/corpus).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Fault(NamedTuple):
 
 
 def _more(word: str, new: str) -> tuple[str, str]:
-    """One more word in a table."""
+    """One more name in a table."""
     return word, f"{word} {new}"
 
 

@@ -1,4 +1,4 @@
-"""Hostile programs against a language with a fault in it, each in a confined child of its own."""
+"""Hostile programs against a language with a fault in it, each in a restricted child of its own."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tests.faults.changed import install
 from tests.hostile.corpus import GOOD as GOOD_PROGRAM
 from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE, MUST_RUN
 
-#: Seconds for one program.
-CLOCK = 5.0
-#: What the text of a program is filled in with, as tests/hostile does.
-FILLED = {"file": "/nowhere/canary", "name": "EXPLORER_TEST_SECRET", "port": 1}
+#: Time limit of one program, in seconds.
+TIME_LIMIT = 5.0
+#: The values for the placeholders of a program, as in tests/hostile.
+PLACEHOLDERS = {"file": "/nowhere/canary", "name": "EXPLORER_TEST_SECRET", "port": 1}
 
-#: (group, number in the group) of a program.
+#: The group of a program and its number in the group.
 Address = tuple[str, int]
-#: That of the program which has to run whatever the hostile ones did.
+#: The program that must run whatever the hostile ones did.
 GOOD = ("good", 0)
 
 
 def programs() -> dict[Address, str]:
     hostile = {
-        (group, number): text.format(**FILLED)
+        (group, number): text.format(**PLACEHOLDERS)
         for group, texts in GROUPS.items()
         for number, text in enumerate(texts)
     }
@@ -37,7 +37,7 @@ def programs() -> dict[Address, str]:
 
 
 def warm() -> None:
-    """Import what the product and the programs need of others, so that every fork has it."""
+    """Import the libraries that the project and the programs need, so that every fork has them."""
     import hypothesis.strategies  # noqa: F401
     import pytest  # noqa: F401
     import torch
@@ -68,7 +68,7 @@ def _child(do: Callable[[int], None]) -> tuple[int, int]:
 
 
 def _run(addresses: Sequence[Address], nowhere: str) -> Callable[[int], None]:
-    """In a child: confine it, run the programs, and write a line for each."""
+    """In a child: apply the limits, run the programs, and write a line for each."""
 
     def run(pipe: int) -> None:
         from explorer import trace
@@ -85,8 +85,8 @@ def _run(addresses: Sequence[Address], nowhere: str) -> Callable[[int], None]:
                 check(source)
                 error = trace.run(source).error
                 ended = "ran" if error is None else f"refused: {error.message}"
-            except AssertionError as found:
-                ended = f"unguarded: {found}"
+            except AssertionError as error:
+                ended = f"unguarded: {error}"
             os.write(pipe, (repr(ended[:200]) + "\n").encode())
 
     return run
@@ -104,7 +104,7 @@ def endings(addresses: Sequence[Address]) -> Iterator[tuple[Address, str]]:
             with os.fdopen(near, "rb", buffering=0) as pipe:
                 try:
                     while todo:
-                        late = not select.select([pipe], [], [], CLOCK)[0]
+                        late = not select.select([pipe], [], [], TIME_LIMIT)[0]
                         line = b"" if late else pipe.readline()
                         if not line:
                             break
@@ -148,15 +148,15 @@ def outcomes(
             except Exception as error:
                 out.write(repr({"import": f"{type(error).__name__}: {error}"}))
                 return
-            found = {}
+            results = {}
             for address, ended in endings(addresses):
-                found[address] = ended
+                results[address] = ended
                 if first and broken(address, ended):
                     break
-            out.write(repr(found))
+            out.write(repr(results))
 
     pid, near = _child(run)
     with os.fdopen(near) as pipe:
-        said = pipe.read()
+        output = pipe.read()
     os.waitpid(pid, 0)
-    return ast.literal_eval(said or "{'import': 'it ended without a word'}")  # type: ignore[no-any-return]
+    return ast.literal_eval(output or "{'import': 'it ended without output'}")  # type: ignore[no-any-return]

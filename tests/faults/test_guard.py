@@ -1,4 +1,4 @@
-"""A check of the guarded language that is left out is noticed by a program of tests/hostile."""
+"""If a check of the language is left out, a program of tests/hostile notices."""
 
 import os
 import subprocess
@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
-    """What `python -m tests.faults` says of each fault. This process has the product already."""
+def results() -> dict[str, str]:
+    """The output of `python -m tests.faults` by fault, run in a process without the project."""
     command = [sys.executable, "-m", "tests.faults"]
     root, environment = Path(__file__).parents[2], os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
@@ -23,10 +23,10 @@ def said() -> dict[str, str]:
     return dict(line.split("\t", 1) for line in done.stdout.splitlines())
 
 
-def test_without_a_fault_nothing_is_noticed(said: dict[str, str]) -> None:
-    assert said["sound"] == "noticed by none"
+def test_without_a_fault_nothing_is_noticed(results: dict[str, str]) -> None:
+    assert results["sound"] == "noticed by none"
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_fault_is_noticed(said: dict[str, str], name: str) -> None:
-    assert said[name] == "noticed"
+def test_the_fault_is_noticed(results: dict[str, str], name: str) -> None:
+    assert results[name] == "noticed"
