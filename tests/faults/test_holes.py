@@ -16,7 +16,7 @@ from explorer.sandbox.task import Context
 from explorer.trace import Summary
 from explorer.training import ProgramProblem
 from explorer.training.remote import RemoteSession
-from explorer.ui.expression.program import _numbers
+from explorer.ui.expression.program import _parse_gradient
 
 pytestmark = pytest.mark.fast
 
@@ -136,4 +136,4 @@ def test_a_large_tensor_of_bfloat16_keeps_its_numbers() -> None:
     ],
 )
 def test_the_gradient_a_reader_types(text: str, given: Any) -> None:
-    assert _numbers(text) == given
+    assert _parse_gradient(text) == given
