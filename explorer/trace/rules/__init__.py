@@ -5,15 +5,8 @@ works it out in numpy, so that what is written can be checked against what autog
 """
 
 from explorer.trace.rules.rule import NotStated
-from explorer.trace.rules.statement import (
-    RULES,
-    UNKNOWN,
-    Statement,
-    compute,
-    own_backward,
-    state,
-    stored,
-)
+from explorer.trace.rules.statement import UNKNOWN, Statement, own_backward, state, stored
+from explorer.trace.rules.table import RULES, compute
 
 __all__ = [
     "RULES",

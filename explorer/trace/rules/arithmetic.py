@@ -18,8 +18,8 @@ def _scaled(sign: str = "") -> tuple[Any, Any]:
     """`alpha` times G; alpha is mentioned only where it is not 1."""
     factor = -1 if sign else 1
     return (
-        lambda v: f"{sign}<G>" if v.saved.get("alpha", 1) == 1 else f"{sign}<alpha> * <G>",
-        lambda v: factor * v.saved.get("alpha", 1) * v.G,
+        lambda v: f"{sign}<G>" if v.alpha == 1 else f"{sign}<alpha> * <G>",
+        lambda v: factor * v.alpha * v.G,
     )
 
 
@@ -28,7 +28,7 @@ def _power(v: Values) -> str:
     if n == 2:
         return "<G> * 2 * <a>"
     if n == 0:
-        return "0 * <G>"
+        return "0"
     return "<G> * <n> * <a>^{<n> - 1}"
 
 
@@ -81,7 +81,6 @@ ARITHMETIC: dict[str, Rule] = {
     ),
     "DivBackward1": each(a=(r"\frac{<G>}{<b>}", lambda v: v.G / v.b)),
     "DivBackward2": each(FLAT, a=_zero, b=_zero),
-    "DivBackward3": each(FLAT, a=_zero),
     "NegBackward0": each(a=("-<G>", lambda v: -v.G)),
     "ReciprocalBackward0": each(a=("-<G> * <y>^2", lambda v: -v.G * v.y**2)),
     "PowBackward0": each(
@@ -204,10 +203,9 @@ COMPARED: dict[str, Rule] = {
     ),
     **{
         f"{name}Backward0": each(FLAT, a=_zero)
-        for name in ["Sign", "Round", "Floor", "Ceil", "Trunc", "Sgn", "Heaviside"]
+        for name in ["Sign", "Round", "Floor", "Ceil", "Trunc", "Sgn"]
     },
     "RoundBackward1": each(FLAT, a=_zero),
-    "SgnBackward0": each(FLAT, a=_zero),
     "FracBackward0": each(a=_same),
 }
 

@@ -48,7 +48,6 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
     "Log1P": (r"\frac{1}{1 + <a>}", lambda v: 1 / (1 + v.a)),
     "Sqrt": (r"\frac{1}{2 * <y>}", lambda v: 1 / (2 * v.y)),
     "Rsqrt": (r"(-\tfrac{1}{2}) * <y>^3", lambda v: -0.5 * v.y**3),
-    "Abs": (r"\operatorname{sign}(<a>)", lambda v: np.sign(v.a)),
     "Sin": (r"\cos(<a>)", lambda v: np.cos(v.a)),
     "Cos": (r"(-\sin(<a>))", lambda v: -np.sin(v.a)),
     "Tan": ("(1 + <y>^2)", lambda v: 1 + v.y**2),
@@ -62,8 +61,8 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
     "Acosh": (r"\frac{1}{\sqrt{<a>^2 - 1}}", lambda v: 1 / np.sqrt(v.a**2 - 1)),
     "Atanh": (r"\frac{1}{1 - <a>^2}", lambda v: 1 / (1 - v.a**2)),
     "Sinc": (
-        r"\frac{\pi <a> \cos(\pi <a>) - \sin(\pi <a>)}{\pi <a>^2}",
-        lambda v: (np.pi * v.a * np.cos(np.pi * v.a) - np.sin(np.pi * v.a)) / (np.pi * v.a**2),
+        r"(\frac{\cos(\pi <a>)}{<a>} - \frac{\sin(\pi <a>)}{\pi <a>^2})",
+        lambda v: np.cos(np.pi * v.a) / v.a - np.sin(np.pi * v.a) / (np.pi * v.a**2),
     ),
     "Erf": (
         r"\tfrac{2}{\sqrt{\pi}} e^{-<a>^2}",
@@ -98,10 +97,6 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
     ),
     "Hardshrink": ("[|<a>| > <lambd>]", lambda v: np.abs(v.a) > v.lambd),
     "Softshrink": ("[|<a>| > <lambd>]", lambda v: np.abs(v.a) > v.lambd),
-    "Softplus": (
-        r"\sigma(<beta> * <a>)",
-        lambda v: np.where(v.a * v.beta > v.threshold, 1.0, sigmoid(v.beta * v.a)),
-    ),
     "Mish": (
         r"(\omega + <a> * (1 - \omega^2) * \sigma(<a>)),\ \omega = \tanh(\ln(1 + e^{<a>}))",
         lambda v: (
@@ -115,7 +110,7 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
     ),
     "Celu": (
         r"([<a> > 0] + [<a> \le 0] * e^{<a> / <alpha>})",
-        lambda v: np.where(v.a > 0, 1.0, np.exp(np.minimum(v.a, 0) / v.alpha)),
+        lambda v: np.exp(np.minimum(v.a, 0) / v.alpha),
     ),
     "Polygamma": (
         r"\psi^{(<n:n> + 1)}(<a>)",
@@ -126,6 +121,18 @@ _UNARY: dict[str, tuple[str, Callable[[Values], Any]]] = {
         lambda v: phi(v.a) / Phi(v.a),
     ),
 }
+
+
+def _softplus(v: Values) -> np.ndarray:
+    return v.G * np.where(v.a * v.beta > v.threshold, 1.0, sigmoid(v.beta * v.a))
+
+
+def _softplus_tex(v: Values) -> str:
+    """Beyond the threshold torch takes the straight line; said where an element is there."""
+    if not np.any(v.a * v.beta > v.threshold):
+        return r"<G> * \sigma(<beta> * <a>)"
+    below = r"\sigma(<beta> * <a>) * [<beta> * <a> \le <threshold>]"
+    return rf"<G> * ({below} + [<beta> * <a> > <threshold>])"
 
 
 def _logit(v: Values) -> np.ndarray:
@@ -148,8 +155,7 @@ def _gelu(v: Values) -> np.ndarray:
 
 
 def _elu(v: Values) -> np.ndarray:
-    below = v.input_scale * v.alpha * v.scale * np.exp(np.minimum(v.a, 0) * v.input_scale)
-    return v.G * np.where(v.a > 0, v.scale, below)
+    return v.G * v.scale * np.where(v.a > 0, 1.0, v.alpha * np.exp(v.a))
 
 
 def _glu(v: Values) -> np.ndarray:
@@ -165,8 +171,9 @@ SHAPED: dict[str, Rule] = {
             lambda v: (
                 r"<G> * (\Phi(<a>) + <a> * \varphi(<a>))"
                 if v.approximate == "none"
-                else r"<G> * (\tfrac{1 + t}{2} + \tfrac{<a>}{2} (1 - t^2)\, t'),\ "
-                r"t = \tanh(\sqrt{2/\pi}\,(<a> + 0.044715\, <a>^3))"
+                else r"<G> * (\tfrac{1 + t}{2} + \tfrac{<a>}{2} * (1 - t^2) * u'),\ t = \tanh(u),\ "
+                r"u = \sqrt{2/\pi}\,(<a> + 0.044715\, <a>^3),\ "
+                r"u' = \sqrt{2/\pi}\,(1 + 0.134145\, <a>^2)"
             ),
             _gelu,
         )
@@ -198,6 +205,7 @@ SHAPED: dict[str, Rule] = {
             ),
         )
     ),
+    "SoftplusBackward0": each(a=(_softplus_tex, _softplus)),
     "LogitBackward0": each(a=(_logit_tex, _logit)),
     "GluBackward0": rule(
         "The first half is a, the second half b of a σ(b).",
@@ -207,7 +215,7 @@ SHAPED: dict[str, Rule] = {
         "The same elements are dropped as in the forward pass.",
         a=(
             r"<G> * <m:result1> * \frac{1}{1 - <p>}",
-            lambda v: v.G * v.result1 / (1 - v.p if v.p < 1 else 1),
+            lambda v: np.where(v.result1, v.G / (1 - v.p), 0.0),
         ),
     ),
 }

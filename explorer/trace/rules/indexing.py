@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.trace.rules.rule import Rule, Values, rule, sum_to
+from explorer.trace.rules.rule import Rule, Values, broadcast_tex, rule, sum_to
 
 OTHERS = "What was not chosen gets 0."
 CLEARED = "What was overwritten gets 0."
@@ -110,7 +110,7 @@ def _scatter_clear(v: Values) -> np.ndarray:
 
 def _take(v: Values) -> np.ndarray:
     out = np.zeros(int(np.prod(v.shape)))
-    np.add.at(out, v.index.reshape(-1), v.G.reshape(-1))
+    np.add.at(out, v.index, v.G)
     return out.reshape(v.shape)
 
 
@@ -149,97 +149,127 @@ def _windows(v: Values) -> np.ndarray:
     return out
 
 
-def _slice_tex(what: str, at: str) -> Any:
-    """The slice as Python writes it: what is left out stays out."""
+def _slice_tex(formula: str) -> Any:
+    """The formula with the slice at "@", as Python writes it: what is left out stays out."""
 
     def tex(v: Values) -> str:
         start, end, step = (v.saved.get(name) for name in ("start", "end", "step"))
-        size = v.shape[v.axes[0]] if what == "place" else None
-        last = "" if end is None or end == size or end >= 2**62 else end
+        size = max(v.shape[v.axes[0]], v.raw("G").shape[v.axes[0]])
+        last = "" if end is None or end >= size else end
         every = "" if step == 1 else f":{step}"
-        where = rf"{at}[{start or ''}:{last}{every}] of axis {v.axes[0]}"
-        return rf"\operatorname{{{what}}}(<G>\ \text{{{where}}})"
+        return formula.replace("@", f"[{start or ''}:{last}{every}]{_OF_AXIS}")
 
     return tex
 
 
-def _symbol(what: str) -> str:
-    return rf"\operatorname{{place}}(<G>\ \text{{at}}\ {what})"
+def _select_tex(formula: str) -> Any:
+    """The formula with the chosen place at "@"."""
+    return lambda v: formula.replace("@", f"[{v.index}]{_OF_AXIS}")
 
+
+def _embedding_tex(v: Values) -> str:
+    formula = _add(r"\text{rows}\ <i:indices>")
+    if not np.any(v.indices == v.padding_idx):
+        return formula
+    return rf"{formula}\ \text{{with 0 at}}\ [{v.padding_idx}]\ \text{{of axis}}\ 0"
+
+
+def _place(where: str) -> str:
+    return rf"\operatorname{{place}}(<G>\ \text{{at}}\ {where})"
+
+
+def _add(where: str) -> str:
+    return rf"\operatorname{{add}}(<G>\ \text{{at}}\ {where})"
+
+
+def _clear(where: str) -> str:
+    return rf"<G>\ \text{{with 0 at}}\ {where}"
+
+
+_OF_AXIS = r"\ \text{of axis}\ <axis>"
+#: A saved index along one axis.
+_INDEX = f"<i:index>{_OF_AXIS}"
 
 RULES: dict[str, Rule] = {
-    "SelectBackward0": rule(
-        OTHERS, a=(_symbol(r"[<index>]\ \text{of axis}\ <dim>"), _put(_select))
-    ),
-    "SliceBackward0": rule(OTHERS, a=(_slice_tex("place", "at "), _put(_slice))),
-    "DiagonalBackward0": rule(OTHERS, a=(_symbol(r"\text{the diagonal}"), _diagonal)),
-    "DiagonalBackward0_copy": rule(OTHERS, a=(_symbol(r"\text{the diagonal}"), _diagonal)),
-    "IndexBackward0": rule(
-        REPEATED, a=(r"\operatorname{add}(<G>\ \text{at the index})", _index_add)
-    ),
+    "SelectBackward0": rule(OTHERS, a=(_select_tex(_place("@")), _put(_select))),
+    "SliceBackward0": rule(OTHERS, a=(_slice_tex(_place("@")), _put(_slice))),
+    "DiagonalBackward0": rule(OTHERS, a=(_place(r"\text{the diagonal}"), _diagonal)),
+    "DiagonalBackward0_copy": rule(OTHERS, a=(_place(r"\text{the diagonal}"), _diagonal)),
+    "IndexBackward0": rule(REPEATED, a=(_add(r"\text{the index}"), _index_add)),
     "IndexSelectBackward0": rule(
         REPEATED,
-        a=(r"\operatorname{add}(<G>\ \text{at}\ <i:index>\ \text{of axis}\ <dim>)", _index_select),
+        a=(_add(_INDEX), _index_select),
     ),
-    "GatherBackward0": rule(REPEATED, a=(r"\operatorname{add}(<G>\ \text{at}\ <i:index>)", _taken)),
-    "TakeBackward0": rule(REPEATED, a=(r"\operatorname{add}(<G>\ \text{at}\ <i:index>)", _take)),
-    "MaskedSelectBackward0": rule(OTHERS, a=(_symbol("<m:mask>"), _masked)),
-    "EmbeddingBackward0": rule(
-        REPEATED, a=(r"\operatorname{add}(<G>\ \text{at rows}\ <i:indices>)", _embedding)
-    ),
+    "GatherBackward0": rule(REPEATED, a=(_add(_INDEX), _taken)),
+    "TakeBackward0": rule(REPEATED, a=(_add("<i:index>"), _take)),
+    "MaskedSelectBackward0": rule(OTHERS, a=(_place("<m:mask>"), _masked)),
+    "EmbeddingBackward0": rule(REPEATED, a=(_embedding_tex, _embedding)),
     "UnfoldBackward0": rule(
         "The windows overlap: their gradients are added.",
-        a=(r"\operatorname{add}(<G>\ \text{at its windows})", _windows),
+        a=(_add(r"\text{its windows}"), _windows),
     ),
     "IndexPutBackward0": rule(
         "What was overwritten gets 0; what was written there gets the gradient.",
         a=(
-            lambda v: "<G>" if v.accumulate else r"<G>\ \text{with 0 at the index}",
+            lambda v: "<G>" if v.accumulate else _clear(r"\text{the index}"),
             lambda v: v.G if v.accumulate else _cleared(_index)(v),
         ),
-        b=(r"<G>[\text{index}]", lambda v: sum_to(v.G[_index(v)], v.shape)),
+        b=(
+            lambda v: (
+                r"<G>[\text{the index}]"
+                if v.G[_index(v)].shape == v.shape
+                else r"\textstyle\sum <G>[\text{the index}]"
+            ),
+            lambda v: sum_to(v.G[_index(v)], v.shape),
+        ),
     ),
     "IndexAddBackward0": rule(
         a=("<G>", lambda v: v.G),
-        b=(r"<alpha> * <G>[<i:index>]", lambda v: v.alpha * v.G[_axis_index(v)]),
+        b=(
+            lambda v: rf"{'' if v.alpha == 1 else '<alpha> * '}<G>[<i:index>]{_OF_AXIS}",
+            lambda v: v.alpha * v.G[_axis_index(v)],
+        ),
     ),
     "IndexCopyBackward0": rule(
         "What was overwritten gets 0; what was written there gets the gradient.",
-        a=(r"<G>\ \text{with 0 at}\ <i:index>", _cleared(_axis_index)),
-        b=(r"<G>[<i:index>]", lambda v: v.G[_axis_index(v)]),
+        a=(_clear(_INDEX), _cleared(_axis_index)),
+        b=(f"<G>[<i:index>]{_OF_AXIS}", lambda v: v.G[_axis_index(v)]),
     ),
     "IndexFillBackward0": rule(
         CLEARED,
-        a=(r"<G>\ \text{with 0 at}\ <i:index>", _cleared(_axis_index)),
+        a=(_clear(_INDEX), _cleared(_axis_index)),
     ),
     "IndexFillBackward1": rule(
         CLEARED,
-        a=(r"<G>\ \text{with 0 at}\ <i:index>", _cleared(_axis_index)),
-        b=(r"\textstyle\sum <G>[<i:index>]", lambda v: v.G[_axis_index(v)].sum()),
+        a=(_clear(_INDEX), _cleared(_axis_index)),
+        b=(rf"\textstyle\sum <G>[<i:index>]{_OF_AXIS}", lambda v: v.G[_axis_index(v)].sum()),
     ),
     "ScatterBackward0": rule(
         "What was overwritten gets 0; what was written there gets the gradient.",
-        a=(r"<G>\ \text{with 0 at}\ <i:index>", _scatter_clear),
-        b=(r"<G>[<i:index>]", lambda v: _full(v, _gathered(v))),
+        a=(_clear(_INDEX), _scatter_clear),
+        b=(f"<G>[<i:index>]{_OF_AXIS}", lambda v: _full(v, _gathered(v))),
     ),
-    "ScatterBackward1": rule(CLEARED, a=(r"<G>\ \text{with 0 at}\ <i:index>", _scatter_clear)),
+    "ScatterBackward1": rule(CLEARED, a=(_clear(_INDEX), _scatter_clear)),
     "ScatterAddBackward0": rule(
-        a=("<G>", lambda v: v.G), b=(r"<G>[<i:index>]", lambda v: _full(v, _gathered(v)))
+        a=("<G>", lambda v: v.G), b=(f"<G>[<i:index>]{_OF_AXIS}", lambda v: _full(v, _gathered(v)))
     ),
     "SelectScatterBackward0": rule(
-        a=(r"<G>\ \text{with 0 at}\ [<index>]", _cleared(_select)),
+        a=(_select_tex(_clear("@")), _cleared(_select)),
         b=(
-            r"<G>[<index>]\ \text{of axis}\ <dim>",
+            _select_tex("<G>@"),
             lambda v: np.take(v.G, v.index, axis=int(v.saved["dim"])),
         ),
     ),
     "SliceScatterBackward0": rule(
-        a=(_slice_tex("clear", "at "), _cleared(_slice)),
-        b=(_slice_tex("part", ""), lambda v: v.G[_slice(v)]),
+        a=(_slice_tex(_clear("@")), _cleared(_slice)),
+        b=(_slice_tex("<G>@"), lambda v: v.G[_slice(v)]),
     ),
     "MaskedScatterBackward0": rule(
         a=(r"<G> * [\lnot\, <m:mask>]", lambda v: v.G * ~v.mask),
-        b=(r"<G>[<m:mask>]", _masked_source),
+        b=(
+            r"\operatorname{place}(<G>[<m:mask>]\ \text{at}\ \text{the elements used})",
+            _masked_source,
+        ),
     ),
     "TrilBackward0": rule(
         OTHERS, a=(r"\operatorname{tril}(<G>)", lambda v: np.tril(v.G, v.diagonal))
@@ -250,9 +280,9 @@ RULES: dict[str, Rule] = {
     "CopyBackwards": rule(
         "The old values were overwritten.",
         a=("0", lambda v: np.zeros(v.shape)),
-        b=("<G>", lambda v: sum_to(v.G, v.shape)),
+        b=(broadcast_tex, lambda v: sum_to(v.G, v.shape)),
     ),
-    "FillBackward1": rule("The old values were overwritten.", a=("0", lambda v: np.zeros(v.shape))),
+    "FillBackward2": rule("The old values were overwritten.", a=("0", lambda v: np.zeros(v.shape))),
     "FillBackward3": rule(
         "The old values were overwritten.",
         a=("0", lambda v: np.zeros(v.shape)),

@@ -4,55 +4,61 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from explorer.trace.rules.rule import NotStated, Rule, Values, rule
 
+TRANSPOSED = r"^{\top}"
 POOLED = "Each place of the result gave its gradient to the input that was largest."
 
 
 def _windows(
-    v: Values, spatial: int, kernel: tuple[int, ...], size: tuple[int, ...]
+    v: Values, kernel: tuple[int, ...], size: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
     """For each place in the kernel, the padded input's elements that met it."""
-    stride, dilation = v.stride, v.saved.get("dilation") or [1] * spatial
     for place in itertools.product(*(range(k) for k in kernel)):
         yield (
             place,
             tuple(
                 slice(p * d, p * d + s * (n - 1) + 1, s)
-                for p, d, s, n in zip(place, dilation, stride, size, strict=True)
+                for p, d, s, n in zip(place, v.dilation, v.stride, size, strict=True)
             ),
         )
 
 
-def _padding(v: Values) -> list[tuple[int, int]]:
-    return [(int(p), int(p)) for p in v.padding]
+def _padded(array: np.ndarray, padding: Sequence[int]) -> np.ndarray:
+    """The array with as many zeros around its last axes."""
+    lead = [(0, 0)] * (array.ndim - len(padding))
+    return np.pad(array, [*lead, *((int(p), int(p)) for p in padding)])
+
+
+def _cut(padded: np.ndarray, padding: Sequence[int]) -> np.ndarray:
+    """Undo `_padded`."""
+    sizes = padded.shape[padded.ndim - len(padding) :]
+    return padded[_last(slice(p, n - p) for n, p in zip(sizes, padding, strict=True))]
 
 
 def _conv_input(v: Values) -> np.ndarray:
     """Each gradient is spread over its window, times the kernel."""
-    grad, weight, widths = v.G, v.weight, _padding(v)
+    grad, weight = v.G, v.weight
     if v.transposed:
         return _conv_forward(v)
-    wide = (n + 2 * p for n, (p, _) in zip(v.shape[2:], widths, strict=True))
-    padded = np.zeros((*v.shape[:2], *wide))
-    for place, where in _windows(v, grad.ndim - 2, weight.shape[2:], grad.shape[2:]):
+    padded = _padded(np.zeros(v.shape), v.padding)
+    for place, where in _windows(v, weight.shape[2:], grad.shape[2:]):
         for gin, gout in _groups(v.shape[1], grad.shape[1], int(v.groups)):
             part = np.tensordot(grad[:, gout], weight[(gout, slice(None), *place)], ([1], [0]))
             padded[(slice(None), gin, *where)] += np.moveaxis(part, -1, 1)
-    cut = (slice(p, n - p) for n, (p, _) in zip(padded.shape[2:], widths, strict=True))
-    return padded[(slice(None), slice(None), *cut)]
+    return _cut(padded, v.padding)
 
 
 def _conv_forward(v: Values) -> np.ndarray:
     """A transposed convolution spread its input forward; backward it collects."""
     weight, out = v.weight, np.zeros(v.shape)
-    padded = np.pad(v.G, [(0, 0), (0, 0), *_padding(v)])
-    for place, where in _windows(v, out.ndim - 2, weight.shape[2:], v.shape[2:]):
+    padded = _padded(v.G, v.padding)
+    for place, where in _windows(v, weight.shape[2:], v.shape[2:]):
         for gin, gout in _groups(v.shape[1], padded.shape[1], int(v.groups)):
             met = padded[(slice(None), gout, *where)]
             part = np.tensordot(met, weight[(gin, slice(None), *place)], ([1], [1]))
@@ -63,10 +69,10 @@ def _conv_forward(v: Values) -> np.ndarray:
 def _conv_weight(v: Values) -> np.ndarray:
     """At each place of the kernel, gradient times the input it met, summed."""
     grad, data = (v.input, v.G) if v.transposed else (v.G, v.input)
-    padded = np.pad(data, [(0, 0), (0, 0), *_padding(v)])
+    padded = _padded(data, v.padding)
     out = np.zeros(v.shape)
     summed = [0, *range(2, grad.ndim)]
-    for place, where in _windows(v, grad.ndim - 2, v.shape[2:], grad.shape[2:]):
+    for place, where in _windows(v, v.shape[2:], grad.shape[2:]):
         for gin, gout in _groups(data.shape[1], grad.shape[1], int(v.groups)):
             met = padded[(slice(None), gin, *where)]
             where_out: Any = (gout, slice(None), *place)
@@ -87,12 +93,11 @@ def _last(places: Iterable[Any]) -> Any:
 
 def _max_pool(v: Values) -> np.ndarray:
     """The saved indices count within one channel."""
-    grad, index = v.G, v.result1
-    spatial = 3 if "3D" in str(v.saved.get(".name")) else 2
-    lead, flat = v.shape[:-spatial], math.prod(v.shape[-spatial:])
-    out = np.zeros((math.prod(lead), flat))
-    rows = np.arange(out.shape[0])[:, None]
-    np.add.at(out, (rows, index.reshape(out.shape[0], -1)), grad.reshape(out.shape[0], -1))
+    rank = 3 if "3D" in str(v.saved.get(".name")) else 2
+    lead, size = v.shape[:-rank], math.prod(v.shape[-rank:])
+    channels = np.arange(math.prod(lead)).reshape(*lead, *[1] * rank)
+    out = np.zeros(math.prod(v.shape))
+    np.add.at(out, channels * size + v.result1, v.G)
     return out.reshape(v.shape)
 
 
@@ -119,17 +124,14 @@ def _avg_pool(v: Values) -> np.ndarray:
 
 
 def _adaptive(v: Values) -> np.ndarray:
-    rank = 3 if "3D" in str(v.saved.get(".name")) else 2
+    """An axis that is not pooled has windows of one element."""
     grad, out = v.G, np.zeros(v.shape)
-    sizes, goal = v.shape[-rank:], grad.shape[-rank:]
-    for place in itertools.product(*(range(n) for n in goal)):
+    for place in itertools.product(*(range(n) for n in grad.shape)):
         inside = tuple(
             slice(p * n // m, -(-(p + 1) * n // m))
-            for p, n, m in zip(place, sizes, goal, strict=True)
+            for p, n, m in zip(place, v.shape, grad.shape, strict=True)
         )
-        count = math.prod(s.stop - s.start for s in inside)
-        value = grad[_last(place)] / count
-        out[_last(inside)] += value.reshape(*value.shape, *[1] * rank)
+        out[inside] += grad[place] / math.prod(s.stop - s.start for s in inside)
     return out
 
 
@@ -145,13 +147,13 @@ def _im2col(v: Values) -> np.ndarray:
         for n, p, d, k, s in zip((height, width), pads, dilation, kernel, stride, strict=True)
     )
     grad = v.G.reshape(*lead, channels, *kernel, rows, columns)
-    padded = np.zeros((*lead, channels, height + 2 * pads[0], width + 2 * pads[1]))
+    padded = _padded(np.zeros(v.shape), pads)
     for i, j in itertools.product(range(kernel[0]), range(kernel[1])):
         top, left = i * dilation[0], j * dilation[1]
         down = slice(top, top + stride[0] * (rows - 1) + 1, stride[0])
         right = slice(left, left + stride[1] * (columns - 1) + 1, stride[1])
         padded[..., down, right] += grad[..., i, j, :, :]
-    return padded[..., pads[0] : pads[0] + height, pads[1] : pads[1] + width]
+    return _cut(padded, pads)
 
 
 def _nearest(v: Values) -> np.ndarray:
@@ -188,7 +190,7 @@ def _standard(v: Values) -> tuple[np.ndarray, np.ndarray]:
     """The normalised input and 1/σ, in the input's shape."""
     shape, axes, _ = _layout(v)
     if v.saved.get("training") is False:
-        wide = (1, -1, *[1] * (v.input.ndim - 2))
+        wide = (v.input.shape[1], *[1] * (v.input.ndim - 2))
         rstd = 1 / np.sqrt(v.running_var + v.eps).reshape(wide)
         return (v.input - v.running_mean.reshape(wide)) * rstd, np.broadcast_to(rstd, shape)
     data = v.input.reshape(shape)
@@ -217,6 +219,10 @@ def _normalised(v: Values) -> np.ndarray:
     return (rstd * (weighted - mean - hat * along)).reshape(v.shape)
 
 
+def _weighted_tex(v: Values) -> str:
+    return "<G>" if v.saved.get("weight") is None else r"<G> * <\gamma:weight>"
+
+
 def _over_batch(v: Values, array: np.ndarray) -> np.ndarray:
     """Summed over everything that shares one weight."""
     if "Layer" in str(v.saved.get(".name")):
@@ -228,10 +234,10 @@ _norm_rule = rule(
     "x̂ is the normalised input; the means run over what was averaged in the forward pass.",
     x=(
         lambda v: (
-            r"\frac{<G> * \gamma}{\sigma}"
+            rf"\frac{{{_weighted_tex(v)}}}{{\sigma}}"
             if v.saved.get("training") is False
             else r"\frac{1}{\sigma}(g - \overline{g} - \hat{x} * \overline{g \odot \hat{x}}),"
-            r"\ g = <G> * \gamma"
+            rf"\ g = {_weighted_tex(v)}"
         ),
         _normalised,
     ),
@@ -239,7 +245,9 @@ _norm_rule = rule(
     b=(r"\textstyle\sum <G>", lambda v: _over_batch(v, v.G)),
 )
 
-_max_rule = rule(POOLED, x=(r"\operatorname{add}(<G>\ \text{at the maxima})", _max_pool))
+_max_rule = rule(
+    POOLED, x=(r"\operatorname{add}(<G>\ \text{at}\ \text{the maxima}\ <i:result1>)", _max_pool)
+)
 _avg_rule = rule(
     "Each input of a window gets an equal share.",
     x=(r"\textstyle\sum_{\text{windows}} \frac{<G>}{\text{window size}}", _avg_pool),
@@ -253,8 +261,14 @@ RULES: dict[str, Rule] = {
     "ConvolutionBackward0": rule(
         "Input: each gradient is spread over its window, times the kernel. Kernel: at each place, "
         "gradient times the input it met, summed over samples and positions. Bias: the sum.",
-        x=(r"<G> \star^{\top} <W:weight>", _conv_input),
-        W=(r"<x:input> \star <G>", _conv_weight),
+        x=(
+            lambda v: rf"<G> \star{'' if v.transposed else TRANSPOSED} <W:weight>",
+            _conv_input,
+        ),
+        W=(
+            lambda v: r"<G> \star <x:input>" if v.transposed else r"<x:input> \star <G>",
+            _conv_weight,
+        ),
         b=(r"\textstyle\sum <G>", lambda v: v.G.sum(axis=(0, *range(2, v.G.ndim)))),
     ),
     "MaxPool2DWithIndicesBackward0": _max_rule,

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.trace.rules.rule import Rule, Values, rule, sum_to
+from explorer.trace.rules.rule import Rule, Values, broadcast_tex, rule, sum_to
 
 
 def _t(matrix: np.ndarray) -> np.ndarray:
     return np.swapaxes(matrix, -1, -2)
 
 
-def _scaled(factor: str, tex: str) -> object:
-    """`factor` (alpha or beta) in front, where it is not 1."""
-    return lambda v: tex if v.saved.get(factor, 1) == 1 else f"<{factor}> * {tex}"
+def _scaled(tex: str) -> object:
+    """`alpha` in front, where it is not 1."""
+    return lambda v: tex if v.saved.get("alpha", 1) == 1 else f"<alpha> * {tex}"
+
+
+def _added_tex(v: Values) -> str:
+    """What was added to the product."""
+    return broadcast_tex(v) if v.saved.get("beta", 1) == 1 else f"<beta> * {broadcast_tex(v)}"
+
+
+_ADDED = (_added_tex, lambda v: sum_to(v.beta * v.G, v.shape))
 
 
 def _crossed(grad: np.ndarray, other: np.ndarray, axis: int) -> np.ndarray:
@@ -73,9 +81,9 @@ RULES: dict[str, Rule] = {
         a=("<G> * <b>", lambda v: v.G * v.b), b=("<G> * <a>", lambda v: v.G * v.a)
     ),
     "AddmmBackward0": rule(
-        C=(_scaled("beta", "<G>"), lambda v: sum_to(v.beta * v.G, v.shape)),
-        A=(_scaled("alpha", r"<G>\, <B:mat2>^{\top}"), lambda v: v.alpha * v.G @ v.mat2.T),
-        B=(_scaled("alpha", r"<A:mat1>^{\top}\, <G>"), lambda v: v.alpha * v.mat1.T @ v.G),
+        C=_ADDED,
+        A=(_scaled(r"<G>\, <B:mat2>^{\top}"), lambda v: v.alpha * v.G @ v.mat2.T),
+        B=(_scaled(r"<A:mat1>^{\top}\, <G>"), lambda v: v.alpha * v.mat1.T @ v.G),
     ),
     "LinearBackward0": rule(
         x=(r"<G>\, <W:weight>", lambda v: v.G @ v.weight),
@@ -86,29 +94,29 @@ RULES: dict[str, Rule] = {
         b=(r"\textstyle\sum <G>", lambda v: sum_to(v.G, v.shape)),
     ),
     "AddmvBackward0": rule(
-        c=(_scaled("beta", "<G>"), lambda v: sum_to(v.beta * v.G, v.shape)),
+        c=_ADDED,
         A=(
-            _scaled("alpha", r"<G>\, <v:vec>^{\top}"),
+            _scaled(r"<G>\, <v:vec>^{\top}"),
             lambda v: v.alpha * np.outer(v.G, v.vec),
         ),
-        v=(_scaled("alpha", r"<A:mat>^{\top}\, <G>"), lambda v: v.alpha * v.mat.T @ v.G),
+        v=(_scaled(r"<A:mat>^{\top}\, <G>"), lambda v: v.alpha * v.mat.T @ v.G),
     ),
     "AddrBackward0": rule(
-        C=(_scaled("beta", "<G>"), lambda v: sum_to(v.beta * v.G, v.shape)),
-        u=(_scaled("alpha", r"<G>\, <v:vec2>"), lambda v: v.alpha * v.G @ v.vec2),
-        v=(_scaled("alpha", r"<G>^{\top}\, <u:vec1>"), lambda v: v.alpha * v.G.T @ v.vec1),
+        C=_ADDED,
+        u=(_scaled(r"<G>\, <v:vec2>"), lambda v: v.alpha * v.G @ v.vec2),
+        v=(_scaled(r"<G>^{\top}\, <u:vec1>"), lambda v: v.alpha * v.G.T @ v.vec1),
     ),
     "BaddbmmBackward0": rule(
         "For each matrix of the batch.",
-        C=(_scaled("beta", "<G>"), lambda v: sum_to(v.beta * v.G, v.shape)),
-        A=(_scaled("alpha", r"<G>\, <B:batch2>^{\top}"), lambda v: v.alpha * v.G @ _t(v.batch2)),
-        B=(_scaled("alpha", r"<A:batch1>^{\top}\, <G>"), lambda v: v.alpha * _t(v.batch1) @ v.G),
+        C=_ADDED,
+        A=(_scaled(r"<G>\, <B:batch2>^{\top}"), lambda v: v.alpha * v.G @ _t(v.batch2)),
+        B=(_scaled(r"<A:batch1>^{\top}\, <G>"), lambda v: v.alpha * _t(v.batch1) @ v.G),
     ),
     "AddbmmBackward0": rule(
         "The products of the batch were added: each gets the whole gradient.",
-        C=(_scaled("beta", "<G>"), lambda v: sum_to(v.beta * v.G, v.shape)),
-        A=(_scaled("alpha", r"<G>\, <B:batch2>^{\top}"), lambda v: v.alpha * v.G @ _t(v.batch2)),
-        B=(_scaled("alpha", r"<A:batch1>^{\top}\, <G>"), lambda v: v.alpha * _t(v.batch1) @ v.G),
+        C=_ADDED,
+        A=(_scaled(r"<G>\, <B:batch2>^{\top}"), lambda v: v.alpha * v.G @ _t(v.batch2)),
+        B=(_scaled(r"<A:batch1>^{\top}\, <G>"), lambda v: v.alpha * _t(v.batch1) @ v.G),
     ),
     "TraceBackward0": rule(
         "Only the diagonal was added up.", A=("<G> * I", lambda v: v.G * np.eye(*v.shape))
@@ -129,7 +137,17 @@ RULES: dict[str, Rule] = {
     ),
     "LinalgInvExBackward0": rule(A=(r"-<Y:inverse>^{\top}\, <G>\, <Y:inverse>^{\top}", _inverse)),
     "LinalgSolveExBackward0": rule(
-        A=(r"-(<A:A>^{-\top} <G>)\, <y>^{\top}", _solve_a),
-        b=(r"<A:A>^{-\top}\, <G>", _solve_b),
+        A=(
+            lambda v: (
+                r"-<A:A>^{-\top}\, <G>\, <y>^{\top}"
+                if v.left
+                else r"-<y>^{\top}\, <G>\, <A:A>^{-\top}"
+            ),
+            _solve_a,
+        ),
+        b=(
+            lambda v: r"<A:A>^{-\top}\, <G>" if v.left else r"<G>\, <A:A>^{-\top}",
+            _solve_b,
+        ),
     ),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from explorer.trace.rules.functions import sigmoid
-from explorer.trace.rules.rule import Rule, Values, each, rule
+from explorer.trace.rules.rule import Rule, Template, Values, each, rule
 
 MEAN = 1
 
@@ -18,13 +18,14 @@ def _n(v: Values) -> int:
     return int(v.a.size) if v.reduction == MEAN else 1
 
 
-def _loss(sign: str, tex: str, slope: Callable[[Values], Any]) -> tuple[Any, Any]:
+def _loss(sign: str, tex: Template, slope: Callable[[Values], Any]) -> tuple[Any, Any]:
     """G times the slope of one element's loss, divided by their number if it is a mean."""
 
     def template(v: Values) -> str:
         size = int(np.prod(v.raw("a").shape))
         front = rf"\frac{{<G>}}{{{size}}}" if v.saved.get("reduction") == MEAN else "<G>"
-        return f"{sign}{front} * {tex}"
+        weight = "" if v.saved.get("weight") is None else " * <w:weight>"
+        return f"{sign}{front}{weight} * {tex if isinstance(tex, str) else tex(v)}"
 
     factor = -1 if sign else 1
     return template, lambda v: factor * v.G * slope(v) / _n(v)
@@ -35,21 +36,30 @@ def _weighted(v: Values, slope: np.ndarray) -> np.ndarray:
 
 
 def _huber(v: Values) -> np.ndarray:
-    d = v.a - v.target
-    return np.where(np.abs(d) <= v.delta, d, v.delta * np.sign(d))
+    return np.clip(v.a - v.target, -v.delta, v.delta)
 
 
 def _smooth(v: Values) -> np.ndarray:
-    d = v.a - v.target
-    if v.beta == 0:
-        return np.sign(d)
-    return np.where(np.abs(d) < v.beta, d / v.beta, np.sign(d))
+    return np.clip((v.a - v.target) / v.beta, -1, 1)
 
 
 def _logits(v: Values) -> np.ndarray:
     p = 1.0 if v.saved.get("pos_weight") is None else v.pos_weight
     scale = 1 + (p - 1) * v.target
     return _weighted(v, (1 - v.target) - scale * (1 - sigmoid(v.a)))
+
+
+def _logits_tex(v: Values) -> str:
+    if v.saved.get("pos_weight") is None:
+        return r"(\sigma(<a>) - <t:target>)"
+    right = r"<p:pos_weight> * <t:target> * (1 - \sigma(<a>))"
+    return rf"((1 - <t:target>) * \sigma(<a>) - {right})"
+
+
+def _logits_target_tex(v: Values) -> str:
+    if v.saved.get("pos_weight") is None:
+        return "(-<a>)"
+    return r"(\ln(1 - \sigma(<a>)) - <p:pos_weight> * \ln\sigma(<a>))"
 
 
 def _logits_target(v: Values) -> np.ndarray:
@@ -59,38 +69,32 @@ def _logits_target(v: Values) -> np.ndarray:
 
 def _nll(v: Values) -> np.ndarray:
     """The gradient of the log-probabilities: only the target's place is not 0."""
-    target, classes = v.target, v.a.shape[1] if v.a.ndim > 1 else v.a.shape[0]
-    used = target != v.ignore_index
-    weight = np.ones(classes) if v.saved.get("weight") is None else v.weight
-    safe = np.where(used, target, 0)
-    amount = -weight[safe] * used
-    if v.reduction == MEAN:
-        amount = amount / v.total_weight
-    amount = amount * v.G
-    out = np.zeros(v.a.shape)
-    axis = 1 if v.a.ndim > 1 else 0
-    np.put_along_axis(out, np.expand_dims(safe, axis), np.expand_dims(amount, axis), axis)
-    return out
+    axis = min(v.a.ndim - 1, 1)
+    classes = np.arange(v.a.shape[axis])
+    classes = classes.reshape(classes.size, *[1] * (v.a.ndim - 1 - axis))
+    target = np.expand_dims(v.target, axis)
+    chosen = (classes == target) & (target != v.ignore_index)
+    weight = 1.0 if v.saved.get("weight") is None else v.weight.reshape(classes.shape)
+    grad = np.expand_dims(v.G, axis) if v.G.ndim else v.G
+    return -grad * weight * chosen / (v.total_weight if v.reduction == MEAN else 1.0)
 
 
 def _nll_tex(v: Values) -> str:
-    weight = "" if v.saved.get("weight") is None else r" * w_{t_i}"
+    weight = "" if v.saved.get("weight") is None else " * <w:weight>"
     divided = r"-\frac{<G>}{<N:total_weight>}" if v.saved.get("reduction") == MEAN else "-<G>"
-    return rf"{divided}{weight}\ \text{{at}}\ (i, t_i),\ t = <t:target>"
+    ignored = r" * [<t:target> \ne <ignore_index>]" if np.any(v.target == v.ignore_index) else ""
+    return rf"{divided}{weight} * [c = <t:target>]{ignored}"
 
 
 _nll_rule = rule(
-    "Only the log-probability of each right class gets a gradient.", a=(_nll_tex, _nll)
+    "c counts the classes: only the log-probability of each right class gets a gradient.",
+    a=(_nll_tex, _nll),
 )
 
 RULES: dict[str, Rule] = {
     "MseLossBackward0": each(
         a=_loss("", "2 * (<a> - <t:target>)", lambda v: 2 * (v.a - v.target)),
         t=_loss("-", "2 * (<a> - <t:target>)", lambda v: 2 * (v.a - v.target)),
-    ),
-    "L1LossBackward0": each(
-        a=_loss("", r"\operatorname{sign}(<a> - <t:target>)", lambda v: np.sign(v.a - v.target)),
-        t=_loss("-", r"\operatorname{sign}(<a> - <t:target>)", lambda v: np.sign(v.a - v.target)),
     ),
     "HuberLossBackward0": each(
         a=_loss("", r"\operatorname{clamp}(<a> - <t:target>, \pm<delta>)", _huber),
@@ -121,8 +125,8 @@ RULES: dict[str, Rule] = {
     ),
     "BinaryCrossEntropyWithLogitsBackward0": each(
         "The sigmoid and the logarithm cancel: prediction minus target.",
-        a=_loss("", r"(\sigma(<a>) - <t:target>)", _logits),
-        t=_loss("", "(-<a>)", _logits_target),
+        a=_loss("", _logits_tex, _logits),
+        t=_loss("", _logits_target_tex, _logits_target),
     ),
     "NllLossBackward0": _nll_rule,
     "NllLoss2DBackward0": _nll_rule,

@@ -1,4 +1,4 @@
-"""Operations that make fewer numbers of many; norms and softmax."""
+"""Operations along an axis: sums, maxima, moments, norms, softmax; running sums and sorting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.trace.rules.rule import Rule, Values, rule
+from explorer.trace.rules.indexing import along
+from explorer.trace.rules.rule import Rule, Values, rule, whole
 
 CHOSEN = "The chosen element gets the gradient, the others 0."
 SPLIT = "Every element that equals the result gets an equal share: at a tie a convention."
@@ -14,10 +15,6 @@ SPLIT = "Every element that equals the result gets an equal share: at a tie a co
 
 def _spread(v: Values) -> np.ndarray:
     return np.broadcast_to(v.back(v.G), v.shape)
-
-
-def _not_nan(v: Values) -> np.ndarray:
-    return _spread(v) * ~np.isnan(v.a)
 
 
 def _divided(v: Values) -> str:
@@ -38,47 +35,44 @@ def _chosen(v: Values) -> np.ndarray:
     return out
 
 
-def _shared(result: str) -> Any:
-    def value(v: Values) -> np.ndarray:
-        mask = v.a == v.back(getattr(v, result))
-        return _spread(v) * mask / mask.sum(axis=v.axes, keepdims=True)
-
-    return value
-
-
-def _share_tex(v: Values) -> str:
-    return r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]"
+def _shared(v: Values) -> np.ndarray:
+    mask = v.a == v.back(v.y)
+    return _spread(v) * mask / mask.sum(axis=v.axes, keepdims=True)
 
 
 def _prod(v: Values) -> np.ndarray:
     """G times the product of the other elements; right with zeros too."""
-    axes, a = v.axes, v.a
-    if "dim" not in v.saved:
-        flat = a.reshape(-1)
-        each = [np.prod(np.delete(flat, i)) for i in range(flat.size)]
-        return v.G * np.array(each).reshape(a.shape)
-    moved = np.moveaxis(a, axes[0], -1)
-    others = np.stack([np.prod(np.delete(moved, i, -1), -1) for i in range(moved.shape[-1])], -1)
-    return _spread(v) * np.moveaxis(others, -1, axes[0])
+    axis, a = (v.axes[0], v.a) if "dim" in v.saved else (0, v.a.ravel())
+    others = [np.prod(np.delete(a, i, axis), axis) for i in range(a.shape[axis])]
+    return _spread(v) * np.stack(others, axis).reshape(v.shape)
 
 
 def _variance(v: Values) -> np.ndarray:
-    correction = 1 if v.saved.get("correction") is None else v.correction
     centred = v.a - v.a.mean(axis=v.axes, keepdims=True)
-    return _spread(v) * 2 * centred / (v.count - correction)
+    return _spread(v) * 2 * centred / (v.count - _correction(v))
 
 
-def _variance_tex(v: Values) -> str:
-    correction = 1 if v.saved.get("correction") is None else v.saved["correction"]
-    return rf"<G> * \frac{{2 * (<a> - \bar{{a}})}}{{{v.count} - {correction}}}"
+def _correction(v: Values) -> Any:
+    """What var and std subtract from the number of elements."""
+    return 1 if v.saved.get("correction") is None else v.saved["correction"]
 
 
-def _deviation_tex(name: str) -> Any:
-    def tex(v: Values) -> str:
-        correction = 1 if v.saved.get("correction") is None else v.saved["correction"]
-        return rf"<G> * \frac{{<a> - \bar{{a}}}}{{({v.count} - {correction}) * <y:{name}>}}"
+def _variance_tex(v: Values, grad: str = "<G>") -> str:
+    return rf"{grad} * \frac{{2 * (<a> - \bar{{a}})}}{{{v.count} - {_correction(v)}}}"
 
-    return tex
+
+def _deviation_tex(v: Values, grad: str = "<G>", deviation: str = "<y>") -> str:
+    divisor = f"({v.count} - {_correction(v)}) * {deviation}"
+    return rf"{grad} * \frac{{<a> - \bar{{a}}}}{{{divisor}}}"
+
+
+def _var_mean_tex(v: Values) -> str:
+    return _variance_tex(v, r"G_{\text{var}}") + rf" + \frac{{G_{{\text{{mean}}}}}}{{{v.count}}}"
+
+
+def _std_mean_tex(v: Values) -> str:
+    spread = _deviation_tex(v, r"G_{\text{std}}", "<y:result0>")
+    return spread + rf" + \frac{{G_{{\text{{mean}}}}}}{{{v.count}}}"
 
 
 def _deviation(name: str) -> Any:
@@ -86,35 +80,43 @@ def _deviation(name: str) -> Any:
 
 
 def _norm_order(v: Values) -> float:
-    order = v.saved.get("ord", v.saved.get("p", 2))
+    order = v.saved["ord" if "ord" in v.saved else "p"]
     return 2.0 if order is None else float(order)
 
 
-def _norm_tex(v: Values) -> str:
+def _norm_tex(v: Values, a: str = "<a>") -> str:
+    """The gradient of the p-norm y of `a`."""
     order = _norm_order(v)
     if order == 2:
-        return r"<G> * \frac{<a>}{<y>}"
+        return rf"<G> * \frac{{{a}}}{{<y>}}"
     if order == 1:
-        return r"<G> * \operatorname{sign}(<a>)"
+        return rf"<G> * \operatorname{{sign}}({a})"
     if np.isinf(order):
-        return r"\frac{<G> * \operatorname{sign}(<a>)}{\#\{|<a>| = <y>\}} * [|<a>| = <y>]"
+        largest = rf"|{a}| = <y>"
+        return rf"\frac{{<G> * \operatorname{{sign}}({a})}}{{\#\{{{largest}\}}}} * [{largest}]"
     p = f"{order:g}"
-    return rf"<G> * \frac{{<a> * |<a>|^{{{p} - 2}}}}{{<y>^{{{p} - 1}}}}"
+    return rf"<G> * \frac{{{a} * |{a}|^{{{p} - 2}}}}{{<y>^{{{p} - 1}}}}"
+
+
+def _distance_tex(sign: str) -> Any:
+    """The norm's formula for d, the difference of the two inputs."""
+
+    def tex(v: Values) -> str:
+        return rf"{sign}{_norm_tex(v, 'd')},\ d = <a> - <b>"
+
+    return tex
 
 
 def norm_gradient(v: Values, a: np.ndarray, y: np.ndarray, grad: np.ndarray) -> np.ndarray:
     """The gradient of a p-norm `y` of `a` (both broadcastable); 0 where the norm is 0."""
     order = _norm_order(v)
-    if order == 0:
-        return np.zeros(a.shape)
     if order == 1:
         return grad * np.sign(a)
     if np.isinf(order):
         mask = np.abs(a) == y
         return grad * np.sign(a) * mask / mask.sum(axis=v.axes, keepdims=True)
-    safe = np.where(y == 0, 1.0, y)
-    powers = np.where(a == 0, 0.0, np.abs(np.where(a == 0, 1.0, a)) ** (order - 2))
-    return np.where(y == 0, 0.0, grad * a * powers / safe ** (order - 1))
+    slope = a * np.abs(a) ** (order - 2) / y ** (order - 1)
+    return grad * np.where(a == 0, 0.0, slope)
 
 
 def _norm(v: Values) -> np.ndarray:
@@ -122,7 +124,8 @@ def _norm(v: Values) -> np.ndarray:
 
 
 def _distance(sign: int) -> Any:
-    return lambda v: sign * norm_gradient(v, v.a - v.b, v.y, v.G)
+    """The difference in the inputs' own precision: a maximum is found by being equal to it."""
+    return lambda v: sign * norm_gradient(v, whole(v.raw("a") - v.raw("b")), v.y, v.G)
 
 
 def _softmax(v: Values) -> np.ndarray:
@@ -158,13 +161,48 @@ def _moments(value: Any) -> Any:
     return both
 
 
+def _reversed_cumsum(array: np.ndarray, axis: int) -> np.ndarray:
+    return np.flip(np.cumsum(np.flip(array, axis), axis), axis)
+
+
+def _cumprod(v: Values) -> np.ndarray:
+    if np.any(v.a == 0):
+        return _cumprod_with_zeros(v)
+    return _reversed_cumsum(v.G * v.y, v.axes[0]) / v.a
+
+
+def _cumprod_with_zeros(v: Values) -> np.ndarray:
+    axis = v.axes[0]
+    a, grad = np.moveaxis(v.a, axis, -1), np.moveaxis(v.G, axis, -1)
+    out = np.zeros(a.shape)
+    for i in range(a.shape[-1]):
+        without = a.copy()
+        without[..., i] = 1
+        out[..., i] = (grad * np.cumprod(without, -1))[..., i:].sum(-1)
+    return np.moveaxis(out, -1, axis)
+
+
+def _running_choice(v: Values) -> np.ndarray:
+    return along(v.shape, v.indices, v.G, v.axes[0])
+
+
+def _logcumsumexp(v: Values) -> np.ndarray:
+    axis = v.axes[0]
+    a, y, grad = (np.moveaxis(x, axis, -1) for x in (v.a, v.y, v.G))
+    weights = np.exp(a[..., None, :] - y[..., :, None]) * np.tri(a.shape[-1])
+    return np.moveaxis((grad[..., :, None] * weights).sum(-2), -1, axis)
+
+
 def _pick(words: str = CHOSEN) -> Rule:
-    return rule(words, a=(r"\operatorname{place}(<G>\ \text{at}\ <i:indices>)", _chosen))
+    return rule(
+        words,
+        a=(r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)", _chosen),
+    )
 
 
 _product = rule("y / a is the product of the others.", a=(r"<G> * \frac{<y>}{<a>}", _prod))
 _length = rule("At norm 0 the gradient is taken to be 0.", a=(_norm_tex, _norm))
-_share = rule(SPLIT, a=(_share_tex, _shared("result")))
+_share = rule(SPLIT, a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared))
 
 RULES: dict[str, Rule] = {
     "SumBackward0": rule("Each element counts in full.", a=(r"<G> * \mathbf{1}", _spread)),
@@ -180,7 +218,7 @@ RULES: dict[str, Rule] = {
     "NansumBackward0": rule(
         "NaN counts as 0.",
         a=(
-            r"\operatorname{expand}(<G>) * [<a> \ne \text{nan}]",
+            r"\operatorname{expand}(<G>) * [<a>\ \text{not nan}]",
             lambda v: _spread(v) * ~np.isnan(v.a),
         ),
     ),
@@ -196,31 +234,25 @@ RULES: dict[str, Rule] = {
     "MinBackward1": _share,
     "AmaxBackward0": _share,
     "AminBackward0": _share,
-    "MedianBackward0": rule(CHOSEN, a=(r"<G> * [<a> = <y>]", _shared("result"))),
-    "NanmedianBackward0": rule(CHOSEN, a=(r"<G> * [<a> = <y>]", _shared("result"))),
+    "MedianBackward0": _share,
+    "NanmedianBackward0": _share,
     "AminmaxBackward0": rule(
         SPLIT,
         a=(
-            r"G_{\min} * [<a> = <min>] + G_{\max} * [<a> = <max>]",
+            r"\frac{G_{\min}}{\#\{<a> = <min>\}} * [<a> = <min>] + "
+            r"\frac{G_{\max}}{\#\{<a> = <max>\}} * [<a> = <max>]",
             _aminmax,
         ),
     ),
     "VarBackward0": rule(a=(_variance_tex, _variance)),
     "VarMeanBackward0": rule(
-        r"The mean's gradient is added, divided by the number of elements.",
-        a=(
-            r"G_{\text{var}} * \frac{2 * (<a> - \bar{a})}{N - c} + \frac{G_{\text{mean}}}{N}",
-            _moments(_variance),
-        ),
+        "The mean's gradient is added, divided by the number of elements.",
+        a=(_var_mean_tex, _moments(_variance)),
     ),
-    "StdBackward0": rule(a=(_deviation_tex("result"), _deviation("result"))),
+    "StdBackward0": rule(a=(_deviation_tex, _deviation("result"))),
     "StdMeanBackward0": rule(
         "The mean's gradient is added, divided by the number of elements.",
-        a=(
-            r"G_{\text{std}} * \frac{<a> - \bar{a}}{(N - c) * <y:result0>}"
-            r" + \frac{G_{\text{mean}}}{N}",
-            _moments(_deviation("result0")),
-        ),
+        a=(_std_mean_tex, _moments(_deviation("result0"))),
     ),
     "LinalgVectorNormBackward0": rule(
         "At norm 0 the gradient is taken to be 0.", a=(_norm_tex, _norm)
@@ -230,26 +262,65 @@ RULES: dict[str, Rule] = {
         for i in range(4)
     },
     "DistBackward0": rule(
-        "The rule of the p-norm, for the difference of the two.",
-        a=(r"<G> * \nabla\|<a> - <b>\|_{<p>}", _distance(1)),
-        b=(r"-<G> * \nabla\|<a> - <b>\|_{<p>}", _distance(-1)),
+        "The rule of the p-norm, for the difference of the two. At norm 0 the gradient is taken "
+        "to be 0.",
+        a=(_distance_tex(""), _distance(1)),
+        b=(_distance_tex("-"), _distance(-1)),
     ),
     "SoftmaxBackward0": rule(
-        "The sum runs along the axis of the softmax.",
-        a=(r"<y> * (<G> - \textstyle\sum <G> * <y>)", _softmax),
+        a=(r"<y> * (<G> - \textstyle\sum_{\text{axis}\ <axis>} <G> * <y>)", _softmax),
     ),
     "SafeSoftmaxBackward0": rule(
-        "The sum runs along the axis of the softmax.",
-        a=(r"<y> * (<G> - \textstyle\sum <G> * <y>)", _softmax),
+        a=(r"<y> * (<G> - \textstyle\sum_{\text{axis}\ <axis>} <G> * <y>)", _softmax),
     ),
     "LogSoftmaxBackward0": rule(
-        "The sum runs along the axis of the softmax; e^y is the softmax itself.",
+        "e^y is the softmax itself.",
         a=(
-            r"<G> - e^{<y>} * \textstyle\sum <G>",
+            r"<G> - e^{<y>} * \textstyle\sum_{\text{axis}\ <axis>} <G>",
             lambda v: v.G - np.exp(v.y) * v.G.sum(axis=v.axes[0], keepdims=True),
         ),
     ),
     "LogsumexpBackward0": rule(
         "The factor is the softmax.", a=(r"<G> * e^{<a> - <y>}", _logsumexp)
+    ),
+    "TopkBackward0": rule(
+        "The chosen elements get the gradient, the others 0.",
+        a=(
+            r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
+            _running_choice,
+        ),
+    ),
+    "SortBackward0": rule(
+        "Each gradient returns to where its number came from.",
+        a=(
+            r"\operatorname{place}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
+            _running_choice,
+        ),
+    ),
+    "CummaxBackward0": rule(
+        "Added where the running maximum came from.",
+        a=(
+            r"\operatorname{add}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
+            _running_choice,
+        ),
+    ),
+    "CumminBackward0": rule(
+        "Added where the running minimum came from.",
+        a=(
+            r"\operatorname{add}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
+            _running_choice,
+        ),
+    ),
+    "LogcumsumexpBackward0": rule(
+        "The sum runs over the positions j from i on.",
+        a=(r"\textstyle\sum_{j \ge i} G_j\, e^{a_i - y_j}", _logcumsumexp),
+    ),
+    "CumsumBackward0": rule(
+        "Each element is part of all running sums from its place on.",
+        a=(r"\textstyle\sum_{j \ge i} <G>_j", lambda v: _reversed_cumsum(v.G, v.axes[0])),
+    ),
+    "CumprodBackward0": rule(
+        "Each element is part of all running products from its place on.",
+        a=(r"\frac{1}{a_i} \textstyle\sum_{j \ge i} G_j\, y_j", _cumprod),
     ),
 }

@@ -2,8 +2,9 @@ r"""What a rule is: for each input of an operation, the gradient handed to it.
 
 In a template `<G>` is the gradient in, `<a>`, `<b>`, `<y>` the first input, the second and the
 result where autograd saved them, `<n>` the exponent; `<A:mat1>` is the saved value `mat1` under
-the letter A. ` * ` multiplies element by element (shown as ⊙, or · beside a number); letters side
-by side are a matrix product; `[condition]` is 1 where it holds and 0 elsewhere.
+the letter A; `<axis>` is the axis it works along, from 0. ` * ` multiplies element by element
+(shown as ⊙, or · beside a number); letters side by side are a matrix product; `[condition]` is 1
+where it holds and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Values:
             if not self.grads_in or self.grads_in[0] is None:
                 raise NotStated("no gradient in")
             return self.grads_in[0]
+        if name == "axis":
+            return self.axes[0]
         key = name if name in self.saved else ALIASES.get(name, name)
         if key not in self.saved:
             raise NotStated(f"{key} was not saved")
@@ -70,7 +73,8 @@ class Values:
         """The reduced axes, from 0; all of them if none is named."""
         dim = self.saved.get("dim")
         given = [dim] if isinstance(dim, int) else dim if isinstance(dim, list) else []
-        rank = max(len(self.shape), 1)
+        wide = 0 if not self.grads_in or self.grads_in[0] is None else len(self.grads_in[0].shape)
+        rank = max(len(self.shape), wide, 1)
         return tuple(sorted(int(d) % rank for d in given)) or tuple(range(len(self.shape)))
 
     @property
@@ -157,3 +161,16 @@ def sum_to(array: np.ndarray, target: tuple[int, ...]) -> np.ndarray:
     """Undo broadcasting: sum `array` to the shape `target`."""
     axes = summed_axes(array.shape, target)
     return array.sum(axis=axes, keepdims=True).reshape(target) if axes else array
+
+
+def sum_tex(axes: Sequence[int], tex: str = "<G>") -> str:
+    """The sum of `tex` over `axes`, in LaTeX; without any, `tex` itself."""
+    if not axes:
+        return tex
+    below = ("axis " if len(axes) == 1 else "axes ") + ", ".join(map(str, axes))
+    return rf"\textstyle\sum_{{\text{{{below}}}}} {tex}"
+
+
+def broadcast_tex(v: Values) -> str:
+    """G, summed over the axes the input was broadcast along."""
+    return sum_tex(summed_axes(v.raw("G").shape, v.shape))

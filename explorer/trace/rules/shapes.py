@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from explorer.trace.rules.rule import NotStated, Rule, Values, rule, sum_to, summed_axes, whole
+from explorer.trace.rules.rule import NotStated, Rule, Values, broadcast_tex, rule, sum_to, whole
 
 MOVED = "The same numbers, moved back."
 UNUSED = "What was not used counts as 0."
@@ -23,12 +23,6 @@ def _reshape_tex(v: Values) -> str:
 
 def _tuple(numbers: tuple[int, ...]) -> str:
     return r"\left(" + ", ".join(map(str, numbers)) + r"\right)"
-
-
-def _expanded(v: Values) -> str:
-    grad = v.raw("G")
-    axes = summed_axes(grad.shape, v.shape)
-    return rf"\textstyle\sum_{{\text{{axes}} {_tuple(axes)}}} <G>" if axes else "<G>"
 
 
 def _repeated(v: Values) -> np.ndarray:
@@ -47,54 +41,70 @@ def _catted(v: Values) -> np.ndarray:
     return np.take(v.G, range(int(start), int(start) + v.shape[axis]), axis=axis)
 
 
+def _catted_tex(v: Values) -> str:
+    axis, start = int(v.saved["dim"]) % v.raw("G").ndim, v.saved.get(".start")
+    if start is None:
+        return r"\operatorname{part}(<G>)"
+    return rf"<G>[{start}:{start + v.shape[axis]}]\ \text{{of axis}}\ {axis}"
+
+
+def _stacked_tex(v: Values) -> str:
+    return rf"<G>[{v.slot}]\ \text{{of axis}}\ {int(v.saved['dim']) % (len(v.shape) + 1)}"
+
+
 def _stacked(v: Values) -> np.ndarray:
     return np.take(v.G, v.slot, axis=int(v.saved["dim"]))
 
 
-def _pieces(axis_of_new: bool) -> Any:
-    """Several results: their gradients are joined, 0 for those not used."""
-
-    def value(v: Values) -> np.ndarray:
-        axis = int(v.saved["dim"]) % len(v.shape)
-        if axis_of_new:
-            shape = v.shape[:axis] + v.shape[axis + 1 :]
-            return np.stack([np.zeros(shape) if g is None else g for g in v.Gs], axis)
-        out, start = np.zeros(v.shape), 0
-        for grad, size in zip(v.Gs, _sizes(v, axis), strict=True):
-            if grad is not None:
-                out[(*[slice(None)] * axis, slice(start, start + size))] = grad
-            start += size
-        return out
-
-    return value
+def _unbound(v: Values) -> np.ndarray:
+    """The gradients of all slices, 0 for those not used."""
+    out, axis = np.zeros(v.shape), int(v.saved["dim"])
+    for part, grad in zip(np.moveaxis(out, axis, 0), v.Gs, strict=True):
+        part[...] = 0 if grad is None else grad
+    return out
 
 
-def _sizes(v: Values, axis: int) -> list[int]:
+def _joined(v: Values) -> np.ndarray:
+    """The gradients of all pieces, 0 for those not used."""
+    out, axis = np.zeros(v.shape), int(v.saved["dim"])
     if "split_sizes" in v.saved:
-        return [int(n) for n in v.split_sizes]
-    size, total = int(v.split_size), v.shape[axis]
-    return [min(size, total - start) for start in range(0, total, size)]
+        cuts = np.cumsum(v.split_sizes)[:-1]
+    else:
+        cuts = np.arange(v.split_size, v.shape[axis], v.split_size)
+    for part, grad in zip(np.split(out, cuts, axis), v.Gs, strict=True):
+        part[...] = 0 if grad is None else grad
+    return out
 
 
 def _rolled(v: Values) -> np.ndarray:
     if not v.dims:
-        return np.roll(v.G.reshape(-1), -v.shifts[0]).reshape(v.shape)
+        return np.roll(v.G.ravel(), -v.shifts[0]).reshape(v.shape)
     return np.roll(v.G, [-s for s in v.shifts], v.dims)
+
+
+def _margins(v: Values) -> list[tuple[int, int]]:
+    """What constant padding added before and after, by axis; below 0 where it cut off."""
+    pads = [int(p) for p in v.pad]
+    last = list(zip(pads[::2], pads[1::2], strict=True))[::-1]
+    return [(0, 0)] * (len(v.shape) - len(last)) + last
 
 
 def _padded(v: Values) -> np.ndarray:
     """Constant padding: the margin is cut off (negative padding cut off the input instead)."""
-    pads = [int(p) for p in v.pad]
     out, source, target = np.zeros(v.shape), [], []
-    for axis in range(len(v.shape)):
-        place = 2 * (len(v.shape) - 1 - axis)
-        before = pads[place] if place < len(pads) else 0
-        after = pads[place + 1] if place + 1 < len(pads) else 0
-        size = v.G.shape[axis]
-        source.append(slice(max(before, 0), size - max(after, 0)))
-        target.append(slice(max(-before, 0), v.shape[axis] - max(-after, 0)))
+    for (before, after), wide, size in zip(_margins(v), v.G.shape, v.shape, strict=True):
+        source.append(slice(max(before, 0), wide - max(after, 0)))
+        target.append(slice(max(-before, 0), size - max(-after, 0)))
     out[tuple(target)] = v.G[tuple(source)]
     return out
+
+
+def _padded_tex(v: Values) -> str:
+    margins = _margins(v)
+    if any(before < 0 or after < 0 for before, after in margins):
+        return r"\operatorname{pad}(<G>, -<p:pad>)"
+    kept = (f"{before or ''}:{-after or ''}" for before, after in margins)
+    return f"<G>[{', '.join(kept)}]"
 
 
 def _mirrored(mode: Literal["reflect", "edge"]) -> Any:
@@ -106,18 +116,23 @@ def _mirrored(mode: Literal["reflect", "edge"]) -> Any:
         for i in range(len(pads) // 2):
             widths[-1 - i] = (pads[2 * i], pads[2 * i + 1])
         places = np.pad(np.arange(math.prod(v.shape)).reshape(v.shape), widths, mode)
-        return np.bincount(places.reshape(-1), v.G.reshape(-1), math.prod(v.shape)).reshape(v.shape)
+        return np.bincount(places.ravel(), v.G.ravel(), math.prod(v.shape)).reshape(v.shape)
 
     return value
 
 
-def _blocks(v: Values) -> np.ndarray:
+def _block(v: Values) -> tuple[slice, slice]:
+    """The rows and columns of this input of block_diag."""
     start = v.saved.get(".start")
     if not isinstance(start, list):
         raise NotStated("the sizes of the inputs before it are not known")
-    row, column = (int(s) for s in start)
     shape = (1,) * (2 - len(v.shape)) + v.shape
-    return v.G[row : row + shape[0], column : column + shape[1]].reshape(v.shape)
+    rows, columns = (slice(int(s), int(s) + n) for s, n in zip(start, shape, strict=True))
+    return rows, columns
+
+
+def _blocks_tex(v: Values) -> str:
+    return "<G>[" + ", ".join(f"{part.start}:{part.stop}" for part in _block(v)) + "]"
 
 
 def _shuffled(v: Values) -> np.ndarray:
@@ -145,6 +160,15 @@ def _copied(v: Values) -> np.ndarray:
 _reshape = rule(MOVED, a=(_reshape_tex, _reshaped))
 _copy = rule(MOVED, a=("<G>", _copied))
 
+_transpose = rule(MOVED, a=(r"<G>^{\top}", lambda v: v.G.T))
+_swap = rule(
+    MOVED,
+    a=(
+        r"\operatorname{transpose}(<G>, <dim0>, <dim1>)",
+        lambda v: np.swapaxes(v.G, v.dim0, v.dim1) if v.shape else v.G,
+    ),
+)
+
 RULES: dict[str, Rule] = {
     **{
         f"{name}Backward0": _reshape
@@ -154,14 +178,8 @@ RULES: dict[str, Rule] = {
     "UnsqueezeBackward1": _reshape,
     **{f"{name}Backward0": _copy for name in ("Clone", "Alias", "LiftFresh")},
     "ToCopyBackward0": rule("The same numbers in the input's dtype.", a=("<G>", _copied)),
-    "TBackward0": rule(MOVED, a=(r"<G>^{\top}", lambda v: v.G.T)),
-    "TransposeBackward0": rule(
-        MOVED,
-        a=(
-            r"\operatorname{transpose}(<G>, <dim0>, <dim1>)",
-            lambda v: np.swapaxes(v.G, v.dim0, v.dim1) if v.shape else v.G,
-        ),
-    ),
+    **{f"TBackward{i}": _transpose for i in (0, 1)},
+    **{f"TransposeBackward{i}": _swap for i in (0, 1)},
     "PermuteBackward0": rule(
         "The axes return to their old places.",
         a=(
@@ -179,37 +197,34 @@ RULES: dict[str, Rule] = {
     ),
     "ExpandBackward0": rule(
         "One number was used in many places: their gradients are added.",
-        a=(_expanded, lambda v: sum_to(v.G, v.shape)),
+        a=(broadcast_tex, lambda v: sum_to(v.G, v.shape)),
     ),
     "RepeatBackward0": rule(
         "One number was used in many places: their gradients are added.",
         a=(r"\textstyle\sum_{\text{copies}} <G>", _repeated),
     ),
-    "CatBackward0": rule(
-        "Each input gets its own part.", repeat=True, a=(r"\operatorname{part}(<G>)", _catted)
-    ),
+    "CatBackward0": rule("Each input gets its own part.", repeat=True, a=(_catted_tex, _catted)),
     "BlockDiagBackward0": rule(
-        "Each input gets its own block.", repeat=True, a=(r"\operatorname{block}(<G>)", _blocks)
+        "Each input gets its own block.",
+        repeat=True,
+        a=(_blocks_tex, lambda v: v.G[_block(v)].reshape(v.shape)),
     ),
     "StackBackward0": rule(
         "Each input gets its own slice.",
         repeat=True,
-        a=(
-            lambda v: rf"<G>[{v.slot}]" if v.saved["dim"] == 0 else r"\operatorname{slice}(<G>)",
-            _stacked,
-        ),
+        a=(_stacked_tex, _stacked),
     ),
     "UnbindBackward0": rule(
         UNUSED,
-        a=(r"\operatorname{stack}(G_0, G_1, \ldots)", _pieces(True)),
+        a=(r"\operatorname{stack}(G_0, G_1, \ldots)", _unbound),
     ),
     "SplitBackward0": rule(
         UNUSED,
-        a=(r"\operatorname{cat}(G_0, G_1, \ldots)", _pieces(False)),
+        a=(r"\operatorname{cat}(G_0, G_1, \ldots)", _joined),
     ),
     "SplitWithSizesBackward0": rule(
         UNUSED,
-        a=(r"\operatorname{cat}(G_0, G_1, \ldots)", _pieces(False)),
+        a=(r"\operatorname{cat}(G_0, G_1, \ldots)", _joined),
     ),
     "DiagEmbedBackward0": rule(
         MOVED,
@@ -220,19 +235,19 @@ RULES: dict[str, Rule] = {
     ),
     "ConstantPadNdBackward0": rule(
         "The margin was constant: its gradient is dropped.",
-        a=(r"\operatorname{cut}(<G>)", _padded),
+        a=(_padded_tex, _padded),
     ),
     **{
         f"ReflectionPad{n}DBackward0": rule(
             "The margin's gradients are added where it was mirrored from.",
-            a=(r"\operatorname{add}(<G>\ \text{back})", _mirrored("reflect")),
+            a=(r"\operatorname{add}(<G>\ \text{at}\ \text{its origin})", _mirrored("reflect")),
         )
         for n in (1, 2, 3)
     },
     **{
         f"ReplicationPad{n}DBackward0": rule(
             "The margin's gradients are added to the edge it copied.",
-            a=(r"\operatorname{add}(<G>\ \text{back})", _mirrored("edge")),
+            a=(r"\operatorname{add}(<G>\ \text{at}\ \text{its origin})", _mirrored("edge")),
         )
         for n in (1, 2, 3)
     },

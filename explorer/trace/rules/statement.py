@@ -1,4 +1,4 @@
-r"""A step's rule in LaTeX, with its letters and with its numbers, and worked out in numpy."""
+r"""A step's rule written in LaTeX, with its letters and with its numbers."""
 
 from __future__ import annotations
 
@@ -10,44 +10,19 @@ from typing import Any
 import numpy as np
 
 from explorer.trace.records import Array, Flow, Plain, Summary
-from explorer.trace.rules import (
-    arithmetic,
-    functions,
-    indexing,
-    layers,
-    linear,
-    losses,
-    reductions,
-    scans,
-    shapes,
-)
-from explorer.trace.rules.latex import is_short, literal, scalar
-from explorer.trace.rules.rule import (
-    ALIASES,
-    NotStated,
-    Part,
-    Rule,
-    Values,
-    sum_to,
-    summed_axes,
-)
-
-RULES: dict[str, Rule] = {
-    **arithmetic.RULES,
-    **functions.RULES,
-    **reductions.RULES,
-    **scans.RULES,
-    **indexing.RULES,
-    **shapes.RULES,
-    **linear.RULES,
-    **losses.RULES,
-    **layers.RULES,
-}
+from explorer.trace.rules.rule import ALIASES, NotStated, Part, Rule, Values, sum_tex, summed_axes
+from explorer.trace.rules.table import RULES, applied
+from explorer.trace.text import number
 
 #: Said of a node for which no short rule is kept here.
 UNKNOWN = "There is no short rule for this operation here: see torch's documentation of it."
 
+#: Arrays with more rows, columns or elements than this are named, not written out.
+ROWS, COLUMNS, ELEMENTS = 3, 4, 6
+
 _FIELD = re.compile(r"<(?:([^<>:]+):)?(\w+)>")
+#: Before what a formula says of a letter it uses: "y * d, d = a - b".
+_NAMED = re.compile(r",\\ (?=\\?[a-zA-Z]+'? = )")
 _TIMES = re.compile(r"(\S+) \* (?=(\S+))")
 #: Letters shown for saved values, where a template does not choose its own.
 _LETTERS = {saved: letter for letter, saved in ALIASES.items()}
@@ -75,7 +50,7 @@ def state(
     formulas, numbers, words = [], [], [rule.words] if rule.words else []
     if all(flow.grad is None for flow in flows):
         words.append("No gradient is handed on.")
-    for values, part, flow in _parts(rule, name, grads_in, flows, saved):
+    for values, part, flow in applied(rule, name, grads_in, flows, saved):
         try:
             formula, number, axes = _line(rule, values, part, flow.grad)
         except (NotStated, AttributeError, KeyError, TypeError):
@@ -112,80 +87,6 @@ def own_backward(node: Any) -> tuple[str, int] | None:
     return None if kind is None or code is None else (kind.__name__, code.co_firstlineno)
 
 
-def compute(
-    name: str,
-    grads_in: Sequence[Array | None],
-    flows: Sequence[Flow],
-    saved: Mapping[str, Array | Plain],
-) -> list[np.ndarray | None]:
-    """The gradients out as the rule gives them, in float64: one for each flow, None where none
-    flowed. Raises NotStated where the rule is not known, or a value too large to be kept."""
-    rule = RULES.get(name)
-    if rule is None:
-        raise NotStated(name)
-    found: list[np.ndarray | None] = [None] * len(flows)
-    for values, part, _ in _parts(rule, name, grads_in, flows, saved):
-        if part.value is None:
-            raise NotStated(f"{name} is described in words only")
-        with np.errstate(all="ignore"):
-            result = np.asarray(part.value(values), dtype=np.float64)
-        if rule.elementwise:
-            wide = np.broadcast_shapes(result.shape, _shape(grads_in))
-            result = sum_to(np.broadcast_to(result, wide), values.shape)
-        found[values.slot] = result
-    return found
-
-
-def _shape(grads_in: Sequence[Array | None]) -> tuple[int, ...]:
-    return () if not grads_in or grads_in[0] is None else tuple(grads_in[0].shape)
-
-
-def _parts(
-    rule: Rule,
-    name: str,
-    grads_in: Sequence[Array | None],
-    flows: Sequence[Flow],
-    saved: Mapping[str, Array | Plain],
-) -> list[tuple[Values, Part, Flow]]:
-    """Each input that got a gradient, with its part of the rule."""
-    found = []
-    for slot, flow in enumerate(flows):
-        part = rule.part(slot)
-        if flow.grad is None or part is None:
-            continue
-        extra: dict[str, Any] = {**saved, ".name": name}
-        if rule.repeat:
-            extra[".start"] = _start(name, slot, grads_in, flows, saved)
-        found.append((Values(grads_in, extra, tuple(flow.grad.shape), slot), part, flow))
-    return found
-
-
-def _start(
-    name: str,
-    slot: int,
-    grads_in: Sequence[Array | None],
-    flows: Sequence[Flow],
-    saved: Mapping[str, Array | Plain],
-) -> Any:
-    """Where an input of cat begins: after those before it. None if a size is not known."""
-    shapes = [None if flow.grad is None else tuple(flow.grad.shape) for flow in flows]
-    total = _shape(grads_in)
-    if name == "BlockDiagBackward0":
-        if None in shapes[:slot]:
-            return None
-        before = [(1,) * (2 - len(s)) + s for s in shapes[:slot] if s is not None]
-        return [sum(s[0] for s in before), sum(s[1] for s in before)]
-    dim = saved.get("dim")
-    if name != "CatBackward0" or not isinstance(dim, int):
-        return None
-    axis = dim % len(total)
-    if None not in shapes[:slot]:
-        return sum(s[axis] for s in shapes[:slot] if s is not None)
-    if None not in shapes[slot:]:
-        return total[axis] - sum(s[axis] for s in shapes[slot:] if s is not None)
-    return None
-
-
 # -- writing ------------------------------------------------------------------------------------
 
 
@@ -198,28 +99,23 @@ def _line(
     axes: tuple[int, ...] = ()
     if rule.elementwise and grad is not None:
         axes = summed_axes(tuple(grad.shape), values.shape)
-    if axes:
-        below = ", ".join(map(str, axes))
-        template = rf"\textstyle\sum_{{\text{{axis {below}}}}} ({template})"
+    template = sum_tex(axes, f"({template})") if axes else template
     left = rf"\frac{{\partial L}}{{\partial {part.letter}}}"
     formula = f"{left} &= {_filled(template, values, None)}"
     place = _first(rule, values, result) if not axes else None
-    written = _filled(template, values, place if place is not None else ())
+    first, *named = _NAMED.split(template)
+    written, *named = (_filled(tex, values, place or ()) for tex in (first, *named))
     index = "" if place is None else f"[{', '.join(map(str, place))}]"
     got = _result(result if place is None else _at(result, place))
     equals = "" if template == "<G>" else f" = {got}"
-    return formula, f"{left}{index} &= {written}{equals}", axes
+    return formula, f"{left}{index} &= " + r",\ ".join([written + equals, *named]), axes
 
 
 def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str:
     """The template with letters (`place` None), all numbers (()), or those of one element."""
 
     def piece(match: re.Match[str]) -> str:
-        letter, name = match.groups()
-        shown = letter or _LETTERS.get(name, name)
-        if len(shown) > 1 and not shown.startswith("\\") and not letter:
-            shown = rf"\text{{{shown.replace('_', ' ')}}}"
-        value = values.raw(name)
+        shown, value = _shown(*match.groups()), values.raw(match[2])
         if place is None and not (len(shown) > 1 and isinstance(value, int | float)):
             return shown
         return literal(_at(value, place) if place else value, shown)
@@ -233,6 +129,17 @@ def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str
     signed = _TIMES.sub(times, template)
     filled = _FIELD.sub(piece, signed)
     return filled.replace("·", r"\cdot").replace("⊙", r"\odot")
+
+
+def letters(template: str) -> dict[str, str]:
+    """What a template's letters stand for: the name of the saved value, by the letter shown."""
+    return {_shown(letter, name): name for letter, name in _FIELD.findall(template)}
+
+
+def _shown(letter: str | None, name: str) -> str:
+    shown = letter or _LETTERS.get(name, name)
+    long = len(shown) > 1 and not letter
+    return rf"\text{{{shown.replace('_', ' ')}}}" if long else shown
 
 
 def _is_number(text: str, values: Values) -> bool:
@@ -283,3 +190,57 @@ def _aligned(lines: Sequence[str]) -> str:
     if len(lines) == 1:
         return lines[0].replace(" &= ", " = ", 1)
     return r"\begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}"
+
+
+# -- numbers and arrays as short LaTeX ---------------------------------------------------------
+
+
+def is_short(value: Any) -> bool:
+    """Whether a value is written out with all its numbers."""
+    if isinstance(value, Summary):
+        return False
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return True
+    if value.size > ELEMENTS or value.size == 0:
+        return False
+    columns = value.shape[-1]
+    rows = value.shape[-2] if value.ndim > 1 else 1
+    return value.size == rows * columns and rows <= ROWS and columns <= COLUMNS
+
+
+def scalar(value: Any) -> str:
+    """A number in four digits: 1.5e-07 as 1.5·10⁻⁷, nan and inf as words and ∞."""
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    is_real = isinstance(value, float | np.floating)
+    text = f"{float(value):.4g}" if is_real else number(value)
+    if "nan" in text:
+        return r"\text{nan}"
+    if "inf" in text:
+        return text.replace("inf", r"\infty")
+    mantissa, _, exponent = text.partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent.lstrip("+-").isdigit() else text
+
+
+def literal(value: Any, letter: str) -> str:
+    """A value written out; a large one as its letter with its shape below."""
+    if isinstance(value, np.ndarray | Summary) and not is_short(value):
+        return rf"\underset{{{shape(value.shape)}}}{{{letter}}}"
+    if isinstance(value, np.ndarray) and value.ndim:
+        rows = value.reshape(-1, value.shape[-1])
+        return matrix(rows)
+    if value is None or isinstance(value, str):
+        return rf"\text{{{re.sub(r'[^A-Za-z0-9 ]', '', str(value))}}}"
+    if isinstance(value, list):
+        return "(" + ", ".join(scalar(item) for item in value) + ")"
+    text = scalar(value[()] if isinstance(value, np.ndarray) else value)
+    return f"({text})" if text.startswith("-") or "cdot" in text else text
+
+
+def matrix(rows: np.ndarray) -> str:
+    body = r" \\ ".join(" & ".join(scalar(v) for v in row) for row in rows)
+    return rf"\begin{{bmatrix}} {body} \end{{bmatrix}}"
+
+
+def shape(sizes: tuple[int, ...]) -> str:
+    return r" \times ".join(map(str, sizes)) or "1"

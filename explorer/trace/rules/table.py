@@ -1,0 +1,106 @@
+"""The table of all rules, and a rule worked out in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from explorer.trace.records import Array, Flow, Plain
+from explorer.trace.rules import (
+    arithmetic,
+    functions,
+    indexing,
+    layers,
+    linear,
+    losses,
+    reductions,
+    shapes,
+)
+from explorer.trace.rules.rule import NotStated, Part, Rule, Values, sum_to
+
+RULES: dict[str, Rule] = {
+    **arithmetic.RULES,
+    **functions.RULES,
+    **reductions.RULES,
+    **indexing.RULES,
+    **shapes.RULES,
+    **linear.RULES,
+    **losses.RULES,
+    **layers.RULES,
+}
+
+
+def compute(
+    name: str,
+    grads_in: Sequence[Array | None],
+    flows: Sequence[Flow],
+    saved: Mapping[str, Array | Plain],
+) -> list[np.ndarray | None]:
+    """The gradients out as the rule gives them, in float64: one for each flow, None where none
+    flowed. Raises NotStated where the rule is not known, or a value too large to be kept."""
+    rule = RULES.get(name)
+    if rule is None:
+        raise NotStated(name)
+    gradients: list[np.ndarray | None] = [None] * len(flows)
+    for values, part, _ in applied(rule, name, grads_in, flows, saved):
+        if part.value is None:
+            raise NotStated(f"{name} is described in words only")
+        with np.errstate(all="ignore"):
+            result = np.asarray(part.value(values), dtype=np.float64)
+        if rule.elementwise:
+            wide = np.broadcast_shapes(result.shape, _shape(grads_in))
+            result = sum_to(np.broadcast_to(result, wide), values.shape)
+        gradients[values.slot] = result
+    return gradients
+
+
+def _shape(grads_in: Sequence[Array | None]) -> tuple[int, ...]:
+    return () if not grads_in or grads_in[0] is None else tuple(grads_in[0].shape)
+
+
+def applied(
+    rule: Rule,
+    name: str,
+    grads_in: Sequence[Array | None],
+    flows: Sequence[Flow],
+    saved: Mapping[str, Array | Plain],
+) -> list[tuple[Values, Part, Flow]]:
+    """Each input that got a gradient, with its part of the rule."""
+    inputs = []
+    for slot, flow in enumerate(flows):
+        part = rule.part(slot)
+        if flow.grad is None or part is None:
+            continue
+        extra: dict[str, Any] = {**saved, ".name": name}
+        if rule.repeat:
+            extra[".start"] = _start(name, slot, grads_in, flows, saved)
+        inputs.append((Values(grads_in, extra, tuple(flow.grad.shape), slot), part, flow))
+    return inputs
+
+
+def _start(
+    name: str,
+    slot: int,
+    grads_in: Sequence[Array | None],
+    flows: Sequence[Flow],
+    saved: Mapping[str, Array | Plain],
+) -> Any:
+    """Where an input of cat begins: after those before it. None if a size is not known."""
+    shapes = [None if flow.grad is None else tuple(flow.grad.shape) for flow in flows]
+    total = _shape(grads_in)
+    if name == "BlockDiagBackward0":
+        if None in shapes[:slot]:
+            return None
+        before = [(1,) * (2 - len(s)) + s for s in shapes[:slot] if s is not None]
+        return [sum(s[0] for s in before), sum(s[1] for s in before)]
+    dim = saved.get("dim")
+    if name != "CatBackward0" or not isinstance(dim, int):
+        return None
+    axis = dim % len(total)
+    if None not in shapes[:slot]:
+        return sum(s[axis] for s in shapes[:slot] if s is not None)
+    if None not in shapes[slot:]:
+        return total[axis] - sum(s[axis] for s in shapes[slot:] if s is not None)
+    return None
