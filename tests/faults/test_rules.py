@@ -4,19 +4,20 @@ by multiplying the rules out against what autograd did (tests/trace/test_rules.p
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from types import FrameType
 
 import numpy as np
 import pytest
 
-from explorer import trace
 from explorer.trace import BackwardStep
 from explorer.trace.rules import RULES, NotStated
+from explorer.trace.rules.rule import Rule
 from tests.faults.changed import loaded, path_of
-from tests.faults.corners import CORNERS
-from tests.trace.expressions import EXPRESSIONS, program
-from tests.trace.test_rules import multiply_out, steps_of
+from tests.trace.steps import steps_by_node
+from tests.trace.test_rules import multiply_out
 
 PACKAGE = "explorer.trace.rules"
 _OTHER: dict[type, type] = {
@@ -33,36 +34,28 @@ _OTHER: dict[type, type] = {
 }
 
 
-def faults(text: str) -> Iterator[tuple[str, str, str]]:
-    """(rule or "", what was changed, the module with it) for what is computed, one at a time.
+#: Lines of a module, first and last: those of a function, or of a lambda of the table.
+Lines = tuple[int, int]
 
-    A fault in a function of the module's own may show in any of its rules: then "" is given.
-    """
+
+def faults(text: str) -> Iterator[tuple[Lines, str, str]]:
+    """(lines of the function, what was changed, the module with it), one change at a time."""
     tree = ast.parse(text)
-    for rule, place in [*_parts(tree), *_functions(tree)]:
+    for place in _functions(tree):
         for node in _numeric(place):
             for what, undo in _changed(node):
-                yield rule, f"{what} in {ast.unparse(place)[:60]}", ast.unparse(tree)
+                lines = (place.lineno, place.end_lineno or 0)
+                yield lines, f"{what} in line {node.lineno}", ast.unparse(tree)  # type: ignore[attr-defined]
                 undo()
 
 
-def _parts(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The lambdas that work a part of a rule out, with the node's name."""
-    for table in ast.walk(tree):
-        for key, value in zip(table.keys, table.values, strict=True) if _is_table(table) else ():
-            if isinstance(value, ast.Call):
-                tuples = [k.value for k in value.keywords if isinstance(k.value, ast.Tuple)]
-                yield from ((key.value, t.elts[-1]) for t in tuples)
-            elif isinstance(value, ast.Tuple):  # functions.py: the formula, the derivative
-                yield f"{key.value}Backward0", value.elts[-1]
-
-
-def _is_table(node: ast.AST) -> bool:
-    return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) for k in node.keys)
-
-
-def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    return (("", node) for node in tree.body if isinstance(node, ast.FunctionDef))
+def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.Lambda]:
+    """The module's functions and the lambdas of its tables."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.FunctionDef | ast.Lambda):
+            yield child
+        else:
+            yield from _functions(child)
 
 
 def _numeric(place: ast.AST) -> Iterator[ast.AST]:
@@ -99,55 +92,51 @@ def _changed(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
         yield f"{number} + 1", lambda: setattr(node, "value", number)
 
 
-@pytest.fixture(scope="module")
-def steps() -> dict[str, list[BackwardStep]]:
-    """By node, steps of the vocabulary's expressions, as autograd did them."""
-    found = defaultdict(list)
-    for expression in [*CORNERS, *(e for group in EXPRESSIONS.values() for e in group)]:
-        for step in steps_of(trace.run(program(expression))):
-            found[step.name].append(step)
-    return found
+MODULES = [
+    "arithmetic", "functions", "linear", "losses", "reductions", "shapes", "indexing", "layers",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_wrong_rule_is_noticed(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = f"{PACKAGE}.{module}"
+    text = path_of(full).read_text()
+    callers = rules_by_line(full, loaded(full, text).RULES)
+    unnoticed = []
+    for (first, last), what, changed in faults(text):
+        tried = sorted({name for line in range(first, last + 1) for name in callers[line]})
+        rules = loaded(full, changed).RULES
+        with monkeypatch.context() as patch, np.errstate(all="ignore"):
+            for name in tried:
+                patch.setitem(RULES, name, rules[name])
+            if not any(noticed(steps_by_node()[name]) for name in tried):
+                unnoticed.append(f"{module}: {what}")
+    assert unnoticed == []
+
+
+def rules_by_line(module: str, rules: dict[str, Rule]) -> dict[int, set[str]]:
+    """By the first line of each function of a module, the rules whose arithmetic calls it."""
+    callers = defaultdict(set)
+    path = str(path_of(module))
+
+    def called(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename == path:
+            callers[frame.f_code.co_firstlineno].add(name)
+
+    for name in rules:
+        before = sys.getprofile()
+        sys.setprofile(called)
+        try:
+            assert not noticed(steps_by_node()[name]), name
+        finally:
+            sys.setprofile(before)
+    return callers
 
 
 def noticed(steps: list[BackwardStep]) -> bool:
     for step in steps:
         try:
             multiply_out(step)
-        except (AssertionError, NotStated, ArithmeticError, ValueError, TypeError, IndexError):
+        except (AssertionError, NotStated, ArithmeticError, ValueError, TypeError, LookupError):
             return True
     return False
-
-
-#: By module, faults that nothing notices: judged in docs/quality.md. It may only get fewer.
-UNNOTICED = {
-    "arithmetic": 3, "functions": 12, "linear": 7, "losses": 4, "reductions": 11, "scans": 0,
-    "shapes": 9, "indexing": 2, "layers": 20,
-}  # fmt: skip
-
-
-def test_the_corners_multiply_out(steps: dict[str, list[BackwardStep]]) -> None:
-    for expression in CORNERS:
-        assert trace.run(program(expression)).error is None, expression
-    with np.errstate(all="ignore"):
-        for name, found in steps.items():
-            for step in found if name in RULES else ():
-                multiply_out(step)
-
-
-@pytest.mark.parametrize("module", UNNOTICED)
-def test_a_wrong_rule_is_noticed(
-    module: str, steps: dict[str, list[BackwardStep]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    full = f"{PACKAGE}.{module}"
-    text = path_of(full).read_text()
-    mine = [name for name in loaded(full, text).RULES if name in steps]
-    unnoticed = []
-    for rule, what, changed in faults(text):
-        rules = loaded(full, changed).RULES
-        looked_at = [rule] if rule else mine
-        with monkeypatch.context() as patch, np.errstate(all="ignore"):
-            for name in looked_at:
-                patch.setitem(RULES, name, rules[name])
-            if not any(noticed(steps[name]) for name in looked_at):
-                unnoticed.append(f"{rule} {what}")
-    assert len(unnoticed) <= UNNOTICED[module], unnoticed
