@@ -11,12 +11,9 @@ from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import apply_styles
 from explorer.ui.common.widgets import note
 from explorer.ui.optimizer import (
-    arithmetic,
     charts,
     comparison_run,
     controls,
-    custom_problem,
-    exported_code,
     history,
     numbers,
     problems,
@@ -28,54 +25,54 @@ from explorer.ui.optimizer import (
 draw_frame("optimizer")
 apply_styles("optimizer")
 sandbox_call.here()
-if problems.take_over():
-    settings.begin()
+if problems.take_sent_problem():
+    settings.reset_settings()
 
+# What is trained, and how.
 top = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="settings")
-below = st.container(horizontal=True, vertical_alignment="center", gap="small", key="options")
-chosen = problems.choose(top, below, settings.begin)
+options = st.container(horizontal=True, vertical_alignment="center", gap="small", key="options")
+chosen = problems.choose_problem(top, options, settings.reset_settings)
 with top:
-    optimizer, hyper = settings.draw(chosen.offer)
+    optimizer, hyper = settings.choose_settings(chosen.offer)
 
-space = session.open_session(chosen, optimizer, hyper)
+workspace = session.open_session(chosen, optimizer, hyper)
 refused = session.refusal()
-event = space.event
 if chosen.key == problems.OWN:
-    custom_problem.mark(refused or (event.error if event else None))
+    problems.mark_line(refused or (workspace.event.error if workspace.event else None))
 elif chosen.note:
-    below.html(f'<div class="ax-note">{escape(chosen.note)}</div>', width="stretch")
+    options.html(f'<div class="ax-note">{escape(chosen.note)}</div>', width="stretch")
 if refused:
     program_error(refused)
-    note(session.instead(space, chosen))
+    note(session.explain_fallback(workspace, chosen))
 
-controls.calls(space)
-controls.outcome(space)
+controls.draw_calls(workspace)
+controls.draw_outcome(workspace)
 
 left, right = st.columns([0.4, 0.6], gap="medium")
 with left, st.container(gap="xsmall"):
     with st.container(horizontal=True, gap="small"):
-        way = comparison_run.way()
-        at = numbers.choose(space.view)
-    choice = comparison_run.setting(way)
+        comparison = comparison_run.choose_comparison()
+        picked = numbers.choose_parameter(workspace.view)
+    choice = comparison_run.choose_setting(comparison)
     second = None
     try:
-        second = comparison_run.follow(space, choice)
-    except ProgramRefused as wrong:
-        program_error(wrong.error)
-    except ValueError as wrong:
-        st.html(f'<div class="ax-error" role="alert">{escape(str(wrong))}</div>')
-    numbers.numbers(space.view, space.before, second[0] if second else None, at)
-    arithmetic.arithmetic(space, at)
+        second = comparison_run.follow(workspace, choice)
+    except ProgramRefused as refused_second:
+        program_error(refused_second.error)
+    except ValueError as error:
+        st.html(f'<div class="ax-error" role="alert">{escape(str(error))}</div>')
+    numbers.draw_numbers(workspace.view, workspace.before, second[0] if second else None, picked)
+    numbers.draw_update(workspace, picked)
 
 with right, st.container(gap="xsmall"):
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        history.follow_present(space)
-        history.play_button(space)
-        what, pair = charts.tools(space)
-        exported_code.code_button(space)
-    draw = st.fragment(charts.pictures, run_every=history.PLAYER.interval)
-    draw(space, what, pair, second, comparison_run.NAMES[way])
+        history.follow_present(workspace)
+        history.play_button(workspace)
+        picture, axes = charts.choose_picture(workspace)
+        controls.draw_code_button(workspace)
+    draw = st.fragment(charts.draw_charts, run_every=history.PLAYER.interval)
+    draw(workspace, picture, axes, second, comparison_run.NAMES[comparison])
 
-with below:
-    query_params.report_invalid(seed=space.view.seed)
-controls.go_on(space)
+with options:
+    query_params.report_invalid(seed=workspace.view.seed)
+controls.continue_run(workspace)

@@ -1,19 +1,17 @@
 """Problems and the four real calls of training: zero_grad, forward, backward, step.
 
 A `Problem` is a network with its data (`ModuleProblem`) or two program texts (`ProgramProblem`);
-a `TrainingSession` steps it, a `RemoteSession` has it stepped in another process. `Follower`
-keeps a second run beside it, `loss_surface` measures the loss around its path.
+a `TrainingSession` steps it, a `RemoteSession` has it stepped in another process. A `Follower`
+is a second run for comparison, `loss_surface` computes the loss around the path of a run.
 """
 
-from explorer.training.arithmetic import Update
 from explorer.training.compare import (
     Follower,
-    forgetful,
-    otherwise,
+    follow_with_setting,
+    follow_without_zero_grad,
     with_setting,
     without_zero_grad,
 )
-from explorer.training.derivation import Term
 from explorer.training.landscape import (
     Plane,
     Surface,
@@ -22,6 +20,7 @@ from explorer.training.landscape import (
     through_elements,
     through_path,
 )
+from explorer.training.optimizer_spec import DerivationLine, Update
 from explorer.training.presets import PRESETS
 from explorer.training.problem import (
     Live,
@@ -33,11 +32,11 @@ from explorer.training.problem import (
 from explorer.training.program import ProgramProblem
 from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
-from explorer.training.views import Event, ParameterView, Point, View
+from explorer.training.views import ParameterView, Point, PressEvent, View
 
 __all__ = [
     "PRESETS",
-    "Event",
+    "DerivationLine",
     "Follower",
     "Live",
     "ModuleProblem",
@@ -45,17 +44,17 @@ __all__ = [
     "ParameterView",
     "Plane",
     "Point",
+    "PressEvent",
     "Problem",
     "ProgramProblem",
     "RemoteSession",
     "Surface",
-    "Term",
     "TrainingSession",
     "Update",
     "View",
-    "forgetful",
+    "follow_with_setting",
+    "follow_without_zero_grad",
     "loss_surface",
-    "otherwise",
     "random_stream",
     "through_element",
     "through_elements",

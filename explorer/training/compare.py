@@ -1,4 +1,4 @@
-"""Other runs from the same start: what was forgotten, what another setting would have done."""
+"""Second runs from the same start: without zero_grad, or with another setting."""
 
 from __future__ import annotations
 
@@ -6,83 +6,84 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, TypeVar
 
+from explorer.training.history import Action
 from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
-from explorer.training.timeline import Action
 
 Session = TypeVar("Session", TrainingSession, RemoteSession)
 
 
 class Follower:
-    """A run beside another: `start` makes it, `version` says what it does instead.
+    """A second run that follows a session: `start` makes it, `adapt` gives the actions it does
+    instead.
 
-    It is kept from press to press, so that only what is new is done.
+    It is kept from press to press, so that only new actions are done.
     """
 
     def __init__(
         self,
         start: Callable[[Any], Any],
-        version: Callable[[Sequence[Action]], list[Action]],
+        adapt: Callable[[Sequence[Action]], list[Action]],
     ) -> None:
-        self._start, self._version = start, version
-        self._done: tuple[Action, ...] = ()
-        self._other: Any = None
+        self._start, self._adapt = start, adapt
+        self._actions: tuple[Action, ...] = ()
+        self._second: Any = None
 
     def follow(self, session: Any) -> Any:
-        """Do its version of all that the session has done since its reset. Raises what starting
-        a session does."""
+        """Do everything the session has done since its reset, adapted; returns the second run.
+        Raises what starting a session does."""
         actions = session.actions
-        known = len(self._done)
-        if self._other is None or actions[:known] != self._done:
-            self._other, known = self._start(session), 1
-        self._done = actions
-        return _repeat(self._other, self._version(actions[known:]))
+        known = len(self._actions)
+        if self._second is None or actions[:known] != self._actions:
+            self._second, known = self._start(session), 1
+        self._actions = actions
+        return _repeat(self._second, self._adapt(actions[known:]))
 
 
-def forgetful() -> Follower:
-    """The twin: the same actions from the same start, but gradients are never cleared."""
+def follow_without_zero_grad() -> Follower:
+    """The same actions from the same start, but gradients are never cleared."""
 
     def start(session: Any) -> Any:
         (_, (_, hyper)), *_ = session.actions
-        return session.anew(session.optimizer, hyper)
+        return session.new_session(session.optimizer, hyper)
 
-    def version(actions: Sequence[Action]) -> list[Action]:
+    def adapt(actions: Sequence[Action]) -> list[Action]:
         return [
             (name, False if name == "iteration" else argument)
             for name, argument in actions
             if name != "zero_grad"
         ]
 
-    return Follower(start, version)
+    return Follower(start, adapt)
 
 
-def otherwise(optimizer: str | None = None, **hyper: Any) -> Follower:
+def follow_with_setting(optimizer: str | None = None, **hyper: Any) -> Follower:
     """The same actions from the same start with another optimizer or other hyperparameters.
 
-    Changes of hyperparameters made on the way are left out.
+    Later changes of hyperparameters are left out.
     """
 
     def start(session: Any) -> Any:
         same = optimizer in (None, session.optimizer)
         settings = {**(session.hyper if same else {}), **hyper}
-        return session.anew(optimizer or session.optimizer, settings)
+        return session.new_session(optimizer or session.optimizer, settings)
 
-    def version(actions: Sequence[Action]) -> list[Action]:
+    def adapt(actions: Sequence[Action]) -> list[Action]:
         return [action for action in actions if action[0] != "set"]
 
-    return Follower(start, version)
+    return Follower(start, adapt)
 
 
 def without_zero_grad(session: Session) -> Session:
-    """`forgetful`, once."""
-    found: Session = forgetful().follow(session)
-    return found
+    """What the session would be now if gradients had never been cleared."""
+    second: Session = follow_without_zero_grad().follow(session)
+    return second
 
 
 def with_setting(session: Session, optimizer: str | None = None, **hyper: Any) -> Session:
-    """`otherwise`, once. ValueError as for a new session."""
-    found: Session = otherwise(optimizer, **hyper).follow(session)
-    return found
+    """What the session would be now with another setting. ValueError as for a new session."""
+    second: Session = follow_with_setting(optimizer, **hyper).follow(session)
+    return second
 
 
 def _repeat(session: Session, actions: Iterable[Action]) -> Session:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from explorer.training.numbers import element
+from explorer.training.formatting import element_name
 from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.views import Point
 
@@ -29,8 +29,8 @@ COARSEST = 9
 class Plane:
     """A point and two directions in the space of all parameters, flattened and joined in order.
 
-    `exact` says that the directions are two elements; a path then lies in the plane as far as
-    the other parameters rest. Otherwise they are unit vectors and the path is a projection.
+    `exact` says that the directions are two elements; a path then lies in the plane as long as
+    the other parameters do not change. Otherwise they are unit vectors and the path is projected.
     """
 
     origin: np.ndarray
@@ -43,7 +43,7 @@ class Plane:
         """Coordinates of these points in the plane, (n, 2)."""
         both = np.stack([self.first, self.second])
         moved = (_joined(point.values) - self.origin for point in points)
-        # Not "@": threads of the linear algebra library would wait for one another.
+        # Not "@": threads of the linear algebra library would wait for each other.
         return np.array([np.einsum("ij,j", both, row) for row in moved])
 
 
@@ -69,22 +69,22 @@ def through_elements(point: Point, first: Element, second: Element) -> Plane:
     """
     along, across = _unit(point, *first), _unit(point, *second)
     origin = np.where(along + across != 0, 0.0, _joined(point.values))
-    return Plane(origin, along, across, (element(*first), element(*second)), exact=True)
+    return Plane(origin, along, across, (element_name(*first), element_name(*second)), exact=True)
 
 
-def through_element(point: Point, element_: Element) -> Plane:
+def through_element(point: Point, at: Element) -> Plane:
     """The line of one element, a plane without a second direction."""
-    along = _unit(point, *element_)
+    along = _unit(point, *at)
     origin = np.where(along != 0, 0.0, _joined(point.values))
-    return Plane(origin, along, np.zeros_like(along), (element(*element_), ""), exact=True)
+    return Plane(origin, along, np.zeros_like(along), (element_name(*at), ""), exact=True)
 
 
 def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
     """The plane that holds most of the path, through its last point.
 
     The directions are the first two principal components of the path (Li et al. 2018,
-    "Visualizing the Loss Landscape of Neural Nets"); where the path has fewer, random ones,
-    at right angles to the others.
+    "Visualizing the Loss Landscape of Neural Nets", https://arxiv.org/abs/1712.09913); where the
+    path has fewer, they are random and at right angles to the others.
     """
     most = max(3, MOST_NUMBERS // max(1, len(_joined(points[-1].values))))
     chosen = points[:: -(-len(points) // most)]
@@ -93,16 +93,16 @@ def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
     finite = rows[np.isfinite(rows).all(1)] - origin
     generator = np.random.default_rng(seed)
     _, strengths, components = np.linalg.svd(finite, full_matrices=False)
-    found = list(components[:2][strengths[:2] > 1e-12 * (1 + np.abs(origin).max())])
-    names = ["1st principal direction", "2nd principal direction"][: len(found)]
-    while len(found) < 2:
+    directions = list(components[:2][strengths[:2] > 1e-12 * (1 + np.abs(origin).max())])
+    names = ["1st principal direction", "2nd principal direction"][: len(directions)]
+    while len(directions) < 2:
         random = generator.standard_normal(len(origin))
-        for other in found:
+        for other in directions:
             random -= (random @ other) * other
         length = float(np.linalg.norm(random))
-        found.append(random / length if length > 1e-12 else np.zeros(len(origin)))
+        directions.append(random / length if length > 1e-12 else np.zeros(len(origin)))
         names.append("random direction")
-    return Plane(origin, found[0], found[1], (names[0], names[1]), exact=False)
+    return Plane(origin, directions[0], directions[1], (names[0], names[1]), exact=False)
 
 
 def loss_surface(

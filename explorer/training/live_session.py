@@ -1,4 +1,4 @@
-"""The live part: one instance of a problem, one torch optimizer, and the real calls on them."""
+"""One instance of a problem, one real optimizer, and the real calls on them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.training import optimizers
+from explorer.training.history import Action, Snapshot, Track, copy_tensors
+from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import Live, Problem, random_stream
-from explorer.training.timeline import Action
-from explorer.training.values import Track, Values, copied
 
 
-class Failed(Exception):
+class ActionFailed(Exception):
     """An action that could not be done; carries what to tell the reader."""
 
     def __init__(self, error: ProgramError) -> None:
@@ -26,8 +25,8 @@ class Failed(Exception):
 
 
 @dataclass
-class Before:
-    """What a step found: by parameter name, as independent tensors."""
+class StepInput:
+    """What a step works from: by parameter name, as independent tensors."""
 
     parameters: dict[str, Tensor]
     grads: dict[str, Tensor | None]
@@ -35,10 +34,10 @@ class Before:
     hyper: dict[str, Any]
 
 
-class Machine:
-    """Does actions one by one. It remembers nothing but the last step; see `Timeline`."""
+class LiveSession:
+    """Does actions one by one. Of the past it keeps only the last step; see `Timeline`."""
 
-    live: Live
+    instance: Live
     optimizer: Any
     seed: int
     hyper: dict[str, Any]
@@ -46,11 +45,11 @@ class Machine:
     track: Track
 
     def __init__(self, problem: Problem, optimizer: str) -> None:
-        self.problem, self.optimizer_name = problem, optimizer
+        self.problem, self.spec = problem, optimizer_spec(optimizer)
         self.loss: Tensor | None = None
         self.used = False
         self.remember = True
-        self.last_step: Before | None = None
+        self.last_step: StepInput | None = None
 
     @property
     def graph(self) -> str:
@@ -58,38 +57,38 @@ class Machine:
         return "none" if self.loss is None else "freed" if self.used else "live"
 
     def do(self, action: Action, remember: bool = True) -> None:
-        """Do one action of `CALLS`; `Failed` if it cannot be done.
+        """Do one action of `CALLS`; `ActionFailed` if it cannot be done.
 
-        `remember` keeps what a step found, for its arithmetic.
+        `remember` keeps what a step works from, for its arithmetic.
         """
         name, argument = action
         self.remember = remember
         CALLS[name](self, argument)
 
-    def before(self) -> Before:
-        """What a step would find now."""
-        parameters = self.live.parameters
-        return Before(
+    def step_input(self) -> StepInput:
+        """What a step would work from now."""
+        parameters = self.instance.parameters
+        return StepInput(
             {name: p.detach().clone() for name, p in parameters.items()},
             {
                 name: None if p.grad is None else p.grad.detach().clone()
                 for name, p in parameters.items()
             },
             {
-                name: copied(self.optimizer.state[p])
+                name: copy_tensors(self.optimizer.state[p])
                 for name, p in parameters.items()
                 if p in self.optimizer.state
             },
             dict(self.hyper),
         )
 
-    def capture(self) -> Values | None:
-        """The present as a point to return to; None where the problem's state cannot be copied."""
-        state = self.live.state()
+    def capture(self) -> Snapshot | None:
+        """A snapshot of the present; None where the problem's state cannot be copied."""
+        state = self.instance.state()
         if state is None:
             return None
-        now = self.before()
-        return Values(
+        now = self.step_input()
+        return Snapshot(
             seed=self.seed,
             parameters=now.parameters,
             grads=now.grads,
@@ -101,19 +100,19 @@ class Machine:
             mark=self.track.mark(),
         )
 
-    def restore(self, values: Values) -> None:
-        """Return to these values, without a graph. Their track is shortened and continued."""
-        self._reset((values.seed, values.hyper))  # so `live.restore` need only know differences
-        for name, parameter in self.live.parameters.items():
-            parameter.data.copy_(values.parameters[name])
-            grad = values.grads[name]
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a snapshot, without a graph. Its track is cut back and continued."""
+        self._reset((snapshot.seed, snapshot.hyper))  # `restore` below need only undo changes
+        for name, parameter in self.instance.parameters.items():
+            parameter.data.copy_(snapshot.parameters[name])
+            grad = snapshot.grads[name]
             parameter.grad = None if grad is None else grad.clone()
-        for name, state in values.optimizer.items():
-            self.optimizer.state[self.live.parameters[name]] = copied(state)
-        self.live.restore(values.state)
-        self.random = values.random
-        self.track = values.track
-        self.track.return_to(values.mark)
+        for name, state in snapshot.optimizer.items():
+            self.optimizer.state[self.instance.parameters[name]] = copy_tensors(state)
+        self.instance.restore(snapshot.state)
+        self.random = snapshot.random
+        self.track = snapshot.track
+        self.track.return_to(snapshot.mark)
 
     def _iteration(self, zero_grad: bool) -> None:
         if zero_grad:
@@ -124,9 +123,9 @@ class Machine:
 
     def _reset(self, start: tuple[int, dict[str, Any]]) -> None:
         seed, hyper = start
-        self.live = self.problem.build(seed)
-        self.optimizer = optimizers.make(self.optimizer_name, self.live.parameters.values(), hyper)
-        self.seed, self.hyper, self.random = seed, dict(hyper), self.live.random
+        self.instance = self.problem.build(seed)
+        self.optimizer = self.spec.make(self.instance.parameters.values(), hyper)
+        self.seed, self.hyper, self.random = seed, dict(hyper), self.instance.random
         self.track = Track()
         self.loss, self.used, self.last_step = None, False, None
 
@@ -141,12 +140,12 @@ class Machine:
     def _forward(self, _: None = None) -> None:
         try:
             with random_stream(self.random) as state, torch.enable_grad():
-                loss = self.live.loss()
+                loss = self.instance.loss()
                 random, value = state(), loss.item()
         except ProgramRefused as refused:
-            raise Failed(refused.error) from None
+            raise ActionFailed(refused.error) from None
         except Exception as error:
-            raise Failed(
+            raise ActionFailed(
                 ProgramError("The loss could not be computed.", detail=str(error))
             ) from error
         if not torch.equal(random, self.random):
@@ -160,34 +159,37 @@ class Machine:
 
     def _backward(self, _: None = None) -> None:
         if self.loss is None:
-            raise Failed(
-                ProgramError("There is no graph to walk.", hint="Call forward first: it makes one.")
+            raise ActionFailed(
+                ProgramError(
+                    "There is no graph to go back through.",
+                    hint="Call forward first: it builds one.",
+                )
             )
         try:
             self.loss.backward()
         except Exception as error:
-            raise Failed(_why_backward(str(error), self.used)) from error
-        for name, parameter in self.live.parameters.items():
+            raise ActionFailed(_explain_backward_error(str(error), self.used)) from error
+        for name, parameter in self.instance.parameters.items():
             if parameter.grad is not None and parameter.grad.is_sparse:
-                message = f"The gradient of {name} is sparse, which cannot be stepped here."
-                raise Failed(ProgramError(message, hint="Use sparse=False."))
+                message = f"The gradient of {name} is sparse, which is not supported here."
+                raise ActionFailed(ProgramError(message, hint="Use sparse=False."))
         self.used = True
         track = self.track
         track.passes += 1
-        norm = gradient_norm(self.live.parameters)
+        norm = gradient_norm(self.instance.parameters)
         track.norms.append(norm)
         track.norm_steps.append(track.steps)
         if not math.isfinite(norm):
             self._note_trouble("a gradient became infinite or NaN")
 
     def _step(self, _: None = None) -> None:
-        before = self.before() if self.remember else None
+        before = self.step_input() if self.remember else None
         try:
             self.optimizer.step()
         except Exception as error:
             large = "overflow" in str(error)
             hint = "A setting is too large for the parameters' dtype. Lower lr." if large else ""
-            raise Failed(
+            raise ActionFailed(
                 ProgramError("The optimizer could not step.", hint=hint, detail=str(error))
             ) from error
         self.last_step = before
@@ -201,14 +203,14 @@ class Machine:
 
 
 #: What each action calls, with its argument.
-CALLS: dict[str, Callable[[Machine, Any], None]] = {
-    "reset": Machine._reset,
-    "set": Machine._set,
-    "zero_grad": Machine._zero_grad,
-    "forward": Machine._forward,
-    "backward": Machine._backward,
-    "step": Machine._step,
-    "iteration": Machine._iteration,
+CALLS: dict[str, Callable[[LiveSession, Any], None]] = {
+    "reset": LiveSession._reset,
+    "set": LiveSession._set,
+    "zero_grad": LiveSession._zero_grad,
+    "forward": LiveSession._forward,
+    "backward": LiveSession._backward,
+    "step": LiveSession._step,
+    "iteration": LiveSession._iteration,
 }
 
 
@@ -224,14 +226,14 @@ def gradient_norm(parameters: dict[str, Tensor]) -> float:
     return math.sqrt(squares)
 
 
-def _why_backward(detail: str, used: bool) -> ProgramError:
-    """torch's refusal of a backward in a sentence and what to do; `used` says whether the graph
-    has been walked by an action of ours."""
-    for words, message, hint in _REFUSALS:
-        if words in detail:
-            if words == _TWICE and not used:
+def _explain_backward_error(detail: str, used: bool) -> ProgramError:
+    """Why torch refused a backward, in a sentence, and what to do; `used` says whether one of our
+    own actions has been through the graph."""
+    for pattern, message, hint in _REFUSALS:
+        if pattern in detail:
+            if pattern == _TWICE and not used:
                 message = "The loss text calls backward itself, so its graph has been used."
-                hint = "Take that call out of the loss text: backward is a step of its own here."
+                hint = "Remove that call from the loss text: here you press backward yourself."
             return ProgramError(message, hint=hint, detail=detail)
     return ProgramError("The backward pass failed.", detail=detail)
 
@@ -240,18 +242,17 @@ _TWICE = "backward through the graph a second time"
 _REFUSALS = (
     (
         _TWICE,
-        "This graph has been used: backward freed the values it had saved.",
-        "Call forward again: it makes a new graph.",
+        "This graph has been used: backward freed its saved snapshot.",
+        "Call forward again: it builds a new graph.",
     ),
     (
         "modified by an inplace operation",
-        "A value that the graph had saved was changed after forward, so its gradient "
-        "would be wrong.",
+        "A value saved in the graph was changed after forward, so its gradient would be wrong.",
         "Call forward again, then backward, and only then step.",
     ),
     (
         "does not require grad",
-        "The loss depends on no parameter, so there is no graph to walk.",
+        "The loss depends on no parameter, so there is no graph to go back through.",
         "Compute the loss from the parameters.",
     ),
 )

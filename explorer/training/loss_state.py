@@ -1,8 +1,8 @@
-"""What a loss text leaves behind in a program's names, and whether it can be copied.
+"""What a loss text changes in a program's variables, and whether it can be copied.
 
-A kept point of a run holds copies of the variables that changed since the setup. Where the loss
+A snapshot of a run holds copies of the variables that changed since the setup. Where the loss
 reads something that cannot be copied (a tensor with a graph, an iterator, an object of the
-reader's own class), no point is kept and the run is repeated from an earlier one instead.
+reader's own class), no snapshot is kept and the run is repeated from an earlier one instead.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from torch import Tensor, nn
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.thread_safe_ast import parse_tree
 
-#: Reading one of these takes no part in the graph of what it is read from.
+#: Reading one of these attributes does not extend the graph.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
-#: What is compared by its value.
+#: Types compared by value.
 PLAIN = (bool, int, float, complex, str, slice, range, torch.Size, torch.dtype, torch.device)
-#: What stays as the setup made it as long as it is the same object.
+#: Types of objects that do not change as long as they are the same object.
 STABLE = (types.FunctionType, types.BuiltinFunctionType, type, ModuleProxy)
 
 
-class Variables:
+class VariableWatch:
     """Watches a program's variables from the moment its setup has run."""
 
     def __init__(self, setup: str, loss: str, variables: Mapping[str, Any]) -> None:
         self.read, detached = _read_from_outside(parse_tree(setup), parse_tree(loss))
         self.watched = self.read | detached
         # The values are held so that no new object can get the id of an old one.
-        self.first = {name: (value, _print(value)) for name, value in variables.items()}
+        self.first = {name: (value, _fingerprint(value)) for name, value in variables.items()}
 
     def changed(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Those the loss may read that are not as the setup left them; None if some cannot be
-        copied. What it sets before it reads makes no difference to it."""
-        found: dict[str, Any] = {}
+        """Those the loss may read that have changed since the setup; None if some cannot be
+        copied. What the loss sets before reading it is left out."""
+        changed: dict[str, Any] = {}
         for name in self.watched & variables.keys():
             value = variables[name]
-            if name in self.first and self.first[name][1] == _print(value):
+            if name in self.first and self.first[name][1] == _fingerprint(value):
                 continue
             if _can_be_copied(value):
-                found[name] = value
+                changed[name] = value
             elif name in self.read or not isinstance(value, Tensor):
                 return None
             else:
-                found[name] = value
-        return found
+                changed[name] = value
+        return changed
 
 
 def _can_be_copied(value: Any) -> bool:
@@ -63,26 +63,26 @@ def _can_be_copied(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _print(value: Any) -> Any:
+def _fingerprint(value: Any) -> Any:
     """Equal for what is unchanged, and for nothing else.
 
-    A tensor counts as changed when it is another or was written to; what is written to parameters
-    is kept apart.
+    A tensor counts as changed when it is a different one or was written to; parameters are saved
+    separately.
     """
     if isinstance(value, Tensor):
         return id(value), None if value.requires_grad else value._version
     if isinstance(value, nn.Module):
         own = [  # names with "_" are torch's: parameters, buffers, children, hooks
-            (name, _print(item))
+            (name, _fingerprint(item))
             for module in value.modules()
             for name, item in vars(module).items()
             if not name.startswith("_")
         ]
         return id(value), own
     if type(value) in (list, tuple):
-        return [_print(item) for item in value]
+        return [_fingerprint(item) for item in value]
     if type(value) is dict:
-        return [(key, _print(item)) for key, item in value.items()]
+        return [(key, _fingerprint(item)) for key, item in value.items()]
     if isinstance(value, STABLE):
         return id(value)
     if value is None or isinstance(value, PLAIN):
@@ -106,7 +106,7 @@ def _read_from_outside(setup: ast.Module, loss: ast.Module) -> tuple[set[str], s
 
 
 def _add_block(body: list[ast.stmt], own: set[str], read: set[str], detached: set[str]) -> None:
-    """Go through statements in order; what an assignment has set is the loss's own from there."""
+    """Go through statements in order; what an assignment has set is the loss's own from then on."""
     own = set(own)
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
@@ -126,7 +126,7 @@ def _add_block(body: list[ast.stmt], own: set[str], read: set[str], detached: se
 
 
 def _add(tree: ast.AST, own: set[str], read: set[str], detached: set[str]) -> None:
-    """Sort the names this tree reads, but those of `own`, into the two sets."""
+    """Sort the names this tree reads, except those in `own`, into the two sets."""
     nodes = list(ast.walk(tree))
     cut = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in DETACHED}
     own = own.union(*(_set_in(n.target) for n in nodes if isinstance(n, ast.comprehension)))

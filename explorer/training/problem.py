@@ -28,7 +28,7 @@ def random_stream(start: int | Tensor) -> Iterator[Callable[[], Tensor]]:
     """
     generator = torch.default_generator
     with TORCH_LOCK:
-        outside = generator.get_state()
+        previous = generator.get_state()
         try:
             if isinstance(start, Tensor):
                 generator.set_state(start)
@@ -36,7 +36,14 @@ def random_stream(start: int | Tensor) -> Iterator[Callable[[], Tensor]]:
                 generator.manual_seed(start)
             yield generator.get_state
         finally:
-            generator.set_state(outside)
+            generator.set_state(previous)
+
+
+def validate_seed(seed: Any) -> int:
+    """A seed; ValueError, with a sentence, for what torch's generator would not accept."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ValueError(f"The seed is {seed!r}; it has to be a whole number from 0 to 2⁶³ − 1.")
+    return seed
 
 
 @dataclass
@@ -63,10 +70,10 @@ class Live:
 class Problem(Protocol):
     """Named parameters and a way to compute the loss.
 
-    The three texts are plain PyTorch and make the script that repeats a session: `source` needs
-    nothing but an installed torch and, after `torch.manual_seed(seed)`, leaves what
-    `parameters_source` (an expression to hand to an optimizer: "[w, b]", "net.parameters()") and
-    `loss_source` (statements that leave the scalar in `loss`) speak of. For a program the last two
+    The three texts are plain PyTorch and form the script that repeats a session: `source` needs
+    only torch and, after `torch.manual_seed(seed)`, defines the names used by
+    `parameters_source` (an expression to pass to an optimizer: "[w, b]", "net.parameters()") and
+    `loss_source` (statements that leave the scalar in `loss`). For a program the last two
     are found by running it, and Python 3.11's `isinstance(…, Problem)` reads them all.
     """
 
@@ -100,8 +107,8 @@ class ModuleProblem:
     """A network with its data and loss.
 
     `make()` builds everything anew, drawing from torch's generator in the same order as `source`
-    does. By convention `source` leaves `net`; see `Problem` for the three texts. `note` says in
-    a sentence or two what there is to see.
+    does. By convention `source` defines `net`; see `Problem` for the three texts. `note` says in
+    a sentence or two what to look for.
     """
 
     name: str
@@ -132,20 +139,20 @@ class ModuleProblem:
     def build(self, seed: int = 0) -> Live:
         """A new instance of the network; see `Problem`."""
         with random_stream(seed) as state:
-            made = self.make()
+            network = self.make()
             random = state()
-        model = made.model
+        model = network.model
 
         def loss() -> Tensor:
-            return made.criterion(model(*made.inputs))
+            return network.criterion(model(*network.inputs))
 
         def buffers() -> dict[str, Any]:
             return {name: buffer.clone() for name, buffer in model.named_buffers()}
 
-        def restore(kept: dict[str, Any]) -> None:
+        def restore(saved: dict[str, Any]) -> None:
             with torch.no_grad():
                 for name, buffer in model.named_buffers():
-                    buffer.copy_(kept[name])
+                    buffer.copy_(saved[name])
 
         parameters: dict[str, Tensor] = {
             name: p for name, p in model.named_parameters() if p.requires_grad

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -15,17 +15,30 @@ from torch import Tensor, nn
 from explorer.language import (
     Environment,
     Program,
+    ProgramError,
     ProgramRefused,
+    ProgramStopped,
+    Watcher,
     without_prompts,
 )
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
-from explorer.training.loss_state import Variables
-from explorer.training.loss_watcher import Limits, LossWatcher
-from explorer.training.numbers import to_numpy
-from explorer.training.parameters import expressions_of, parameters_of
+from explorer.training.history import copy_tensors, to_numpy
+from explorer.training.loss_state import VariableWatch
 from explorer.training.problem import Live, random_stream
-from explorer.training.values import copied
+
+#: Most elements all parameters of a program may have together.
+MOST_ELEMENTS = 200_000
+
+
+@dataclass
+class Limits:
+    """What a sandbox requires of a program: `deadline`, a `time.monotonic()` value at which the
+    text is stopped (once: the state before is then restored without a limit), and `on_line`,
+    called with each line before it runs."""
+
+    deadline: float | None = None
+    on_line: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -33,10 +46,10 @@ class ProgramProblem:
     """Parameters and loss from two texts in the explorer's language.
 
     The parameters are the leaves that `setup` named ("w", "params[1]") and those of its modules
-    ("net.0.weight"), in that order. `loss` runs in the names that setup left, again and again, as
-    a notebook's cell would; the loss is its last scalar that requires grad. Building or stepping
-    raises `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when
-    there are more than `leaves.MOST_ELEMENTS` elements; the message names the text at fault.
+    ("net.0.weight"), in that order. `loss` runs again and again after the setup, like a cell of a
+    notebook; the loss is its last scalar that requires grad. Building or stepping raises
+    `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when there are
+    more than `MOST_ELEMENTS` elements; the message names the text at fault.
     """
 
     setup: str
@@ -58,18 +71,18 @@ class ProgramProblem:
     def parameters_source(self) -> str:
         with random_stream(0):
             variables = _Instance(self, 0).environment.variables
-        return f"[{', '.join(expressions_of(variables))}]"
+        return f"[{', '.join(parameter_expressions(variables))}]"
 
     @cached_property
     def loss_source(self) -> str:
         with random_stream(0):
             instance = _Instance(self, 0)
-            found = instance.compute()
-        names = [n for n, value in instance.environment.variables.items() if value is found]
+            loss = instance.compute()
+        names = [n for n, value in instance.environment.variables.items() if value is loss]
         return _with_result(without_prompts(self.loss), names)
 
     def tensors(self, seed: int = 0) -> dict[str, np.ndarray]:
-        """The tensors that the setup leaves, by name."""
+        """The tensors that the setup defines, by name."""
         with random_stream(seed):
             variables = _Instance(self, seed).environment.variables
         return {n: to_numpy(v) for n, v in variables.items() if isinstance(v, Tensor)}
@@ -84,7 +97,7 @@ class ProgramProblem:
 
 
 class _Instance:
-    """The names of one run, and what its loss text changes in them."""
+    """The variables of one run, and what its loss text changes in them."""
 
     def __init__(self, problem: ProgramProblem, seed: int) -> None:
         setup, self.loss = problem._programs
@@ -96,9 +109,9 @@ class _Instance:
         _run("setup", self.environment, setup)
         self.others: Any = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
         variables = self.environment.variables
-        self.parameters = parameters_of(variables)
+        self.parameters = find_parameters(variables)
         self.modules = {n: v for n, v in variables.items() if isinstance(v, nn.Module)}
-        self.variables = Variables(setup.source, self.loss.source, variables)
+        self.variables = VariableWatch(setup.source, self.loss.source, variables)
 
     def compute(self) -> Tensor:
         """Run the loss text. To be called inside `random_stream`, which holds the lock."""
@@ -112,36 +125,142 @@ class _Instance:
         return self.watcher.result()
 
     def state(self) -> dict[str, Any] | None:
-        """What differs from what the setup left: variables, module buffers, random states.
+        """What has changed since the setup: variables, module buffers, random states.
 
         None if some of it cannot be copied.
         """
         changed = self.variables.changed(self.environment.names)
         if changed is None:
             return None
-        held: dict[str, Any] = {"variables": copied(changed)}
+        state: dict[str, Any] = {"variables": copy_tensors(changed)}
         buffers = {n: b.detach().clone() for n, b in self._buffers()}
         if buffers:
-            held["buffers"] = buffers
+            state["buffers"] = buffers
         if self.draws:
             python, (kind, keys, *rest) = self.others
-            held["random"] = (python, (kind, torch.from_numpy(keys.astype("int64")), *rest))
-        return held
+            state["random"] = (python, (kind, torch.from_numpy(keys.astype("int64")), *rest))
+        return state
 
-    def restore(self, held: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Put back what `state` returned; called on a fresh instance."""
-        self.environment.names.update(copied(held["variables"]))
+        self.environment.names.update(copy_tensors(state["variables"]))
         with torch.no_grad():
             for name, buffer in self._buffers():
-                buffer.copy_(held["buffers"][name])
-        if "random" in held:
-            python, (kind, keys, *rest) = held["random"]
+                buffer.copy_(state["buffers"][name])
+        if "random" in state:
+            python, (kind, keys, *rest) = state["random"]
             self.others = (python, (kind, keys.numpy().astype("uint32"), *rest))
 
     def _buffers(self) -> Iterator[tuple[str, Tensor]]:
         for name, module in self.modules.items():
             for path, buffer in module.named_buffers():
                 yield f"{name}.{path}", buffer
+
+
+class LossWatcher(Watcher):
+    """Enforces the limits, and remembers the last scalar that requires grad."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits.deadline, limits.on_line)
+        self.limits = limits
+        self.scalar: Tensor | None = None
+        self.other: Tensor | None = None
+
+    def begin(self) -> None:
+        """A new run of the loss text: counts start again, and the clock is read first."""
+        self.count, self._written, self.scalar, self.other = 15, 0, None, None
+        self._output.clear()
+
+    def check_time(self) -> None:
+        try:
+            super().check_time()
+        except ProgramStopped:
+            self.limits.deadline = None
+            raise
+
+    def note(self, place: int, value: Any) -> Any:
+        if isinstance(value, Tensor) and value.requires_grad and not value.is_leaf:
+            if value.dim() == 0:
+                self.scalar = value
+            else:
+                self.other = value
+        return value
+
+    def bind(self, place: int, name: str, value: Any) -> None:
+        self.note(place, value)
+
+    def result(self) -> Tensor:
+        """The loss. Raises ProgramRefused if there is none."""
+        if self.scalar is not None:
+            return self.scalar
+        if self.other is not None:
+            shape = tuple(self.other.shape)
+            if self.other.numel() == 1:
+                return self.other
+            raise ProgramRefused(
+                ProgramError(
+                    f"The loss is not a scalar: it has the shape {shape}.",
+                    hint="Reduce it with .sum() or .mean().",
+                )
+            )
+        raise ProgramRefused(
+            ProgramError(
+                "The loss text computes no scalar that depends on a parameter.",
+                hint="Compute it from a tensor that the setup created with requires_grad=True.",
+            )
+        )
+
+
+def find_parameters(variables: dict[str, Any]) -> dict[str, Tensor]:
+    """Leaves by name, each once, under the first name it has."""
+    parameters: dict[str, Tensor] = {}
+    for name, value in variables.items():
+        for path, leaf in _leaves(name, value):
+            if all(leaf is not known for known in parameters.values()):
+                parameters[path] = leaf
+    if not parameters:
+        raise ProgramRefused(
+            ProgramError(
+                "The setup defines no parameter.",
+                hint="Create one with requires_grad=True, or a module such as nn.Linear.",
+            )
+        )
+    total = sum(leaf.numel() for leaf in parameters.values())
+    if total > MOST_ELEMENTS:
+        raise ProgramRefused(
+            ProgramError(
+                f"The setup creates {total:,} parameters; at most {MOST_ELEMENTS:,} are allowed.",
+                hint="Use smaller tensors or layers.",
+            )
+        )
+    return parameters
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, nn.Module):
+        for path, p in value.named_parameters():
+            if p.requires_grad and p.numel():
+                yield f"{name}.{path}", p
+    elif isinstance(value, Tensor):
+        if value.requires_grad and value.is_leaf and value.numel():
+            yield name, value
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            yield from _leaves(f"{name}[{i}]", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(f"{name}[{key!r}]", item)
+
+
+def parameter_expressions(variables: dict[str, Any]) -> list[str]:
+    """What to pass to an optimizer, in the order of `find_parameters`."""
+    parts: list[str] = []
+    for path in find_parameters(variables):
+        owner = path.split(".")[0]
+        text = f"*{owner}.parameters()" if isinstance(variables.get(owner), nn.Module) else path
+        if text not in parts:
+            parts.append(text)
+    return parts
 
 
 def _compiled(part: str, text: str) -> Program:
@@ -164,7 +283,7 @@ def _in_part(part: str, refused: ProgramRefused) -> ProgramRefused:
 
 
 def _with_result(text: str, names: list[str]) -> str:
-    """The loss text with its result in `loss`; `names` are the variables that hold it."""
+    """The loss text with its result in `loss`; `names` are the variables that hold the result."""
     if "loss" in names:
         return text
     if names:

@@ -1,4 +1,4 @@
-"""A session on a reader's own problem whose presses are done elsewhere, by `replay`."""
+"""A session on a reader's own problem whose presses are done in another process, by `replay`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ import numpy as np
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
-from explorer.training import optimizers
+from explorer.training.history import (
+    Action,
+    Snapshot,
+    Timeline,
+    Track,
+    from_data,
+    press_title,
+    to_data,
+)
 from explorer.training.landscape import Plane, Surface
+from explorer.training.optimizers import optimizer_spec
+from explorer.training.problem import validate_seed
 from explorer.training.program import ProgramProblem
-from explorer.training.replay import Answer, Request, bases_from, values_to
-from explorer.training.timeline import Action, Timeline, title
-from explorer.training.values import Track, Values, from_data, to_data
-from explorer.training.views import Event, ParameterView, Point, View, nothing, point_of
+from explorer.training.replay import ReplayAnswer, ReplayRequest, from_snapshot, to_snapshots
+from explorer.training.session import validate_count
+from explorer.training.views import ParameterView, Point, PressEvent, View, nothing_to_do, to_point
 
 #: Asks a child to `replay` a plain request; raises ProgramRefused with what went wrong.
 Ask = Callable[[Any], Any]
@@ -28,8 +37,8 @@ HISTORY_BYTES = 32 * 2**20
 class RemoteSession:
     """The calls of `TrainingSession`, for a program that must not run in this process.
 
-    Only plain values are kept here: the actions, and points to return to. A press that fails, or
-    whose child dies, changes nothing. ValueError and ProgramRefused as for `TrainingSession`.
+    Only plain values are kept here: the actions and snapshots. A press that fails, or whose child
+    dies, changes nothing. ValueError and ProgramRefused as for `TrainingSession`.
     """
 
     def __init__(
@@ -41,57 +50,59 @@ class RemoteSession:
         seed: int = 0,
         **hyper: Any,
     ) -> None:
-        settings = optimizers.checked(optimizer, hyper if lr is None else {"lr": lr, **hyper})
+        settings = optimizer_spec(optimizer).validate(hyper if lr is None else {"lr": lr, **hyper})
         self.problem, self.optimizer = problem, optimizer
         self._ask = ask
         self._timeline = Timeline(
-            HISTORY_BYTES, actions=[("reset", (optimizers.checked_seed(seed), settings))]
+            HISTORY_BYTES, actions=[("reset", (validate_seed(seed), settings))]
         )
         self._undone: list[list[Action]] = []
         self._view = self._send().view
 
-    def zero_grad(self, set_to_none: bool = True) -> Event:
+    def zero_grad(self, set_to_none: bool = True) -> PressEvent:
         return self._press("zero_grad", {"set_to_none": set_to_none})
 
-    def forward(self) -> Event:
+    def forward(self) -> PressEvent:
         return self._press("forward", {})
 
-    def backward(self) -> Event:
+    def backward(self) -> PressEvent:
         return self._press("backward", {})
 
-    def step(self) -> Event:
+    def step(self) -> PressEvent:
         return self._press("step", {})
 
-    def iterate(self, n: int = 1, *, zero_grad: bool = True, seconds: float = math.inf) -> Event:
-        asked = {"n": optimizers.checked_count(n), "zero_grad": zero_grad, "seconds": seconds}
-        return self._press("iterate", asked)
+    def iterate(
+        self, n: int = 1, *, zero_grad: bool = True, seconds: float = math.inf
+    ) -> PressEvent:
+        arguments = {"n": validate_count(n), "zero_grad": zero_grad, "seconds": seconds}
+        return self._press("iterate", arguments)
 
-    def set(self, **hyper: Any) -> Event:
+    def set(self, **hyper: Any) -> PressEvent:
         return self._press("set", hyper)
 
-    def reset(self, seed: int | None = None) -> Event:
+    def reset(self, seed: int | None = None) -> PressEvent:
         if seed is not None:
-            optimizers.checked_seed(seed)
+            validate_seed(seed)
         return self._press("reset", {"seed": seed})
 
-    def undo(self) -> Event:
-        """Take back the last press."""
+    def undo(self) -> PressEvent:
+        """Undo the last press."""
         if not self._timeline.presses:
-            return nothing("undo", "There is nothing to undo.")
+            return nothing_to_do("undo", "There is nothing to undo.")
         start = self._timeline.presses[-1]
         try:
             answer = self._send(until=start)
         except ProgramRefused as refused:
-            return Event("undo", refused.error.message, refused.error)
+            return PressEvent("undo", refused.error.message, refused.error)
         undone = self._timeline.cut(start)
         self._undone.append(undone)
         self._view = answer.view
-        return Event("undo", f"Took back {title(undone)}.")
+        return PressEvent("undo", f"Undid {press_title(undone)}.")
 
-    def redo(self) -> Event:
-        """Do again what the last undo took back."""
+    def redo(self) -> PressEvent:
+        """Redo what the last undo undid."""
         if not self._undone:
-            return nothing("redo", "There is nothing to redo.")
+            return nothing_to_do("redo", "There is nothing to redo.")
         actions = self._undone[-1]
         event = self._press("redo", actions)
         if event.ok:
@@ -122,7 +133,7 @@ class RemoteSession:
         return self._view.parameters
 
     def view(self) -> View:
-        """All there is to see, with the whole run's curves."""
+        """Everything a page shows, with the whole run's curves."""
         track = self._track
         return replace(
             self._view,
@@ -137,15 +148,15 @@ class RemoteSession:
     def points(self) -> tuple[Point, ...]:
         """Where the run has been since the reset, the present last."""
         now = {name: p.value for name, p in self._view.parameters.items()}
-        kept = tuple(point_of(values) for values in self._timeline.kept())
-        return (*kept, Point(self._view.steps, now))
+        past = map(to_point, self._timeline.snapshots())
+        return (*past, Point(self._view.steps, now))
 
     @property
     def actions(self) -> tuple[Action, ...]:
         """What was done since the last reset, that reset first."""
         return tuple(self._timeline.actions[self._timeline.last_reset() :])
 
-    def anew(self, optimizer: str, hyper: Mapping[str, Any]) -> RemoteSession:
+    def new_session(self, optimizer: str, hyper: Mapping[str, Any]) -> RemoteSession:
         """A new session on the same problem and seed."""
         return RemoteSession(self.problem, self._ask, optimizer, seed=self.seed, **hyper)
 
@@ -158,22 +169,24 @@ class RemoteSession:
         """The loss on a plane around these coordinates (n, 2) in it, or those of the run. Raises
         ProgramRefused."""
         path = plane.place(self.points()) if path is None else path
-        found = self._send(plane=plane, path=path).surface
-        assert found is not None
-        return found
+        surface = self._send(plane=plane, path=path).surface
+        assert surface is not None
+        return surface
 
-    def _press(self, press: str, arguments: Any) -> Event:
+    def _press(self, press: str, arguments: Any) -> PressEvent:
         before = len(self._timeline.actions)
         try:
             answer = self._send(press, arguments)
         except ProgramRefused as refused:
-            return Event(press, refused.error.message, refused.error)
+            return PressEvent(press, refused.error.message, refused.error)
         self._view = answer.view
         if len(self._timeline.actions) > before:
             self._timeline.presses.append(before)
             if press != "redo":
                 self._undone.clear()
-        return answer.event or Event(press, f"Did {title(self._timeline.actions[before:])} again.")
+        if answer.event is not None:
+            return answer.event
+        return PressEvent(press, f"Redid {press_title(self._timeline.actions[before:])}.")
 
     def _send(
         self,
@@ -183,8 +196,8 @@ class RemoteSession:
         until: int | None = None,
         plane: Plane | None = None,
         path: np.ndarray | None = None,
-    ) -> Answer:
-        """Ask, from the last point kept, and record what was done.
+    ) -> ReplayAnswer:
+        """Ask, from the last snapshot, and record what was done.
 
         `until` is the action before which to stop.
         """
@@ -192,11 +205,11 @@ class RemoteSession:
         end = len(timeline.actions) if until is None else until
         start = timeline.start_for(end)
         base = timeline.bases.get(start)
-        request = Request(
+        request = ReplayRequest(
             setup=self.problem.setup,
             loss=self.problem.loss,
             optimizer=self.optimizer,
-            start=None if base is None else values_to(replace(base, mark=_without_lists(base))),
+            start=None if base is None else from_snapshot(replace(base, mark=_without_lists(base))),
             actions=to_data(timeline.actions[start:end]),
             press=press,
             arguments=to_data(arguments),
@@ -205,33 +218,33 @@ class RemoteSession:
         )
         data = self._ask(to_plain(request))
         try:
-            answer = from_plain(Answer, data)
+            answer = from_plain(ReplayAnswer, data)
             if press != "script":
                 self._record(answer, start, None if answer.fresh else base)
         except Exception:  # a program that has broken out of the language may answer anything
             raise ProgramRefused(ProgramError("The answer could not be read.")) from None
         return answer
 
-    def _record(self, answer: Answer, start: int, base: Values | None) -> None:
-        """Continue the track of `base`, or begin one, and keep the new points."""
-        news = Track(**from_data(answer.track))
+    def _record(self, answer: ReplayAnswer, start: int, base: Snapshot | None) -> None:
+        """Continue the track of `base`, or begin one, and keep the new snapshots."""
+        new = Track(**from_data(answer.track))
         losses = norms = 0
         if base is not None:
             track = base.track
             track.return_to(base.mark)
             losses, norms = len(track.losses), len(track.norms)
-            news.losses[:0], news.loss_steps[:0] = track.losses, track.loss_steps
-            news.norms[:0], news.norm_steps[:0] = track.norms, track.norm_steps
-            vars(track).update(vars(news))
-        self._track = news if base is None else base.track
-        for place, values in bases_from(answer.bases, self._track):
-            steps, passes, some, others, trouble = values.mark
-            mark = (steps, passes, some + losses, others + norms, trouble)
-            self._timeline.keep(replace(values, mark=mark), start + place)
+            new.losses[:0], new.loss_steps[:0] = track.losses, track.loss_steps
+            new.norms[:0], new.norm_steps[:0] = track.norms, track.norm_steps
+            vars(track).update(vars(new))
+        self._track = new if base is None else base.track
+        for position, snapshot in to_snapshots(answer.bases, self._track):
+            steps, passes, new_losses, new_norms, trouble = snapshot.mark
+            mark = (steps, passes, losses + new_losses, norms + new_norms, trouble)
+            self._timeline.keep(replace(snapshot, mark=mark), start + position)
         self._timeline.actions += from_data(answer.actions)
 
 
-def _without_lists(base: Values) -> tuple[int, int, int, int, str]:
+def _without_lists(base: Snapshot) -> tuple[int, int, int, int, str]:
     """The mark of a track whose curves stay here."""
     steps, passes, _, _, trouble = base.mark
     return steps, passes, 0, 0, trouble

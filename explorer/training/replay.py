@@ -1,8 +1,8 @@
 """One press on a reader's own problem, done in a child that keeps nothing.
 
-The page's side (`RemoteSession`) keeps plain values and the actions since; `replay` builds the
-problem, puts the values back, does the actions again, does the press, and answers with the new
-actions, new points to return to and a `View`. All that travels is plain (JSON can carry it).
+The page's side (`RemoteSession`) keeps snapshots and the actions since; `replay` builds the
+problem, restores a snapshot, does the actions again, does the press, and answers with the new
+actions, new snapshots and a `View`. Everything sent is plain data (JSON can carry it).
 """
 
 from __future__ import annotations
@@ -16,31 +16,29 @@ import torch
 
 from explorer.language import ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
+from explorer.training.history import Action, Snapshot, Track, from_data, to_data
 from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
-from explorer.training.live_session import Failed
-from explorer.training.loss_watcher import Limits
-from explorer.training.program import ProgramProblem
+from explorer.training.live_session import ActionFailed
+from explorer.training.program import Limits, ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
-from explorer.training.timeline import Action
-from explorer.training.values import Track, Values, from_data, to_data
-from explorer.training.views import Event, View
+from explorer.training.views import PressEvent, View
 
-#: Bytes of points to return to that one answer may carry, beside the last.
+#: Bytes of snapshots that one answer may carry, besides the last.
 ANSWER_BYTES = 2 * 2**20
-#: Fields of Values that travel; the track is sent once, apart.
-_KEPT = tuple(f.name for f in fields(Values) if f.name != "track")
-#: Stands for a random state equal to the one before.
+#: Fields of Snapshot that are sent; the track is sent once, separately.
+_SENT = tuple(f.name for f in fields(Snapshot) if f.name != "track")
+#: Sent in place of a random state equal to the one before.
 _SAME = torch.empty(0, dtype=torch.uint8)
 
 
 @dataclass(frozen=True)
-class Request:
+class ReplayRequest:
     """What to do: from `start` (None: the first action is a reset), `actions`, then one press.
 
     `press` is one of `PRESSES` with its keyword `arguments`, "redo" with the actions, "script" with
-    those to write down, or "" just to look. With a `plane`, the surface around `path`, coordinates
-    in it, comes too.
+    those to write as code, or "" for the view alone. With a `plane`, the answer has the surface
+    around `path`, coordinates in it.
     """
 
     setup: str
@@ -55,9 +53,9 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`actions` are those of the press; `bases` are [place, values] of points to return to,
-    where place 0 is before the first action of the request. `track` has what was recorded since
+class ReplayAnswer:
+    """`actions` are those of the press; `bases` are [position, snapshot] pairs, where
+    position 0 is before the first action of the request. `track` has what was recorded since
     the start, or since a reset if `fresh`."""
 
     view: View
@@ -65,7 +63,7 @@ class Answer:
     bases: Any = None
     track: Any = None
     fresh: bool = False
-    event: Event | None = None
+    event: PressEvent | None = None
     script: str = ""
     surface: Surface | None = None
 
@@ -81,77 +79,79 @@ def replay(
     deadline: float | None = None,
     on_line: Callable[[int], None] | None = None,
 ) -> Any:
-    """Answer a plain `Request` with a plain `Answer`.
+    """Answer a plain `ReplayRequest` with a plain `ReplayAnswer`.
 
-    `progress` is told the iterations done by an "iterate"; an "iterate" that meets `deadline` (of
-    `time.monotonic`) ends early and keeps what it did. `on_line` is told each line before it
-    runs. Raises `ProgramRefused` when the problem cannot be built or brought back to where it
-    was; a press that fails is told in the answer's event.
+    `progress` is called with the iterations done by an "iterate"; an "iterate" that reaches
+    `deadline` (of `time.monotonic`) ends early and keeps what it did. `on_line` is called with
+    each line before it runs. Raises `ProgramRefused` when the problem cannot be built or restored;
+    a press that fails is reported in the answer's event.
     """
-    asked = from_plain(Request, request)
+    parsed = from_plain(ReplayRequest, request)
     try:
-        return to_plain(_answer(asked, progress, Limits(deadline, on_line)))
-    except Failed as failed:
+        return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
+    except ActionFailed as failed:
         raise ProgramRefused(failed.error) from None
 
 
-def _answer(asked: Request, progress: Callable[[int], None] | None, limits: Limits) -> Answer:
-    problem = ProgramProblem(asked.setup, asked.loss, limits=limits)
-    start = None if asked.start is None else values_from(asked.start, Track())
-    actions: list[Action] = from_data(asked.actions)
-    session = TrainingSession.resumed(problem, asked.optimizer, start, actions, ANSWER_BYTES)
+def _answer(
+    request: ReplayRequest, progress: Callable[[int], None] | None, limits: Limits
+) -> ReplayAnswer:
+    problem = ProgramProblem(request.setup, request.loss, limits=limits)
+    start = None if request.start is None else to_snapshot(request.start, Track())
+    actions: list[Action] = from_data(request.actions)
+    session = TrainingSession.resumed(problem, request.optimizer, start, actions, ANSWER_BYTES)
     head = 0 if start is None else 1  # a resumed session begins with a reset of its own
     before = len(session.timeline.actions)
     event = None
-    if asked.press == "redo":
-        session.do_again(from_data(asked.arguments))
-    elif asked.press in PRESSES:
-        more = {"progress": progress} if asked.press == "iterate" else {}
-        event = getattr(session, asked.press)(**from_data(asked.arguments), **more)
+    if request.press == "redo":
+        session.do_again(from_data(request.arguments))
+    elif request.press in PRESSES:
+        more = {"progress": progress} if request.press == "iterate" else {}
+        event = getattr(session, request.press)(**from_data(request.arguments), **more)
     timeline = session.timeline
-    bases = {place - head: values for place, values in timeline.bases.items() if place >= before}
-    return Answer(
+    bases = {i - head: snapshot for i, snapshot in timeline.bases.items() if i >= before}
+    return ReplayAnswer(
         view=session.view(),
         actions=to_data(timeline.actions[before:]),
-        bases=bases_to(bases),
+        bases=from_snapshots(bases),
         track=to_data(vars(session.track)),
         fresh=start is None or timeline.last_reset() > 0,
         event=event,
-        script=script(problem, asked.optimizer, from_data(asked.arguments))
-        if asked.press == "script"
+        script=script(problem, request.optimizer, from_data(request.arguments))
+        if request.press == "script"
         else "",
         surface=None
-        if asked.plane is None or asked.path is None
+        if request.plane is None or request.path is None
         else surface_around(
-            problem, asked.plane, asked.path, seed=session.seed, seconds=SURFACE_SECONDS
+            problem, request.plane, request.path, seed=session.seed, seconds=SURFACE_SECONDS
         ),
     )
 
 
-def values_to(values: Values) -> Any:
-    """Values without their track, as plain data."""
-    return to_data({name: getattr(values, name) for name in _KEPT})
+def from_snapshot(snapshot: Snapshot) -> Any:
+    """A snapshot without its track, as plain data."""
+    return to_data({name: getattr(snapshot, name) for name in _SENT})
 
 
-def values_from(data: Any, track: Track) -> Values:
-    """The reverse of `values_to`. ValueError, KeyError or TypeError for other data."""
-    return Values(**from_data(data), track=track)
+def to_snapshot(data: Any, track: Track) -> Snapshot:
+    """The reverse of `from_snapshot`. ValueError, KeyError or TypeError for other data."""
+    return Snapshot(**from_data(data), track=track)
 
 
-def bases_to(bases: dict[int, Values]) -> Any:
-    """Several points as plain data; a random state (5 kB) is sent only where it changes."""
+def from_snapshots(snapshots: dict[int, Snapshot]) -> Any:
+    """Several as plain data; a random state (5 kB) is sent only where it changes."""
     rows, last = [], None
-    for place, values in sorted(bases.items()):
-        sent = replace(values, random=_SAME) if values.random is last else values
-        last = values.random
-        rows.append([place, values_to(sent)])
+    for position, snapshot in sorted(snapshots.items()):
+        sent = replace(snapshot, random=_SAME) if snapshot.random is last else snapshot
+        last = snapshot.random
+        rows.append([position, from_snapshot(sent)])
     return rows
 
 
-def bases_from(data: Any, track: Track) -> Iterator[tuple[int, Values]]:
-    """The reverse of `bases_to`."""
+def to_snapshots(data: Any, track: Track) -> Iterator[tuple[int, Snapshot]]:
+    """The reverse of `from_snapshots`."""
     last = _SAME
-    for place, row in data:
-        values = values_from(row, track)
-        last = values.random if values.random.numel() else last
-        yield place, replace(values, random=last)
+    for position, row in data:
+        snapshot = to_snapshot(row, track)
+        last = snapshot.random if snapshot.random.numel() else last
+        yield position, replace(snapshot, random=last)

@@ -1,4 +1,4 @@
-"""The PyTorch code a session has performed so far."""
+"""The session so far as PyTorch code."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import groupby
 from textwrap import indent
 from typing import Any
 
-from explorer.training.optimizers import defaults
+from explorer.training.history import Action
+from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import Problem
-from explorer.training.timeline import Action
 
 
 def script(problem: Problem, optimizer: str, actions: Iterable[Action]) -> str:
@@ -18,12 +18,14 @@ def script(problem: Problem, optimizer: str, actions: Iterable[Action]) -> str:
     `actions` begins with the reset. Equal iterations in a row become a loop.
     """
     (_, (seed, hyper)), *rest = actions
-    usual = defaults(optimizer)
+    spec = optimizer_spec(optimizer)
+    usual = spec.defaults()
+    definition = f"{spec.source}\n" if spec.source else ""
     options = {name: value for name, value in hyper.items() if value != usual[name] or name == "lr"}
     settings = ", ".join(f"{name}={value!r}" for name, value in options.items())
     parts = [
-        _after_imports(problem.source, f"torch.manual_seed({seed})"),
-        f"optimizer = torch.optim.{optimizer}({problem.parameters_source}, {settings})",
+        _after_imports(problem.source, f"{definition}torch.manual_seed({seed})"),
+        f"optimizer = {spec.constructor}({problem.parameters_source}, {settings})",
     ]
     for (name, argument), group in groupby(rest):
         block = _lines(problem, name, argument)

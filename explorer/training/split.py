@@ -1,4 +1,4 @@
-"""One program as two texts: what sets up, and what computes the loss, for `ProgramProblem`."""
+"""One program split into setup and loss, the two texts of a `ProgramProblem`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from explorer.language import without_prompts
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace import BackwardPass, Trace
 
-#: Calls a session makes itself; a loss text must not.
+#: Calls that the session makes; the loss text must not.
 _CALLS = frozenset({"backward", "step", "zero_grad"})
 
 
@@ -24,21 +24,21 @@ class Parts:
 
 
 def split(trace: Trace) -> Parts | None:
-    """Part the program of a trace at its first backward; None where there is nothing to step.
+    """Split the program of a trace at its first backward; None where there is nothing to step.
 
-    The loss is what the backward started from with every statement before it that computes
-    something autograd follows, and those that need their results. In a loop it is the loop's body.
-    What stands after the backward is left out.
+    The loss is what the backward started from, with every statement before it that computes
+    something autograd records, and those that use their results. In a loop it is the loop's body.
+    Everything after the backward is left out.
     """
-    if not trace.passes or not _scalar(trace.passes[0]):
+    if not trace.passes or not _starts_from_scalar(trace.passes[0]):
         return None
     try:
         source = without_prompts(trace.source)
         body = parse_tree(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    shown = trace.passes[0]
-    before, inside, last = _around(body, shown)
+    backward = trace.passes[0]
+    before, inside, last = _around(body, backward)
     computed = {t.line for t in trace.tensors if t.grad_fn is not None}
     setup = list(before)
     loss: list[ast.stmt] = []
@@ -46,8 +46,8 @@ def split(trace: Trace) -> Parts | None:
     for statement in inside:
         if _called(statement) & _CALLS:
             continue
-        begun = bool(loss) and not isinstance(statement, ast.Assign)
-        if begun or _is_computed(statement, computed) or _read(statement) & tainted:
+        later = bool(loss) and not isinstance(statement, ast.Assign)
+        if later or _is_computed(statement, computed) or _read(statement) & tainted:
             loss.append(statement)
             tainted |= _written(statement)
         else:
@@ -60,33 +60,33 @@ def split(trace: Trace) -> Parts | None:
     return Parts(_joined(_text(source, s) for s in setup), _joined(texts))
 
 
-def _scalar(shown: BackwardPass) -> bool:
-    outputs = [node.shape for node in shown.nodes if node.kind == "output"]
+def _starts_from_scalar(backward: BackwardPass) -> bool:
+    outputs = [node.shape for node in backward.nodes if node.kind == "output"]
     return bool(outputs) and all(shape is not None and prod(shape) == 1 for shape in outputs)
 
 
 def _around(
-    body: list[ast.stmt], shown: BackwardPass
+    body: list[ast.stmt], backward: BackwardPass
 ) -> tuple[list[ast.stmt], list[ast.stmt], str]:
-    """Statements before the loop or program that holds the backward, those in it before the
-    backward, and the result it starts from where that has no name."""
-    line = shown.line if shown.line and not shown.ours else None
+    """Statements before the loop or program that contains the backward, those in it before the
+    backward, and the expression it starts from where that has no name."""
+    line = backward.line if backward.line and not backward.ours else None
     holder = next((s for s in body if line and _spans(s, line)), None)
     if holder is None:
-        return [], body, "" if not shown.ours else shown.root
+        return [], body, "" if not backward.ours else backward.root
     if isinstance(holder, ast.For | ast.While | ast.With):
-        place = next((s for s in holder.body if line and _spans(s, line)), None)
-        if place is not None:
+        inner = next((s for s in holder.body if line and _spans(s, line)), None)
+        if inner is not None:
             before = body[: body.index(holder)]
             if isinstance(holder, ast.For):
-                before = [*before, _first_turn(holder)]
-            inside = holder.body[: holder.body.index(place)]
-            return before, inside, _start(place)
+                before = [*before, _first_iteration(holder)]
+            inside = holder.body[: holder.body.index(inner)]
+            return before, inside, _start(inner)
     return [], body[: body.index(holder)], _start(holder)
 
 
-def _first_turn(loop: ast.For) -> ast.stmt:
-    """`for x, y in data` as `x, y = next(iter(data))`: every iteration sees the first turn."""
+def _first_iteration(loop: ast.For) -> ast.stmt:
+    """`for x, y in data` as `x, y = next(iter(data))`: every step uses the first iteration."""
     first = ast.Call(ast.Name("iter"), [loop.iter], [])
     return ast.Assign([loop.target], ast.Call(ast.Name("next"), [first], []))
 
@@ -120,9 +120,9 @@ def _called(statement: ast.stmt) -> set[str]:
     return {function.attr for function in calls if isinstance(function, ast.Attribute)}
 
 
-def _names(statement: ast.stmt, how: type[ast.expr_context]) -> set[str]:
-    found = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-    return {node.id for node in found if isinstance(node.ctx, how)}
+def _names(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
+    names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, context)}
 
 
 def _read(statement: ast.stmt) -> set[str]:

@@ -9,17 +9,17 @@ import numpy as np
 from torch import Tensor
 
 from explorer.language import ProgramError
-from explorer.trace.records import WHOLE
+from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
+from explorer.trace.records import WHOLE, Edge, Node, TensorRecord
+from explorer.trace.torchviz_graph import draw, walk
 from explorer.training import explain
-from explorer.training.arithmetic import Update, update
-from explorer.training.graph import waiting_graph
-from explorer.training.live_session import Before, Machine
-from explorer.training.numbers import to_numpy
-from explorer.training.values import Values
+from explorer.training.history import Snapshot, to_numpy
+from explorer.training.live_session import LiveSession, StepInput
+from explorer.training.optimizer_spec import OptimizerSpec, Update
 
 
 @dataclass(frozen=True)
-class Event:
+class PressEvent:
     """What one press did, or why it could not be done (`error` is then set, nothing changed)."""
 
     action: str
@@ -31,9 +31,9 @@ class Event:
         return self.error is None
 
 
-def nothing(action: str, message: str) -> Event:
+def nothing_to_do(action: str, message: str) -> PressEvent:
     """The event of a press for which there was nothing to do."""
-    return Event(action, message, ProgramError(message))
+    return PressEvent(action, message, ProgramError(message))
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class View:
 
     `steps` counts the steps since the reset, `passes` the backward passes summed in `.grad`.
     `graph` is "none", "live" (after forward) or "freed" (after backward); `dot` draws a live one in
-    Graphviz's language and is empty otherwise. `losses[i]` was computed
-    after `loss_steps[i]` steps, likewise `norms`, the gradient's Euclidean norm after each
-    backward. `trouble` says where the run became infinite or NaN. `previews` says what each
-    press would do. `last` is the arithmetic of the last step and `next` that of a step now, for
-    the parameters that have a gradient; of parameters with more than `records.WHOLE` elements
-    they hold the first of these, flattened.
+    Graphviz's language and is empty otherwise. `losses[i]` was computed after `loss_steps[i]`
+    steps; likewise `norms`, the gradient's Euclidean norm after each backward. `trouble` says
+    where the run became infinite or NaN. `previews` says what each press would do. `last` is the
+    arithmetic of the last step and `next` that of a step now, for the parameters that have a
+    gradient; of parameters with more than `records.WHOLE` elements they hold the first of these,
+    flattened.
     """
 
     seed: int
@@ -93,56 +93,56 @@ class View:
     redoable: int
 
 
-def view_of(machine: Machine, undoable: int, redoable: int) -> View:
-    """The machine's present state as plain data."""
-    track, now = machine.track, machine.before()
+def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
+    """The session's present state as plain data."""
+    track, now = session.track, session.step_input()
     return View(
-        seed=machine.seed,
-        optimizer=machine.optimizer_name,
-        hyper=dict(machine.hyper),
+        seed=session.seed,
+        optimizer=session.spec.name,
+        hyper=dict(session.hyper),
         steps=track.steps,
         passes=track.passes,
-        graph=machine.graph,
-        dot=_dot(machine),
-        parameters=parameters_of(machine),
+        graph=session.graph,
+        dot=_draw_graph(session),
+        parameters=view_parameters(session),
         losses=tuple(track.losses),
         loss_steps=tuple(track.loss_steps),
         norms=tuple(track.norms),
         norm_steps=tuple(track.norm_steps),
         trouble=track.trouble,
-        previews=explain.before_press(machine),
-        last=_updates(machine.optimizer_name, machine.last_step),
-        next=_updates(machine.optimizer_name, now),
+        previews=explain.preview_presses(session),
+        last=_updates(session.spec, session.last_step),
+        next=_updates(session.spec, now),
         undoable=undoable,
         redoable=redoable,
     )
 
 
-def parameters_of(machine: Machine) -> dict[str, ParameterView]:
-    """Every parameter of the live instance, copied."""
+def view_parameters(session: LiveSession) -> dict[str, ParameterView]:
+    """Every parameter as it is now, copied."""
     return {
         name: ParameterView(
             name,
             to_numpy(p),
             None if p.grad is None else to_numpy(p.grad),
             None
-            if machine.last_step is None
-            else to_numpy(p.detach() - machine.last_step.parameters[name]),
+            if session.last_step is None
+            else to_numpy(p.detach() - session.last_step.parameters[name]),
             {
                 key: to_numpy(value)
-                for key, value in machine.optimizer.state.get(p, {}).items()
+                for key, value in session.optimizer.state.get(p, {}).items()
                 if isinstance(value, Tensor)
             },
         )
-        for name, p in machine.live.parameters.items()
+        for name, p in session.instance.parameters.items()
     }
 
 
-def update_of(
-    optimizer: str, before: Before | None, name: str, most: int | None = None
+def derive_update(
+    spec: OptimizerSpec, before: StepInput | None, name: str, most: int | None = None
 ) -> Update | None:
-    """The arithmetic of a step from `before`; None where the parameter takes no part in it or no
-    step can be made.
+    """The arithmetic of a step from `before`; None where the parameter has no gradient or no step
+    can be made.
 
     `most` limits it to the first elements, flattened.
     """
@@ -157,27 +157,63 @@ def update_of(
             for key, item in state.items()
         }
     try:
-        return update(name, optimizer, value, grad, state, before.hyper)
+        return spec.update(name, value, grad, state, before.hyper)
     except RuntimeError:  # a setting beyond the dtype: the optimizer cannot step either
         return None
 
 
-def point_of(values: Values) -> Point:
-    """Where the run was at this kept moment; made once, so that a path need not be copied anew."""
-    made: Point | None = vars(values).get("point")
-    if made is None:
-        arrays = {name: to_numpy(p) for name, p in values.parameters.items()}
-        made = vars(values)["point"] = Point(values.mark[0], arrays)
-    return made
-
-
-def _dot(machine: Machine) -> str:
-    if machine.graph != "live" or machine.loss is None:
-        return ""
-    return waiting_graph(machine.loss, machine.live.parameters)
-
-
-def _updates(optimizer: str, before: Before | None) -> dict[str, Update]:
+def _updates(spec: OptimizerSpec, before: StepInput | None) -> dict[str, Update]:
     names = before.parameters if before else {}
-    found = {name: update_of(optimizer, before, name, WHOLE) for name in names}
-    return {name: one for name, one in found.items() if one is not None}
+    updates = {name: derive_update(spec, before, name, WHOLE) for name in names}
+    return {name: update for name, update in updates.items() if update is not None}
+
+
+def to_point(snapshot: Snapshot) -> Point:
+    """Where the run was then; made once, so that a path need not be copied anew."""
+    point: Point | None = vars(snapshot).get("point")
+    if point is None:
+        arrays = {name: to_numpy(p) for name, p in snapshot.parameters.items()}
+        point = vars(snapshot)["point"] = Point(snapshot.mark[0], arrays)
+    return point
+
+
+def _draw_graph(session: LiveSession) -> str:
+    """Graphviz source of the live graph, leaves named and with value and `.grad`; or nothing.
+
+    Saved tensors are left out; above `MAX_NODES` nodes the graph is folded.
+    """
+    loss, parameters = session.loss, session.instance.parameters
+    if session.graph != "live" or loss is None:
+        return ""
+    drawn, arrows = draw([loss], dict(parameters), walk([loss]))
+    shown = {i for i, node in enumerate(drawn) if node.kind != "saved"}
+    records = {i: _record(i, name, p) for i, (name, p) in enumerate(parameters.items())}
+    records[len(records)] = _record(len(records), "loss", loss)
+    by_name = {record.name: i for i, record in records.items()}
+    nodes = []
+    for i in sorted(shown):
+        node = drawn[i]
+        name = {"leaf": node.name, "output": "loss"}.get(node.kind, "")
+        kind = node.name if node.function is not None else node.kind
+        nodes.append(Node(f"n{i}", node.kind, kind, name, node.shape, by_name.get(name)))
+    edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in arrows if {a, b} <= shown]
+    if len(nodes) > MAX_NODES:
+        nodes, edges = fold(nodes, edges)
+    return dot_text(nodes, edges, records)
+
+
+def _record(number: int, name: str, tensor: Tensor) -> TensorRecord:
+    grad = tensor.grad if tensor.is_leaf else None
+    return TensorRecord(
+        id=number,
+        name=name,
+        line=0,
+        shape=tuple(tensor.shape),
+        dtype=str(tensor.dtype),
+        requires_grad=True,
+        is_leaf=tensor.is_leaf,
+        retains_grad=False,
+        grad_fn=None,
+        value=to_numpy(tensor),
+        grad=None if grad is None else to_numpy(grad),
+    )

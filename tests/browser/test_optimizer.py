@@ -38,7 +38,7 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     tab.wait_for_selector(".block td:text-is('10')")
     press(tab, "forward", "The loss is 100")
     tab.locator("svg g.node text:text-is('PowBackward0')").wait_for()
-    press(tab, "backward", ".grad of x is 20")
+    press(tab, "backward", "x.grad is 20")
     tab.wait_for_selector(".ax-gone:has-text('backward has used and freed it')")
     expect_number(tab, ".grad", "20")
     expect(tab.locator(".ax-will.step")).to_contain_text("step will subtract 0.2 · 20 from x.")
@@ -46,11 +46,11 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     tab.wait_for_selector("td.changed:text-is('6')")
     expect_number(tab, "last update", "−4")
     expect(tab.locator(".ax-sums")).to_contain_text("new = 10 − 0.2 · 20 = 6")
-    press(tab, "zero_grad", "is None now")
+    press(tab, "zero_grad", "x.grad is now None")
     expect_number(tab, ".grad", "None")
-    press(tab, "undo", "Took back zero_grad")
+    press(tab, "undo", "Undid zero_grad")
     expect_number(tab, ".grad", "20")
-    press(tab, "undo", "Took back step")
+    press(tab, "undo", "Undid step")
     expect_number(tab, "value", "10")
 
 
@@ -60,7 +60,7 @@ def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
     tab.wait_for_selector("[data-testid=stProgress]")
     tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
     expect(tab.locator(".ax-said")).to_contain_text("203 steps")
-    press(tab, "undo", "Took back 200 iterations")
+    press(tab, "undo", "Undid 200 iterations")
     expect_number(tab, "value", "2.16")
 
 

@@ -18,7 +18,7 @@ ADDED = (
     "Element by element",
     "residual",
     "saddle",
-    "Adadelta",
+    "Lion",
     "nll_softmax",
     "activations",
     "statements",
@@ -104,6 +104,7 @@ def test_the_commands_succeed(copy):
     printed = run(copy, "pytest", *dict.fromkeys(files), "-k", " or ".join(wanted), "-rp")
     for word in ADDED:
         assert re.search(rf"PASSED .*\[.*{word}", printed), word
+    assert "test_scripts_repeat_the_numbers[Lion]" in printed  # as plain PyTorch
 
 
 def test_what_was_added_is_well_formed(copy):

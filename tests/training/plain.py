@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from explorer.training import Problem
+from explorer.training.optimizers import optimizer_spec
 
-#: Optimizers and settings that are all tried.
+#: Optimizers and settings; the tests try them all.
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {"lr": 0.01}),
     ("SGD", {"lr": 0.01, "momentum": 0.9}),
@@ -36,7 +37,7 @@ def loop(
     names: dict[str, Any] = {}
     exec(problem.source, names)
     parameters = list(eval(problem.parameters_source, names))
-    stepper = getattr(torch.optim, optimizer)(parameters, **hyper)
+    stepper = optimizer_spec(optimizer).cls(parameters, **hyper)
     code = compile(problem.loss_source, "<loss>", "exec")
     for _ in range(steps):
         stepper.zero_grad()

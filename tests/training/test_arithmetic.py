@@ -12,8 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.training.arithmetic import update
-from explorer.training.optimizers import checked
+from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
 from tests.training.plain import SETTINGS
 
 pytestmark = pytest.mark.fast
@@ -21,23 +20,20 @@ pytestmark = pytest.mark.fast
 NUMBERS = st.floats(-1e3, 1e3, width=32)
 RATES = st.floats(0, 2, width=32)
 HALVES = st.floats(0, 0.984375, width=32)
-OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "SGD": {
-        "momentum": HALVES,
-        "dampening": HALVES,
-        "weight_decay": RATES,
-        "maximize": st.booleans(),
-    },
-    "Adam": {
-        "betas": st.tuples(HALVES, HALVES),
-        "eps": st.floats(1e-8, 1e-2),
-        "weight_decay": RATES,
-        "maximize": st.booleans(),
-    },
-    "RMSprop": {"alpha": HALVES, "momentum": HALVES, "weight_decay": RATES},
-    "Adagrad": {"lr_decay": RATES, "weight_decay": RATES, "maximize": st.booleans()},
+#: Values of each hyperparameter; `nesterov` is drawn where torch allows it.
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "lr": st.floats(0, 10),
+    "momentum": HALVES,
+    "dampening": HALVES,
+    "weight_decay": RATES,
+    "nesterov": st.just(False),
+    "maximize": st.booleans(),
+    "betas": st.tuples(HALVES, HALVES),
+    "alpha": HALVES,
+    "eps": st.floats(1e-8, 1e-2),
+    "lr_decay": RATES,
+    "initial_accumulator_value": RATES,
 }
-OPTIONS["AdamW"] = OPTIONS["Adam"]
 
 
 def compare(
@@ -48,9 +44,10 @@ def compare(
     dtype: torch.dtype,
 ) -> None:
     """Step the real optimizer and the arithmetic side by side; at most 1 ulp apart."""
-    full = checked(optimizer, hyper)
+    spec = optimizer_spec(optimizer)
+    full = spec.validate(hyper)
     p = torch.tensor(start, dtype=dtype, requires_grad=True)
-    stepper = getattr(torch.optim, optimizer)([p], **full)
+    stepper = spec.make([p], full)
     for grad in grads:
         p.grad = torch.tensor(grad, dtype=dtype)
         before = p.detach().clone()
@@ -58,25 +55,24 @@ def compare(
             key: value.clone() if isinstance(value, torch.Tensor) else value
             for key, value in stepper.state[p].items()
         }
-        found = update("p", optimizer, before, p.grad.clone(), state, full)
+        update = spec.update("p", before, p.grad.clone(), state, full)
         stepper.step()
         after = p.detach().numpy()
-        assert found.after.dtype == after.dtype
+        assert update.after.dtype == after.dtype
         limit = np.spacing(np.abs(after))
-        assert np.all(np.abs(found.after - after) <= limit), (found.after, after)
-        assert np.array_equal(found.before, before.numpy())
+        assert np.all(np.abs(update.after - after) <= limit), (update.after, after)
+        assert np.array_equal(update.before, before.numpy())
 
 
-@pytest.mark.parametrize("optimizer", OPTIONS)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_within_one_ulp_of_the_optimizer(optimizer, data):
     size = data.draw(st.integers(1, 19))
     row = st.lists(NUMBERS, min_size=size, max_size=size)
-    hyper = {"lr": data.draw(st.floats(0, 10))}
-    hyper |= {name: data.draw(values) for name, values in OPTIONS[optimizer].items()}
-    if hyper.get("momentum") and not hyper.get("dampening"):
-        hyper |= {"nesterov": data.draw(st.booleans())} if optimizer == "SGD" else {}
+    hyper = {name: data.draw(VALUES[name]) for name in OPTIMIZERS[optimizer].hyper}
+    if "nesterov" in hyper and hyper["momentum"] and not hyper["dampening"]:
+        hyper["nesterov"] = data.draw(st.booleans())
     dtype = data.draw(st.sampled_from([torch.float32, torch.float64]))
     grads = data.draw(st.lists(row, min_size=1, max_size=4))
     compare(optimizer, data.draw(row), grads, hyper, dtype)
@@ -86,12 +82,13 @@ def test_within_one_ulp_of_the_optimizer(optimizer, data):
 @settings(deadline=None)
 def test_plain_sgd_with_lr_1_is_a_subtraction(p, g):
     before, grad = torch.tensor(p), torch.tensor(g)
-    found = update("p", "SGD", before, grad, {}, checked("SGD", {"lr": 1.0}))
-    assert np.array_equal(found.after, before.numpy() - grad.numpy())
+    sgd = optimizer_spec("SGD")
+    update = sgd.update("p", before, grad, {}, sgd.validate({"lr": 1.0}))
+    assert np.array_equal(update.after, before.numpy() - grad.numpy())
     stepped = before.clone().requires_grad_()
     stepped.grad = grad
     torch.optim.SGD([stepped], lr=1.0).step()
-    assert np.array_equal(found.after, stepped.detach().numpy())
+    assert np.array_equal(update.after, stepped.detach().numpy())
 
 
 def evaluated(text: str) -> float:
@@ -106,14 +103,15 @@ def evaluated(text: str) -> float:
 def test_the_shown_numbers_give_the_shown_result(optimizer, hyper):
     """Each line is worked out again from its own text, independently of torch."""
     p = torch.tensor([[0.5, -1.25], [2.0, 0.75]], dtype=torch.float64, requires_grad=True)
-    full = checked(optimizer, hyper)
-    stepper = getattr(torch.optim, optimizer)([p], **full)
+    spec = optimizer_spec(optimizer)
+    full = spec.validate(hyper)
+    stepper = spec.make([p], full)
     generator = torch.Generator().manual_seed(1)
     for _ in range(3):
         p.grad = torch.randn(2, 2, generator=generator, dtype=torch.float64)
-        found = update("p", optimizer, p.detach(), p.grad, stepper.state[p], full)
+        update = spec.update("p", p.detach(), p.grad, stepper.state[p], full)
         for index in np.ndindex(2, 2):
-            lines = found.at(index)
+            lines = update.at(index)
             assert lines[-1].startswith("new = ")
             for line in lines:
                 _, *sides = line.split(" = ")
@@ -123,15 +121,15 @@ def test_the_shown_numbers_give_the_shown_result(optimizer, hyper):
 
 
 def test_a_step_written_out():
-    found = update(
+    sgd = optimizer_spec("SGD")
+    update = sgd.update(
         "x",
-        "SGD",
         torch.tensor(-3.0),
         torch.tensor(-4.0),
         {"momentum_buffer": torch.tensor(2.0)},
-        checked("SGD", {"lr": 0.5, "momentum": 0.9}),
+        sgd.validate({"lr": 0.5, "momentum": 0.9}),
     )
-    assert found.at(()) == (
+    assert update.at(()) == (
         "v = 0.9 · 2 + (1 − 0) · (−4) = −2.2",
         "new = −3 − 0.5 · (−2.2) = −1.9",
     )

@@ -7,14 +7,14 @@ from contextlib import suppress
 import pytest
 
 from explorer.training import PRESETS, TrainingSession
-from explorer.training.optimizers import HYPER, defaults
+from explorer.training.optimizers import OPTIMIZERS
 
 pytestmark = pytest.mark.fast
 
 NUMBERS = [
     (optimizer, name)
-    for optimizer in HYPER
-    for name, value in defaults(optimizer).items()
+    for optimizer, spec in OPTIMIZERS.items()
+    for name, value in spec.defaults().items()
     if isinstance(value, float)
 ]
 
@@ -32,7 +32,7 @@ def test_the_session_goes_on_after_a_setting_beyond_float32(
         event = press()
         assert event.ok or "overflow" in (event.error.detail if event.error else "")
         assert session.view().previews["step"].startswith("step will")
-    session.set(**{name: defaults(optimizer)[name], "lr": 0.1})
+    session.set(**{name: OPTIMIZERS[optimizer].defaults()[name], "lr": 0.1})
     session.zero_grad()
     assert session.iterate(1).ok
 

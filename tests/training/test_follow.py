@@ -8,8 +8,8 @@ import pytest
 from explorer.training import (
     PRESETS,
     TrainingSession,
-    forgetful,
-    otherwise,
+    follow_with_setting,
+    follow_without_zero_grad,
     through_element,
     through_elements,
     with_setting,
@@ -27,8 +27,8 @@ def value(session: TrainingSession) -> np.ndarray:
 @pytest.mark.parametrize(
     ("follower", "afresh"),
     [
-        (forgetful(), without_zero_grad),
-        (otherwise(lr=0.05), lambda session: with_setting(session, lr=0.05)),
+        (follow_without_zero_grad(), without_zero_grad),
+        (follow_with_setting(lr=0.05), lambda session: with_setting(session, lr=0.05)),
     ],
 )
 def test_following_is_doing_it_all_afresh(follower, afresh):

@@ -66,8 +66,8 @@ def test_the_loss_is_the_last_scalar_that_requires_grad(loss, expected):
     [
         ("x = = 1", "In the setup"),
         (TORCH + "x = torch.tensor([1, 2], requires_grad=True)", "floating-point"),
-        (TORCH + "x = torch.ones(3)", "names no parameter"),
-        ("", "names no parameter"),
+        (TORCH + "x = torch.ones(3)", "defines no parameter"),
+        ("", "defines no parameter"),
         (TORCH + "x = torch.zeros(10_000_000, requires_grad=True)", "10,000,000 parameters"),
         (TORCH + "x = y", "name y is not defined"),
         (TORCH + "while True:\n    pass", "statements"),
@@ -111,7 +111,7 @@ def test_a_loss_text_that_calls_backward_is_told_so():
     assert session.forward().ok
     event = session.backward()
     assert "calls backward itself" in event.message
-    assert "out of the loss text" in event.error.hint
+    assert "from the loss text" in event.error.hint
 
 
 def test_a_loss_that_cannot_be_read_fails_at_once():

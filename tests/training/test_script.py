@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
+import pytest
+import torch
 
 from explorer import networks
 from explorer.training import PRESETS, ProgramProblem, TrainingSession
+from explorer.training.optimizers import OPTIMIZERS
 from tests.training.test_undo import PROBLEM
 
 RUNNER = """\
@@ -28,19 +32,22 @@ print("ANSWERS" + json.dumps(answers))
 """
 
 
-def sessions() -> list[TrainingSession]:
-    found = [TrainingSession(problem, "Adam", lr=0.05, seed=3) for problem in PRESETS.values()]
-    nets = ("two-layer sigmoid", "TestNet", "MLP on moons", "all-0.1 (old log-softmax)")
-    found += [
-        TrainingSession(networks.problem(name), lr=0.01, momentum=0.9, seed=1) for name in nets
-    ]
-    found.append(TrainingSession(PROBLEM, "RMSprop", lr=0.01, maximize=True))
-    prints = ProgramProblem(
-        setup="# mine\nimport torch\nfrom torch import nn\nnet = nn.Linear(2, 1)",
-        loss="y = net(torch.rand(4, 2))\nif y.sum() > 0:\n    print('up')\n(y ** 2).mean()",
-    )
-    found.append(TrainingSession(prints, "Adagrad", lr=0.5, lr_decay=0.1))
-    return found
+PRINTS = ProgramProblem(
+    setup="# mine\nimport torch\nfrom torch import nn\nnet = nn.Linear(2, 1)",
+    loss="y = net(torch.rand(4, 2))\nif y.sum() > 0:\n    print('up')\n(y ** 2).mean()",
+)
+NETS = ("two-layer sigmoid", "TestNet", "MLP on moons", "all-0.1 (old log-softmax)")
+#: Problem, optimizer and settings, by what is tried.
+SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    **{name: (problem, "Adam", {"lr": 0.05, "seed": 3}) for name, problem in PRESETS.items()},
+    **{
+        name: (networks.problem(name), "SGD", {"lr": 0.01, "momentum": 0.9, "seed": 1})
+        for name in NETS
+    },
+    **{name: (PRESETS["linear regression"], name, {"lr": 0.01}) for name in OPTIMIZERS},
+    "state": (PROBLEM, "RMSprop", {"lr": 0.01, "maximize": True}),
+    "prints": (PRINTS, "Adagrad", {"lr": 0.5, "lr_decay": 0.1}),
+}
 
 
 def press_about(session: TrainingSession) -> None:
@@ -62,30 +69,54 @@ def press_about(session: TrainingSession) -> None:
         action()
 
 
-def test_scripts_repeat_the_numbers():
-    done = sessions()
-    for session in done:
+@pytest.fixture(scope="module")
+def sessions() -> dict[str, TrainingSession]:
+    made = {
+        name: TrainingSession(problem, optimizer, **settings)
+        for name, (problem, optimizer, settings) in SESSIONS.items()
+    }
+    for session in made.values():
         press_about(session)
-    scripts = [session.script() for session in done]
-    assert not any("explorer" in script for script in scripts)
+    return made
+
+
+@pytest.fixture(scope="module")
+def answers(sessions: dict[str, TrainingSession]) -> dict[str, Any]:
+    """What a fresh Python says: of each script the parameters with their gradients."""
     result = subprocess.run(
         [sys.executable, "-c", RUNNER],
-        input=json.dumps(scripts),
+        input=json.dumps([session.script() for session in sessions.values()]),
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
     )
     assert result.returncode == 0, result.stderr[-2000:]
-    answers = json.loads(result.stdout.split("ANSWERS")[1])
-    for session, script, answer in zip(done, scripts, answers, strict=True):
-        views = list(session.parameters.values())
-        assert len(views) == len(answer), script
-        for view, (value, grad) in zip(views, answer, strict=True):
-            assert np.array_equal(view.value.ravel(), value), script
-            assert (view.grad is None) == (grad is None), script
-            if grad is not None:
-                assert np.array_equal(view.grad.ravel(), grad), script
+    return dict(zip(sessions, json.loads(result.stdout.split("ANSWERS")[1]), strict=True))
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_scripts_repeat_the_numbers(
+    name: str, sessions: dict[str, TrainingSession], answers: dict[str, Any]
+) -> None:
+    session = sessions[name]
+    script = session.script()
+    assert "explorer" not in script
+    views = list(session.parameters.values())
+    assert len(views) == len(answers[name]), script
+    for view, (value, grad) in zip(views, answers[name], strict=True):
+        assert np.array_equal(view.value.ravel(), value), script
+        assert (view.grad is None) == (grad is None), script
+        if grad is not None:
+            assert np.array_equal(view.grad.ravel(), grad), script
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_script_defines_the_optimizers_that_torch_lacks(name: str) -> None:
+    script = TrainingSession(PRESETS["parabola"], name).script()
+    ours = not hasattr(torch.optim, name)
+    assert (f"class {name}(torch.optim.Optimizer):" in script) == ours
+    assert (f"optimizer = torch.optim.{name}(" in script) != ours
 
 
 def test_a_script_reads_like_a_tutorial():

@@ -78,6 +78,6 @@ def test_a_child_that_dies_changes_nothing(sandbox):
 def test_setups_that_are_refused(sandbox):
     ask = partial(sandbox.call, "replay")
     large = "import torch\nx = torch.zeros(10**7, requires_grad=True)"
-    for setup, words in ((large, "10,000,000 parameters"), ("x = 1", "names no parameter")):
+    for setup, words in ((large, "10,000,000 parameters"), ("x = 1", "defines no parameter")):
         with pytest.raises(ProgramRefused, match=words):
             RemoteSession(ProgramProblem(setup=setup, loss="x.sum()"), ask)

@@ -132,8 +132,8 @@ def test_two_hundred_actions_and_more(limit):
             assert press().ok
     timeline = session.timeline
     largest = max(values.nbytes for values in timeline.bases.values())
-    assert timeline.held == sum(values.nbytes for values in timeline.bases.values())
-    assert timeline.held <= max(limit, largest)
+    assert timeline.nbytes == sum(values.nbytes for values in timeline.bases.values())
+    assert timeline.nbytes <= max(limit, largest)
     undone = 0
     while session.undo().ok:
         undone += 1

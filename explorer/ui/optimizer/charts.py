@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from html import escape
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import streamlit as st
+from PIL import Image
 
-from explorer.language import ProgramRefused
-from explorer.training import Point, View
-from explorer.training.numbers import element
+from explorer.networks.planar import PlanarProblem
+from explorer.training import Point, Problem, ProgramProblem, View
+from explorer.training.formatting import element_name
+from explorer.ui.common import heatmap
 from explorer.ui.common.graph import legend, miniature
-from explorer.ui.optimizer import fit, history
+from explorer.ui.optimizer import history
 from explorer.ui.optimizer.plot import Axis, Line, Plot, around, plot
-from explorer.ui.optimizer.surface import Drawn, Pair, surface
-from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.optimizer.session import Workspace
+from explorer.ui.optimizer.surface import AxisPair, draw_surface
 
 #: Heights in CSS pixels.
 _UPPER, _LOWER = 240, 142
@@ -24,13 +28,18 @@ _UPPER, _LOWER = 240, 142
 FEW = 40
 _PATH = "The path's two main directions"
 _AXIS = "The parameter along this axis of the loss surface; all others stay as they are"
+#: What the picture of a model's output is called, by problem.
+_FITS = {"planar": "Decision", "linear regression": "Fit"}
+#: Most data points drawn.
+_DRAWN = 200
+_FIT = "fit"
+#: State and path of the run to compare with.
+SecondRun = tuple[View, tuple[Point, ...]] | None
 
-Beside = tuple[View, tuple[Point, ...]] | None
 
-
-def tools(space: Workspace) -> tuple[str, Pair | None]:
-    """Choose the upper picture, and the axes of the surface."""
-    name = fit.named(space.chosen.key)
+def choose_picture(workspace: Workspace) -> tuple[str, AxisPair | None]:
+    """Draw the choice of the upper picture and of the surface's axes; returns both."""
+    name = _FITS.get(workspace.chosen.key)
     what = "Loss"
     if name:
         what = st.segmented_control(
@@ -41,9 +50,9 @@ def tools(space: Workspace) -> tuple[str, Pair | None]:
             key="picture",
             bind="query-params",
             label_visibility="collapsed",
-            help="What the model says of its data, or the loss around its parameters",
+            help="The model's output for its data, or the loss around its parameters",
         )
-    sizes = {n: p.value.size for n, p in space.view.parameters.items()}
+    sizes = {n: p.value.size for n, p in workspace.view.parameters.items()}
     places = list(islice(((n, i) for n, size in sizes.items() for i in range(size)), FEW + 1))
     if len(places) > FEW:
         return what, None
@@ -51,12 +60,12 @@ def tools(space: Workspace) -> tuple[str, Pair | None]:
         return what, (places[0], places[0])
     if len(places) == 2 or what != "Loss":
         return what, (places[0], places[1])
-    return what, _axes(space, places)
+    return what, _choose_axes(workspace, places)
 
 
-def _axes(space: Workspace, places: list[tuple[str, int]]) -> Pair | None:
-    names = {_name(space, place): place for place in places}
-    with st.popover("Axes", help="Which parameters the loss surface runs along"):
+def _choose_axes(workspace: Workspace, places: list[tuple[str, int]]) -> AxisPair | None:
+    names = {_name(workspace, place): place for place in places}
+    with st.popover("Axes", help="The parameters along the axes of the loss surface"):
         first = st.selectbox(
             "Across", [*names, _PATH], key="across", bind="query-params", help=_AXIS
         )
@@ -67,131 +76,61 @@ def _axes(space: Workspace, places: list[tuple[str, int]]) -> Pair | None:
     return names.get(first, places[0]), names.get(second, places[1])
 
 
-def _name(space: Workspace, place: tuple[str, int]) -> str:
+def _name(workspace: Workspace, place: tuple[str, int]) -> str:
     name, number = place
-    shape = space.view.parameters[name].value.shape
-    return element(name, tuple(int(i) for i in np.unravel_index(number, shape)) if shape else ())
+    shape = workspace.view.parameters[name].value.shape
+    return element_name(
+        name, tuple(int(i) for i in np.unravel_index(number, shape)) if shape else ()
+    )
 
 
-def pictures(space: Workspace, what: str, pair: Pair | None, beside: Beside, name: str) -> None:
-    """Draw them; while the run is played, this alone runs again. `name` is that of the run
-    beside."""
-    points = space.points()
+def draw_charts(
+    workspace: Workspace, what: str, pair: AxisPair | None, second: SecondRun, name: str
+) -> None:
+    """Draw all pictures; during playback only this part of the page runs again. `name` is that of
+    the second run."""
+    points = workspace.points()
     history.advance(len(points) - 1)
     area = st.container(gap="xsmall")
     upper, lower = area.columns(2, gap="small"), area.columns(2, gap="small")
     with area:
         moment = history.slider(points)
     with upper[0], st.container(gap=None):
-        _graph(space.view)
+        _draw_graph(workspace.view)
     with upper[1], st.container(gap=None):
-        _map(space, what, pair, points, moment, beside, name)
+        if what == "Loss":
+            path = (name, second[1]) if second else None
+            draw_surface(workspace, pair, points, moment, path, _UPPER)
+        else:
+            _draw_fit(workspace, points[moment])
     steps = points[moment].steps
-    view, other = space.view, beside[0] if beside else None
+    view, other = workspace.view, second[0] if second else None
     with lower[0]:
         theirs = (other.loss_steps, other.losses) if other else None
-        _curve("loss", (view.loss_steps, view.losses), theirs, steps, name)
+        _draw_curve("loss", (view.loss_steps, view.losses), theirs, steps, name)
     with lower[1]:
         theirs = (other.norm_steps, other.norms) if other else None
-        _curve("gradient norm", (view.norm_steps, view.norms), theirs, steps, name)
+        _draw_curve("gradient norm", (view.norm_steps, view.norms), theirs, steps, name)
 
 
-def _graph(view: View) -> None:
-    """The graph while it waits for backward; words in its place otherwise."""
+def _draw_graph(view: View) -> None:
+    """The graph that is ready for backward; otherwise why there is none."""
     st.html('<div class="ax-label ax-graph">Autograd graph</div>')
     if view.dot:
         with st.container(key="waiting-graph", gap=None):
             miniature(
-                view.dot, alt="The graph that waits for backward", height=_UPPER - 48, zoom=True
+                view.dot, alt="The graph that is ready for backward", height=_UPPER - 48, zoom=True
             )
             legend(view.dot)
         return
     words = {
-        "none": "There is no graph. forward makes one.",
+        "none": "There is no graph. forward builds one.",
         "freed": "The graph is gone: backward has used and freed it.",
     }.get(view.graph, "")
     st.html(f'<div class="ax-gone" style="height:{_UPPER - 26}px">{words}</div>')
 
 
-def _map(
-    space: Workspace,
-    what: str,
-    pair: Pair | None,
-    points: tuple[Point, ...],
-    moment: int,
-    beside: Beside,
-    name: str,
-) -> None:
-    if what != "Loss":
-        found = fit.fit(space, points[moment])
-        if found:
-            plot(found[0], key="fit", height=_UPPER - 22)
-            st.html(f'<div class="ax-note">{escape(found[1])}</div>')
-        return
-    try:
-        drawn = surface(space, pair, points)
-    except ProgramRefused as refused:
-        st.html(f'<div class="ax-note">{escape(refused.error.message)}</div>')
-        return
-    paths = [(drawn.place(points), "main", "")]
-    if beside is not None:
-        paths.append((drawn.place(beside[1]), "beside", name))
-    if len(drawn.surface.y) == 1:
-        plot(_line(drawn, paths, moment), key="surface", height=_UPPER)
-    else:
-        plot(_surface(drawn, paths, moment), key="surface", height=_UPPER - 22)
-        st.html(f'<div class="ax-note">{_said(drawn, space)}</div>')
-
-
-def _surface(drawn: Drawn, paths: list[Any], moment: int) -> Plot:
-    found = drawn.surface
-    lines = [
-        Line(p[:, 0], p[:, 1], kind, name, dots=len(p) <= 60) for p, kind, name in reversed(paths)
-    ]
-    across, up = found.labels
-    return Plot(
-        Axis(across, float(found.x[0]), float(found.x[-1])),
-        Axis(up, float(found.y[0]), float(found.y[-1])),
-        tuple(lines),
-        f"Loss over {across} and {up}, darker is lower, and the path of the run on it",
-        drawn.image,
-        tuple(paths[0][0][moment].tolist()),
-    )
-
-
-def _line(drawn: Drawn, paths: list[Any], moment: int) -> Plot:
-    """One parameter: the loss as a curve, and where the run has been on it."""
-    found = drawn.surface
-    row = found.loss[0]
-    lines = [Line(found.x, row, "faint")]
-    for path, kind, name in reversed(paths):
-        x = path[:, 0]
-        y = np.interp(x, found.x, row, left=np.nan, right=np.nan)
-        lines.append(Line(x, y, kind, name, dots=True))
-    x = float(paths[0][0][moment, 0])
-    return Plot(
-        Axis(found.labels[0], float(found.x[0]), float(found.x[-1])),
-        around(row.tolist(), "loss", linear=True),
-        tuple(lines),
-        f"Loss over {found.labels[0]}, and where the run has been",
-        now=(x, float(np.interp(x, found.x, row))),
-    )
-
-
-def _said(drawn: Drawn, space: Workspace) -> str:
-    if not np.isfinite(drawn.surface.loss).any():
-        return "The loss is finite nowhere around here."
-    if not drawn.plane.exact:
-        return (
-            f"Loss in the plane of two directions, as the run moved until step {drawn.steps:,}; "
-            "the path is projected."
-        )
-    if sum(p.value.size for p in space.view.parameters.values()) > 2:
-        return f"Loss, darker is lower; all else as after step {drawn.steps:,}."
-    return "Loss, darker is lower."
-
-
-def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> None:
+def _draw_curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> None:
     lines = [Line(ours[0], ours[1], dots=len(ours[0]) <= 40)]
     if theirs:
         lines.insert(0, Line(theirs[0], theirs[1], "beside", name, dots=len(theirs[0]) <= 40))
@@ -212,3 +151,80 @@ def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> None:
         key=f"curve-{label.replace(' ', '-')}",
         height=_LOWER,
     )
+
+
+def _draw_fit(workspace: Workspace, point: Point) -> None:
+    """Draw the model's output with the parameters of `point`; computed when they change."""
+    cached = workspace.cache.get(_FIT)
+    if cached is None or cached[0] != workspace.view.seed or not _is_same(cached[1], point):
+        picture = _plot_fit(workspace.chosen.problem, point, workspace.view.seed)
+        cached = workspace.cache[_FIT] = (workspace.view.seed, point, picture)
+    if cached[2] is not None:
+        shown, caption = cached[2]
+        plot(shown, key="fit", height=_UPPER - 22)
+        st.html(f'<div class="ax-note">{escape(caption)}</div>')
+
+
+def _is_same(a: Point, b: Point) -> bool:
+    return all(np.array_equal(value, b.values[name]) for name, value in a.values.items())
+
+
+def _plot_fit(problem: Problem, point: Point, seed: int) -> tuple[Plot, str] | None:
+    """A decision boundary, or predictions against targets, with a caption."""
+    if isinstance(problem, PlanarProblem):
+        return _plot_decision(problem, point, seed)
+    if isinstance(problem, ProgramProblem):
+        return _plot_regression(problem, point, seed)
+    return None
+
+
+def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plot, str]:
+    decision = problem.decision(point.values, seed, 48)
+    # A last row of ones keeps full colours for the dots, whatever the probabilities.
+    pale = 0.4 * (2 * decision.probability[::-1] - 1)
+    pixels = heatmap.colours(np.vstack([pale, np.ones((1, pale.shape[1]))]))[:-1]
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    image = "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    lines = []
+    for kind, label in (("first", 0), ("second", 1)):
+        mine = decision.train_points[decision.train_labels == label]
+        lines.append(Line(mine[:, 0], mine[:, 1], kind, f"class {label}", dots=True, line=False))
+    caption = (
+        f"Loss: train {decision.train_loss:.3g}, test {decision.test_loss:.3g}. "
+        f"Accuracy: {decision.train_accuracy:.0%}, {decision.test_accuracy:.0%}."
+    )
+    shown = Plot(
+        Axis("x", float(decision.x[0]), float(decision.x[-1])),
+        Axis("y", float(decision.y[0]), float(decision.y[-1])),
+        tuple(lines),
+        f"Probability of class 1 over the plane, and the training points. {caption}",
+        image,
+    )
+    return shown, caption
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _data(seed: int, _problem: ProgramProblem) -> dict[str, np.ndarray]:
+    return {name: a for name, a in _problem.tensors(seed).items() if name in ("X", "y")}
+
+
+def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> tuple[Plot, str]:
+    data = _data(seed, problem)
+    X, y = data["X"][:_DRAWN], data["y"][:_DRAWN]
+    predicted = (X @ point.values["w"] + point.values["b"]).ravel()
+    y_axis = around([*predicted.tolist(), *y.tolist()], "prediction", linear=True)
+    x_axis = around(y.tolist(), "target y", linear=True)
+    ends = [x_axis.low, x_axis.high]
+    shown = Plot(
+        x_axis,
+        y_axis,
+        (
+            Line(y, predicted, "main", dots=True, line=False),
+            Line(ends, ends, "beside", "prediction = target"),
+        ),
+        f"Predictions against targets for {_DRAWN} of the points, and the line of a perfect fit",
+    )
+    w, b = point.values["w"].ravel(), point.values["b"].ravel()
+    caption = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; made with 2, −3.4 and 4.2."
+    return shown, caption.replace("+ -", "− ").replace("= -", "= −")

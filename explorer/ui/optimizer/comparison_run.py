@@ -1,4 +1,4 @@
-"""A second run beside the first: the twin that forgets zero_grad, or another setting."""
+"""A second run for comparison: without zero_grad, or with another setting."""
 
 from __future__ import annotations
 
@@ -7,90 +7,87 @@ from typing import Any
 import streamlit as st
 
 from explorer.language import ProgramRefused
-from explorer.training import Follower, Point, View, forgetful, otherwise
-from explorer.training.optimizers import HYPER, MEANING
-from explorer.ui.common.query_params import is_finite, validate
-from explorer.ui.optimizer.workspace import Workspace
+from explorer.training import (
+    Follower,
+    Point,
+    View,
+    follow_with_setting,
+    follow_without_zero_grad,
+)
+from explorer.training.optimizers import OPTIMIZERS
+from explorer.ui.common.query_params import validate
+from explorer.ui.optimizer.session import Workspace
+from explorer.ui.optimizer.settings import choose_number, choose_optimizer
 
-NOTHING, TWIN, OTHER = "Nothing beside it", "A twin without zero_grad", "Another setting"
+NONE, NO_ZERO_GRAD, OTHER = "No comparison", "Compare without zero_grad", "Compare another setting"
 #: The second run's name in the pictures.
-NAMES = {NOTHING: "", TWIN: "without zero_grad", OTHER: "the other setting"}
-_FOLLOWER, _VIEW = "beside.follower", "beside.view"
+NAMES = {NONE: "", NO_ZERO_GRAD: "without zero_grad", OTHER: "the other setting"}
+#: The same as older links name them.
+_IN_OLD_LINKS = {"A twin without zero_grad": NO_ZERO_GRAD, "Another setting": OTHER}
+_FOLLOWER, _VIEW = "comparison.follower", "comparison.view"
 
 
-def way() -> str:
-    """Choose what runs beside: a key of `NAMES`."""
-    validate("beside", NAMES.__contains__)
-    found = st.selectbox(
-        "Beside it",
+def choose_comparison() -> str:
+    """Draw the list of comparisons; returns a key of `NAMES`."""
+    if old := _IN_OLD_LINKS.get(st.query_params.get("beside", "")):
+        st.session_state.setdefault("beside", old)
+    validate("beside", {*NAMES, *_IN_OLD_LINKS}.__contains__)
+    comparison = st.selectbox(
+        "Comparison",
         list(NAMES),
         key="beside",
         bind="query-params",
         label_visibility="collapsed",
-        help="A second run from the same start, which gets the same presses",
+        help="A second run from the same start; every button applies to both",
     )
-    return found if found in NAMES else NOTHING
+    return comparison if comparison in NAMES else NONE
 
 
-def setting(way: str) -> tuple[str, str, dict[str, Any]]:
-    """`way`, and for the other setting its optimizer and numbers."""
-    if way != OTHER:
-        return way, "", {}
+def choose_setting(comparison: str) -> tuple[str, str, dict[str, Any]]:
+    """`comparison`, and for another setting its optimizer and hyperparameters."""
+    if comparison != OTHER:
+        return comparison, "", {}
     with st.container(horizontal=True, gap="small", key="besides"):
-        validate("beside-optimizer", HYPER.__contains__)
-        optimizer = st.selectbox(
-            "its optimizer",
-            list(HYPER),
-            key="beside-optimizer",
-            bind="query-params",
-            width=110,
-            help="How the second run turns gradients into steps",
+        optimizer = choose_optimizer(
+            "its optimizer", "beside-optimizer", "How the second run turns gradients into steps"
         )
-        optimizer = optimizer if optimizer in HYPER else "SGD"
-        hyper = {"lr": _number("its lr", "beside-lr", 0.01, MEANING["lr"])}
-        if "momentum" in HYPER[optimizer]:
-            hyper["momentum"] = _number("its momentum", "beside-momentum", 0.9, MEANING["momentum"])
-    return way, optimizer, hyper
+        meanings = OPTIMIZERS[optimizer].hyper
+        hyper = {"lr": choose_number("its lr", "beside-lr", 0.01, meanings["lr"], 108)}
+        if "momentum" in meanings:
+            hyper["momentum"] = choose_number(
+                "its momentum", "beside-momentum", 0.9, meanings["momentum"], 108
+            )
+    return comparison, optimizer, hyper
 
 
-def _number(label: str, key: str, start: float, meaning: str) -> float:
-    validate(key, is_finite)
-    found = st.number_input(
-        label,
-        value=start,
-        step=None,
-        format="%g",
-        key=key,
-        bind="query-params",
-        width=108,
-        help=meaning.capitalize(),
-    )
-    return start if found is None else float(found)
-
-
-def follow(space: Workspace, choice: tuple[str, str, dict[str, Any]]) -> tuple[View, Any] | None:
+def follow(
+    workspace: Workspace, choice: tuple[str, str, dict[str, Any]]
+) -> tuple[View, tuple[Point, ...]] | None:
     """Let the second run do what the first has done; its view and points, or None without one.
 
     ValueError and ProgramRefused, with a sentence, where it cannot be made.
     """
-    way, optimizer, hyper = choice
-    if way == NOTHING:
-        space.kept.pop(_FOLLOWER, None)
+    comparison, optimizer, hyper = choice
+    if comparison == NONE:
+        workspace.cache.pop(_FOLLOWER, None)
         return None
     name = repr(choice)
-    kept: tuple[str, Follower] | None = space.kept.get(_FOLLOWER)
-    if kept is None or kept[0] != name:
-        made = forgetful() if way == TWIN else otherwise(optimizer, **hyper)
-        kept = space.kept[_FOLLOWER] = (name, made)
-        space.kept.pop(_VIEW, None)
-    with space.lock:
-        seen = space.kept.get(_VIEW)
-        if seen is None or seen[0] != space.version:
+    named: tuple[str, Follower] | None = workspace.cache.get(_FOLLOWER)
+    if named is None or named[0] != name:
+        follower = (
+            follow_without_zero_grad()
+            if comparison == NO_ZERO_GRAD
+            else follow_with_setting(optimizer, **hyper)
+        )
+        named = workspace.cache[_FOLLOWER] = (name, follower)
+        workspace.cache.pop(_VIEW, None)
+    with workspace.lock:
+        current = workspace.cache.get(_VIEW)
+        if current is None or current[0] != workspace.version:
             try:
-                other: Any = kept[1].follow(space.session)
+                second: Any = named[1].follow(workspace.session)
             except (ValueError, ProgramRefused):
-                space.kept.pop(_FOLLOWER, None)
+                workspace.cache.pop(_FOLLOWER, None)
                 raise
-            points: tuple[Point, ...] = other.points()
-            seen = space.kept[_VIEW] = (space.version, other.view(), points)
-    return seen[1], seen[2]
+            current = workspace.cache[_VIEW] = (workspace.version, second.view(), second.points())
+    return current[1], current[2]

@@ -1,4 +1,4 @@
-"""The buttons, what each will do, and what the last one did."""
+"""The buttons, what each will do, what the last one did, and the code performed so far."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from html import escape
 
 import streamlit as st
 
+from explorer.language import ProgramRefused
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import whole
-from explorer.ui.optimizer.workspace import MOST, Run, Workspace
+from explorer.ui.optimizer.session import MOST, IterationRun, Workspace
 
 #: Seconds between the pictures of a run.
 PAUSE = 0.1
@@ -20,7 +21,7 @@ CALLS = {
     "zero_grad": "optimizer.zero_grad(): clears every .grad",
     "forward": "Computes the loss and records the graph",
     "backward": "loss.backward(): goes back through the graph and adds to every .grad",
-    "step": "optimizer.step(): changes every parameter by its .grad",
+    "step": "optimizer.step(): changes every parameter, using its .grad",
 }
 #: The call that comes after each in a training loop, by what the graph is.
 _NEXT = {"live": "backward", "freed": "step"}
@@ -28,10 +29,10 @@ _NEXT = {"live": "backward", "freed": "step"}
 _SHORT = {"iterate": "iteration"}
 
 
-def calls(space: Workspace) -> None:
-    """The four calls with a sentence each, and the presses that do more or take back."""
+def draw_calls(workspace: Workspace) -> None:
+    """Draw the four calls with a sentence each, and the buttons that repeat or undo them."""
     columns = st.columns([1, 1, 1, 1, 1.75], gap="small")
-    due = _due(space)
+    due = _due_call(workspace)
     for name, column in zip(CALLS, columns[:4], strict=True):
         with column.container(gap="xxsmall"):
             st.button(
@@ -40,30 +41,30 @@ def calls(space: Workspace) -> None:
                 type="primary" if name == due else "secondary",
                 width="stretch",
                 help=CALLS[name],
-                on_click=space.press,
+                on_click=workspace.press,
                 args=(name,),
                 kwargs={"set_to_none": not st.session_state.get("zeros")}
                 if name == "zero_grad"
                 else None,
             )
-            st.html(f'<div class="ax-will {name}">{_will(name, space)}</div>')
+            st.html(f'<div class="ax-will {name}">{_preview(name, workspace)}</div>')
             if name == "zero_grad":
                 st.checkbox(
                     "fill with zeros", key="zeros", help="set_to_none=False: zeros instead of None"
                 )
     with columns[4].container(gap="xxsmall"):
-        _loops(space)
-        _ways_back(space)
+        _draw_loops(workspace)
+        _draw_undo(workspace)
 
 
-def _will(name: str, space: Workspace) -> Html:
+def _preview(name: str, workspace: Workspace) -> Html:
     """What the call will do; the sentence begins with its name."""
-    return html(term_link(name), space.view.previews[name].removeprefix(name))
+    return html(term_link(name), workspace.view.previews[name].removeprefix(name))
 
 
-def _due(space: Workspace) -> str:
+def _due_call(workspace: Workspace) -> str:
     """The call a training loop would make now."""
-    view, event = space.view, space.event
+    view, event = workspace.view, workspace.event
     if event is not None and event.ok and event.action == "zero_grad":
         return "forward"
     if event is not None and event.ok and event.action in ("step", "iterate", "run"):
@@ -71,37 +72,44 @@ def _due(space: Workspace) -> str:
     return _NEXT.get(view.graph, "forward")
 
 
-def _loops(space: Workspace) -> None:
+def _draw_loops(workspace: Workspace) -> None:
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="bottom", key="loops"):
         st.button(
             "1 iteration",
             key="press-iterate",
-            on_click=space.press,
+            on_click=workspace.press,
             args=("iterate",),
-            help=space.view.previews["iteration"],
+            help=workspace.view.previews["iteration"],
         )
         st.button(
             "Run",
             key="press-run",
             icon=":material/fast_forward:",
-            disabled=space.run is not None,
-            on_click=lambda: space.press("run", n=round(st.session_state.get("n") or 1)),
-            help="Iterations, one after the other, shown on the way",
+            disabled=workspace.run is not None,
+            on_click=lambda: workspace.press("run", n=round(st.session_state.get("n") or 1)),
+            help="Many iterations in a row, shown as they are done",
         )
         validate("n", lambda text: is_finite(text) and 1 <= float(text) <= MOST)
         whole(
-            "Iterations", "n", 1, MOST, start=200, hidden=True, width=96, help="How many Run does"
+            "Iterations",
+            "n",
+            1,
+            MOST,
+            start=200,
+            hidden=True,
+            width=96,
+            help="How many iterations Run does",
         )
 
 
-def _ways_back(space: Workspace) -> None:
-    view = space.view
+def _draw_undo(workspace: Workspace) -> None:
+    view = workspace.view
     with st.container(horizontal=True, gap="xsmall", key="ways-back"):
         for name, icon, off, help in (
-            ("undo", "undo", not view.undoable, "Take back the last press"),
-            ("redo", "redo", not view.redoable, "Do again what was taken back"),
+            ("undo", "undo", not view.undoable, "Undo the last press"),
+            ("redo", "redo", not view.redoable, "Redo what was undone"),
             ("reset", "restart_alt", False, view.previews["reset"]),
-            ("new seed", "casino", False, f"Start again from another seed than {view.seed}"),
+            ("new seed", "casino", False, f"Start again from a seed other than {view.seed}"),
         ):
             st.button(
                 name.capitalize(),
@@ -109,48 +117,50 @@ def _ways_back(space: Workspace) -> None:
                 icon=f":material/{icon}:" if name in ("undo", "redo") else None,
                 disabled=off,
                 help=help,
-                on_click=space.press,
+                on_click=workspace.press,
                 args=(name,),
             )
 
 
-def outcome(space: Workspace) -> None:
-    """What the last press did, how far a run has come, and where the numbers became infinite."""
-    if space.run is not None:
-        _progress(space, space.run)
+def draw_outcome(workspace: Workspace) -> None:
+    """Draw what the last press did, the progress of a run, and where numbers became infinite."""
+    if workspace.run is not None:
+        _draw_progress(workspace, workspace.run)
         return
-    view, event = space.view, space.event
-    said = ""
+    view, event = workspace.view, workspace.event
+    message = ""
     if event is not None and event.ok:
-        said = f"<b>{_SHORT.get(event.action, event.action)}</b> {escape(event.message)}"
+        message = f"<b>{_SHORT.get(event.action, event.action)}</b> {escape(event.message)}"
     elif event is not None and event.action == "run":
-        said = escape(event.message)
+        message = escape(event.message)
     steps = "1 step" if view.steps == 1 else f"{view.steps:,} steps"
     trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
     style = "ax-said" if event is None or event.error is None else "ax-said failed"
-    st.html(f'<div class="{style}" role="status"><i>{steps}</i><span>{said}</span>{trouble}</div>')
+    st.html(
+        f'<div class="{style}" role="status"><i>{steps}</i><span>{message}</span>{trouble}</div>'
+    )
     if event is not None and event.error is not None:
         program_error(event.error)
 
 
-def _progress(space: Workspace, run: Run) -> None:
+def _draw_progress(workspace: Workspace, run: IterationRun) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="progress"):
         st.button(
             "Stop",
             key="press-stop",
             icon=":material/stop:",
             type="primary",
-            on_click=space.press,
+            on_click=workspace.press,
             args=("stop",),
-            help="Ends the run after this iteration",
+            help="End the run after this iteration",
         )
         st.progress(run.done / run.wanted, f"{run.done:,} of {run.wanted:,} iterations")
 
 
-def go_on(space: Workspace) -> None:
+def continue_run(workspace: Workspace) -> None:
     """While a run is in progress, draw the page again and again; called last. The browser's clock
-    asks for each picture, so that it never falls behind and a press on Stop is heard at once."""
-    if space.run is None:
+    asks for each picture, so that it never falls behind and Stop works at once."""
+    if workspace.run is None:
         return
     drawn = time.monotonic()
 
@@ -159,3 +169,31 @@ def go_on(space: Workspace) -> None:
             st.rerun()
 
     st.fragment(tick, run_every=PAUSE)()
+
+
+def draw_code_button(workspace: Workspace) -> None:
+    """Draw the button that opens the code."""
+    if st.button(
+        "Code", icon=":material/code:", key="code", help="The run so far as a PyTorch script"
+    ):
+        _show_code(workspace)
+
+
+@st.dialog("The code so far", width="large")
+def _show_code(workspace: Workspace) -> None:
+    try:
+        text = workspace.script()
+    except ProgramRefused as refused:
+        program_error(refused.error)
+        return
+    st.html('<div class="ax-note">It needs only PyTorch and ends with the same numbers.</div>')
+    st.code(text, height=420, wrap_lines=True)
+    st.download_button(
+        "Download",
+        text,
+        "steps.py",
+        "text/x-python",
+        icon=":material/download:",
+        on_click="ignore",
+        help="The script as a file",
+    )

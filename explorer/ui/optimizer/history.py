@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.training import Point
-from explorer.training.numbers import in_words
+from explorer.training.formatting import format_number
 from explorer.ui.common.player import Player
-from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.optimizer.session import Workspace
 
 _MOMENT, _OF = "moment", "moment.of"
 #: Plays the history, five frames a second.
@@ -16,18 +16,18 @@ PLAYER = Player("moment", 0.2)
 FRAMES = 60
 
 
-def follow_present(space: Workspace) -> None:
+def follow_present(workspace: Workspace) -> None:
     """After a press the present is shown again. Called once per run of the page."""
     state = st.session_state
-    if state.get(_OF) != (id(space), space.version):
-        state[_OF] = (id(space), space.version)
-        state[_MOMENT] = len(space.points()) - 1
+    if state.get(_OF) != (id(workspace), workspace.version):
+        state[_OF] = (id(workspace), workspace.version)
+        state[_MOMENT] = len(workspace.points()) - 1
         PLAYER.stop()
 
 
-def play_button(space: Workspace) -> None:
+def play_button(workspace: Workspace) -> None:
     """Play the run from where the slider stands, or from its start; or pause."""
-    last = len(space.points()) - 1
+    last = len(workspace.points()) - 1
 
     def begin_again() -> None:
         if st.session_state.get(_MOMENT, 0) >= last:
@@ -37,7 +37,7 @@ def play_button(space: Workspace) -> None:
         "Play",
         "Pause",
         help="Replays the run so far, or pauses",
-        disabled=last < 1 or space.run is not None,
+        disabled=last < 1 or workspace.run is not None,
         on_start=begin_again,
     )
 
@@ -57,7 +57,7 @@ def slider(points: tuple[Point, ...]) -> int:
     """The place in `points` that is shown."""
     last = len(points) - 1
     if last < 1:
-        st.html('<div class="ax-note">Each forward adds a moment to go back to here.</div>')
+        st.html('<div class="ax-note">Each forward adds a moment to return to here.</div>')
         return last
     st.session_state[_MOMENT] = min(st.session_state.get(_MOMENT, last), last)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="moments"):
@@ -79,7 +79,7 @@ def slider(points: tuple[Point, ...]) -> int:
 def _words(point: Point) -> str:
     """The number of steps, and the first numbers of a small problem."""
     shown = [
-        f"{name} = {in_words(value.item())}"
+        f"{name} = {format_number(value.item())}"
         for name, value in point.values.items()
         if value.size == 1 and value.dtype.kind == "f" and name.isidentifier()
     ]

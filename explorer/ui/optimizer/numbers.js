@@ -18,7 +18,7 @@ function rows(row, block, picked) {
   return row.grid.map((line, i) => {
     const tr = element("tr", `${i === 0 ? "first" : ""} ${row.beside ? "beside" : ""}`)
     tr.dataset.row = `${block.name}|${row.label} ${row.beside ?? ""} ${i}`
-    const label = row.beside ? `${row.label}, beside` : row.label
+    const label = row.beside ? `${row.label} (comparison)` : row.label
     if (i === 0) {
       const head = element("th", "", row.term ? "" : label)
       if (row.term) head.append(word(row.term, label, row.help))

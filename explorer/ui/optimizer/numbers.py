@@ -1,7 +1,7 @@
 """Every parameter with its numbers: value, .grad, the optimizer's buffers, the last update.
 
-Numbers that the last press changed are marked. A number can be picked; of a large tensor a window
-around the picked number is shown, beside pictures of the whole.
+Numbers that the last press changed are marked. A number can be picked: its update is written out
+below. Of a large tensor a window around the picked number is shown, beside pictures of the whole.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,24 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
+from explorer.trace.records import WHOLE
 from explorer.trace.text import number, shape_text
-from explorer.training import ParameterView, View
+from explorer.training import ParameterView, TrainingSession, Update, View
+from explorer.training.formatting import element_name
 from explorer.ui.common import heatmap
-from explorer.ui.common.glossary import ELEMENTS
+from explorer.ui.common.glossary import ELEMENTS, term_link
+from explorer.ui.optimizer.session import Workspace
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 _component = st.components.v2.component(
     "numbers",
     html='<div class="blocks"></div>',
-    css=(_HERE / "numbers.css").read_text(encoding="utf-8"),
-    js=ELEMENTS + (_HERE / "numbers.js").read_text(encoding="utf-8"),
+    css=(_FOLDER / "numbers.css").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_FOLDER / "numbers.js").read_text(encoding="utf-8"),
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
+#: Presses after which the step just taken is written out.
+_STEPS = ("step", "iterate", "run")
 #: A problem with at most this many numbers shows them all; a tensor with more, a window.
 ALL, ROWS, COLUMNS = 16, 3, 3
 #: Most rows and columns of a picture.
@@ -36,7 +42,7 @@ _CELLS = 96
 
 
 @dataclass(frozen=True)
-class Element:
+class PickedElement:
     """One number of a parameter: the parameter's name and the number's place in it, flattened."""
 
     name: str
@@ -46,18 +52,18 @@ class Element:
         return tuple(int(i) for i in np.unravel_index(self.place, shape)) if shape else ()
 
 
-def picked(view: View) -> Element:
+def _picked(view: View) -> PickedElement:
     """The number the reader has picked, or the first."""
     name, place = st.session_state.get(_PICKED, ("", 0))
     if name not in view.parameters:
-        return Element(next(iter(view.parameters)), 0)
-    return Element(name, place if place < view.parameters[name].value.size else 0)
+        return PickedElement(next(iter(view.parameters)), 0)
+    return PickedElement(name, place if place < view.parameters[name].value.size else 0)
 
 
-def choose(view: View) -> Element:
-    """Where not all parameters are shown, the list of them; returns the picked number."""
-    at = picked(view)
-    if not _all(view):
+def choose_parameter(view: View) -> PickedElement:
+    """Draw the list of parameters where not all are shown; returns the picked number."""
+    at = _picked(view)
+    if not _shows_all(view):
         st.session_state[_PARAMETER] = at.name
         st.selectbox(
             "Parameter",
@@ -65,13 +71,13 @@ def choose(view: View) -> Element:
             format_func=lambda n: f"{n} {shape_text(view.parameters[n].value.shape)}",
             key=_PARAMETER,
             label_visibility="collapsed",
-            help="Whose numbers and arithmetic are shown",
+            help="The parameter whose numbers and arithmetic are shown",
             on_change=lambda: _pick(st.session_state[_PARAMETER], 0),
         )
     return at
 
 
-def _all(view: View) -> bool:
+def _shows_all(view: View) -> bool:
     return len(view.parameters) == 1 or _total(view) <= ALL
 
 
@@ -79,12 +85,13 @@ def _total(view: View) -> int:
     return sum(p.value.size for p in view.parameters.values())
 
 
-def numbers(view: View, before: View | None, beside: View | None, at: Element) -> None:
-    """Draw the parameters; all of them where they are few, otherwise the picked one."""
-    names = list(view.parameters) if _all(view) else [at.name]
-    blocks = [_block(name, view, before, beside, at) for name in names]
+def draw_numbers(view: View, before: View | None, second: View | None, at: PickedElement) -> None:
+    """Draw the parameters; all of them where they are few, otherwise the picked one. `second` is
+    the state of the run to compare with."""
+    names = list(view.parameters) if _shows_all(view) else [at.name]
+    blocks = [_block(name, view, before, second, at) for name in names]
 
-    def chosen() -> None:
+    def on_click() -> None:
         clicked = st.session_state.numbers.clicked
         if clicked:
             _pick(str(clicked["name"]), int(clicked["place"]))
@@ -95,7 +102,7 @@ def numbers(view: View, before: View | None, beside: View | None, at: Element) -
             "blocks": blocks,
             "picked": {"name": at.name, "place": at.place} if _total(view) > 1 else {},
         },
-        on_clicked_change=chosen,
+        on_clicked_change=on_click,
     )
 
 
@@ -103,24 +110,24 @@ def _pick(name: str, place: int) -> None:
     st.session_state[_PICKED] = (name, place)
 
 
-#: Shown with all rows of the window.
+#: Labels of tensors shown with all rows of the window.
 _TALL = ("value", ".grad")
 #: What each label means, and the term of the glossary it opens.
 LABELS = {
     "value": ("The parameter itself", "parameter"),
-    ".grad": ("What backward has put there; step uses it", "gradient"),
-    "last update": ("The new value minus the old, of the last step", "step"),
+    ".grad": ("The gradient stored by backward; step uses it", "gradient"),
+    "last update": ("New value minus old value in the last step", "step"),
 }
-#: Of the optimizers' own: the term of those that have one.
+#: The glossary terms of the optimizers' buffers.
 BUFFERS = {"momentum_buffer": "momentum", "exp_avg": "adam", "exp_avg_sq": "adam"}
 
 
 def _block(
-    name: str, view: View, before: View | None, beside: View | None, at: Element
+    name: str, view: View, before: View | None, second: View | None, at: PickedElement
 ) -> dict[str, Any]:
     now = view.parameters[name]
     old = before.parameters.get(name) if before else None
-    other = beside.parameters.get(name) if beside else None
+    other = second.parameters.get(name) if second else None
     shape = now.value.shape
     place = at.place if at.name == name else 0
     start = _start(shape, place)
@@ -178,7 +185,7 @@ def _row(
     place: int,
 ) -> dict[str, Any]:
     """One tensor of the parameter as texts; `index` are the leading indices of each row."""
-    help, term = LABELS.get(label, ("Kept by the optimizer", BUFFERS.get(label, "optimizer")))
+    help, term = LABELS.get(label, ("Stored by the optimizer", BUFFERS.get(label, "optimizer")))
     row = {"label": label, "help": help, "term": term, "index": []}
     if array is None:
         return row | {"grid": [[{"text": "None", "changed": isinstance(old, np.ndarray)}]]}
@@ -191,7 +198,7 @@ def _row(
     values, marks = array.reshape(rows, columns), differs.reshape(rows, columns)
     top, left = start
     height = ROWS
-    if label not in _TALL and rows > ROWS:  # of these the picked number's row is enough
+    if label not in _TALL and rows > ROWS:  # the picked number's row is enough
         top, height = place // columns, 1
     shown = range(top, min(top + height, rows))
     grid = [
@@ -230,9 +237,77 @@ def _map(title: str, array: np.ndarray) -> dict[str, Any]:
     return {
         "title": f"{title} ±{number(top)}{cut}",
         "src": "data:image/png;base64," + base64.b64encode(out.getvalue()).decode(),
-        "alt": f"{title} as colours: blue below zero, white zero, red above, up to {number(top)}",
+        "alt": f"{title} as colours: blue is negative, white 0, red positive (±{number(top)})",
         "file": f"{title.strip('.')}.png",
         "rows": shown.shape[0],
         "columns": shown.shape[1],
         "stride": flat.shape[1],
     }
+
+
+def draw_update(workspace: Workspace, at: PickedElement) -> None:
+    """Write out the update of the picked number: of the last step if that was the last press,
+    otherwise of a step taken now."""
+    view = workspace.view
+    stepped = workspace.run is not None or (
+        workspace.event is not None and workspace.event.action in _STEPS
+    )
+    last, coming = view.last.get(at.name), view.next.get(at.name)
+    shown = last if (stepped and last) or coming is None else coming
+    name = element_name(at.name, at.index(view.parameters[at.name].value.shape))
+    if shown is None:
+        if view.parameters[at.name].grad is None:
+            _note(f"{name} has no gradient yet, so step would not change it.")
+        else:
+            _note("step would fail: a setting is too large for the parameters' dtype.")
+        return
+    whole = _whole_update(workspace, at, shown is last)
+    index = _derivation_index(whole or shown, at, view.parameters[at.name].value.shape)
+    if index is None:
+        _note(f"The arithmetic is shown for the first {WHOLE:,} numbers of a tensor.")
+        return
+    update = whole or shown
+    title = "The last step" if shown is last else "A step taken now"
+    st.html(
+        f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, '
+        f"{term_link('optimizer', update.optimizer)}</div>"
+    )
+    with st.container(key="rule", gap="xxsmall"):
+        lines = r" \\ ".join(
+            rf"&{line.formula} &&\footnotesize\textsf{{{_escape_latex(line.meaning)}}}"
+            for line in update.lines
+        )
+        st.latex(rf"\begin{{aligned}}{lines}\end{{aligned}}")
+    rows = "".join(f"<div>{escape(line)}</div>" for line in update.at(index))
+    st.html(f'<div class="ax-sums">{rows}</div>')
+
+
+def _whole_update(workspace: Workspace, at: PickedElement, last: bool) -> Update | None:
+    """The arithmetic of every number, where the view holds only the first and it is available."""
+    session = workspace.session
+    if at.place < WHOLE or not isinstance(session, TrainingSession):
+        return None
+    with workspace.lock:
+        return session.last_update(at.name) if last else session.next_update(at.name)
+
+
+def _derivation_index(
+    update: Update, at: PickedElement, shape: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The number's index in the arithmetic's arrays: they may be flattened, or hold complex
+    numbers as pairs, of which the real part is shown."""
+    after = update.after
+    index = at.index(shape)
+    if after.shape[: len(shape)] == tuple(shape):
+        return index + (0,) * (after.ndim - len(shape))
+    if at.place >= len(after):
+        return None
+    return (at.place, *(0,) * (np.ndim(after) - 1))
+
+
+def _escape_latex(words: str) -> str:
+    return words.replace("_", r"\_")
+
+
+def _note(sentence: str) -> None:
+    st.html(f'<div class="ax-note">{escape(sentence)}</div>')

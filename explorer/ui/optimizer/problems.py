@@ -10,39 +10,41 @@ from typing import Any
 import streamlit as st
 
 from explorer import networks
+from explorer.language import ProgramError
 from explorer.networks import constant_init, planar, small_networks
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
-from explorer.training.optimizers import defaults
+from explorer.training.optimizers import optimizer_spec
 from explorer.ui.common import open_in_optimizer
+from explorer.ui.common.editor import COLOURS
 from explorer.ui.common.query_params import validate, validate_named
-from explorer.ui.optimizer import custom_problem
 
 #: Presses done when a problem is opened, so that there is something to see.
-_THREE = ("iterate", "iterate", "iterate", "zero_grad", "forward")
+_OPENING = ("iterate", "iterate", "iterate", "zero_grad", "forward")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A problem of the list. `sgd` is its learning rate with SGD, `adaptive` with the others;
-    `hyper` are its other settings with SGD, `opening` the presses it opens with."""
+    """A problem of the list. `make` draws the widgets of its variants, if it has any. `sgd_lr` is
+    its learning rate with SGD, `adaptive_lr` with the others; `hyper` are its other settings with
+    SGD, `opening` the presses it opens with."""
 
     title: str
     make: Callable[[], Problem]
-    sgd: float
-    adaptive: float = 0.1
+    sgd_lr: float = 0.1
+    adaptive_lr: float = 0.1
     hyper: dict[str, Any] = field(default_factory=dict)
     note: str = ""
-    opening: tuple[str, ...] = _THREE
+    opening: tuple[str, ...] = _OPENING
 
     def settings(self, optimizer: str) -> dict[str, Any]:
         """The hyperparameters this problem begins with."""
-        own_ones = {"lr": self.sgd, **self.hyper} if optimizer == "SGD" else {"lr": self.adaptive}
-        return {**defaults(optimizer), **own_ones}
+        own = {"lr": self.sgd_lr, **self.hyper} if optimizer == "SGD" else {"lr": self.adaptive_lr}
+        return {**optimizer_spec(optimizer).defaults(), **own}
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenProblem:
     """The reader's choice. `name` is equal for equal problems."""
 
     key: str
@@ -52,6 +54,46 @@ class Chosen:
     note: str = ""
 
 
+def take_sent_problem() -> bool:
+    """Choose what another page has sent here; whether there was anything."""
+    state = st.session_state
+    program, network = open_in_optimizer.take()
+    if program:
+        state.problem = OWN
+        state[SETUP], state[LOSS] = program["setup"], program["loss"]
+    elif network:
+        state.problem, choices = _OWN_OFFER.get(network, ("network", {"net": network}))
+        for key, value in choices.items():
+            state[key] = value
+    return bool(program or network)
+
+
+def choose_problem(place: Any, options: Any, on_change: Callable[[], None]) -> ChosenProblem:
+    """Draw the list in the container `place`, the problem's own choices in `options`; `on_change`
+    is called for another problem."""
+    validate_named("problem", {key: offer.title for key, offer in OFFERS.items()})
+    with place:
+        key = st.selectbox(
+            "Problem",
+            list(OFFERS),
+            format_func=lambda key: OFFERS[key].title,
+            key="problem",
+            bind="query-params",
+            on_change=on_change,
+            width=225,
+            help="What is minimised. Choosing another problem starts a new run.",
+        )
+    key = key if key in OFFERS else FIRST
+    with options:
+        problem = OFFERS[key].make()
+    text = f"{problem.setup}\0{problem.loss}" if isinstance(problem, ProgramProblem) else ""
+    parts = (key, problem.name, text or problem.source)
+    note = OFFERS[key].note or getattr(problem, "note", "")
+    return ChosenProblem(key, OFFERS[key], problem, "\0".join(parts), note)
+
+
+# -- problems with a choice of variants ----------------------------------------------------------
+
 _VARIANTS = {
     "today": "float32, today's cross_entropy",
     "old": "float32, the old log-softmax",
@@ -59,7 +101,7 @@ _VARIANTS = {
 }
 
 
-def _tenths() -> Problem:
+def _choose_constant_init() -> Problem:
     validate_named("variant", _VARIANTS)
     variant = st.segmented_control(
         "Variant",
@@ -70,7 +112,8 @@ def _tenths() -> Problem:
         key="variant",
         bind="query-params",
         label_visibility="collapsed",
-        help="The same network in other arithmetic: its gradients should be 0, and are noise",
+        help="The same network in other arithmetic: its gradients should be 0 and are only "
+        "rounding errors",
     )
     return constant_init.variants()[variant if variant in _VARIANTS else "today"]
 
@@ -79,20 +122,20 @@ def _select(
     label: str, key: str, options: tuple[Any, ...], start: Any, width: int, help: str
 ) -> Any:
     validate(key, list(map(str, options)).__contains__)
-    found = st.selectbox(
+    value = st.selectbox(
         label, options, options.index(start), key=key, bind="query-params", width=width, help=help
     )
-    return found if found in options else start
+    return value if value in options else start
 
 
-def _planar() -> Problem:
+def _choose_planar() -> Problem:
     return planar.planar(
-        _select("Data", "data", tuple(planar.DATA), "moons", 105, "How the points lie"),
+        _select("Data", "data", tuple(planar.DATA), "moons", 105, "How the points are arranged"),
         depth=_select(
             "Hidden layers", "depth", tuple(range(7)), 2, 130, "Linear layers before the last"
         ),
         width=_select(
-            "Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 96, "Neurons of each hidden layer"
+            "Width", "width", (1, 2, 4, 8, 16, 32, 64), 8, 96, "Neurons in each hidden layer"
         ),
         activation=_select(
             "Activation",
@@ -108,14 +151,77 @@ def _planar() -> Problem:
     )
 
 
-def _network() -> Problem:
+def _choose_network() -> Problem:
     return networks.problem(
         _select("Network", "net", NETWORKS, "LeNet-5", 220, "Which network is trained")
     )
 
 
-#: Networks of the Network page that are problems of their own here, with what else to choose.
-_KNOWN: dict[str, tuple[str, dict[str, str]]] = {
+# -- the reader's own problem --------------------------------------------------------------------
+
+#: Keys of the two boxes.
+SETUP, LOSS = "setup", "loss"
+_START = ProgramProblem(
+    setup="""\
+import torch
+from torch import nn
+
+x = torch.linspace(-2, 2, 40).view(-1, 1)
+y = torch.sin(2 * x)
+net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
+""",
+    loss="loss = ((net(x) - y) ** 2).mean()\n",
+)
+#: Of a box, in CSS pixels: the height of a line and the space above the first; and its lines.
+_LINE, _TOP, _LINES = 20, 8, 6
+
+
+def _write_program() -> ProgramProblem:
+    """Draw both boxes, side by side; their texts are saved in the page's link."""
+    left, right = st.container().columns([0.6, 0.4], gap="small")
+    with left, st.container(key="own-setup", gap=None):
+        setup = _box(
+            "Setup: runs once and creates the parameters",
+            SETUP,
+            _START.setup,
+            "Runs at the start and at every reset. The parameters are its leaves that require "
+            "grad, and those of its modules.",
+        )
+    with right, st.container(key="own-loss", gap=None):
+        loss = _box(
+            "Loss: runs at every forward; its last scalar is minimised",
+            LOSS,
+            _START.loss,
+            "Runs at every forward and may use all variables of the setup",
+        )
+    return ProgramProblem(setup=setup, loss=loss)
+
+
+def _box(label: str, key: str, start: str, help: str) -> str:
+    height = _LINE * _LINES + 2 * _TOP + 2
+    text = st.text_area(label, start, height=height, key=key, bind="query-params", help=help)
+    return text or ""
+
+
+def mark_line(error: ProgramError | None) -> None:
+    """Mark the line that failed in its box; called once per run."""
+    line = error.line if error else None
+    part = "setup" if error and error.message.startswith("In the setup") else "loss"
+    rules = ".ax-none {}"
+    if line is not None:
+        rules = (
+            f".st-key-own-{part} textarea {{ background-image: "
+            f"linear-gradient({COLOURS['error']}, {COLOURS['error']}), var(--ax-gutter); "
+            f"background-position: 0 {_TOP + (line - 1) * _LINE}px, 0 {_TOP}px; "
+            f"background-size: 100% {_LINE}px, auto; }}"
+        )
+    st.html(f"<style>{rules}</style>")
+
+
+# -- the list ------------------------------------------------------------------------------------
+
+#: Networks of the Network page that have an offer of their own here, with its choices.
+_OWN_OFFER: dict[str, tuple[str, dict[str, str]]] = {
     "all-0.1": ("tenths", {"variant": "today"}),
     "all-0.1 (old log-softmax)": ("tenths", {"variant": "old"}),
     "all-0.1 (float64)": ("tenths", {"variant": "float64"}),
@@ -123,75 +229,37 @@ _KNOWN: dict[str, tuple[str, dict[str, str]]] = {
     "MLP on moons": ("planar", {"data": "moons"}),
 }
 #: The others that are small enough to be stepped.
-NETWORKS = tuple(n for n in networks.names() if n not in _KNOWN and n not in CLASSIFIERS)
+NETWORKS = tuple(n for n in networks.names() if n not in _OWN_OFFER and n not in CLASSIFIERS)
 OWN = "own"
 OFFERS = {
-    "parabola": Offer("Parabola", partial(PRESETS.__getitem__, "parabola"), 0.2, 1.0),
-    "quadratic": Offer(
-        "Ill-conditioned quadratic",
-        partial(PRESETS.__getitem__, "ill-conditioned quadratic"),
-        0.4,
-        0.5,
-    ),
-    "rosenbrock": Offer(
-        "Rosenbrock's banana", partial(PRESETS.__getitem__, "rosenbrock"), 0.001, 0.05
-    ),
-    "regression": Offer(
-        "Linear regression", partial(PRESETS.__getitem__, "linear regression"), 0.1
-    ),
+    **{
+        name: Offer(
+            preset.title, partial(PRESETS.__getitem__, name), preset.sgd_lr, preset.adaptive_lr
+        )
+        for name, preset in PRESETS.items()
+    },
     "sigmoid": Offer(
         "Two layers with sigmoids",
         small_networks.two_layer_sigmoid,
         1.0,
         note="The sigmoids are saturated: gradients near 1e-4, so even lr 1 hardly moves a weight.",
     ),
-    "tenths": Offer("All weights 0.1", _tenths, 1.0, 0.01, opening=("forward", "backward", "step")),
+    "tenths": Offer(
+        "All weights 0.1",
+        _choose_constant_init,
+        1.0,
+        0.01,
+        opening=("forward", "backward", "step"),
+    ),
     "planar": Offer(
         "2-D classification",
-        _planar,
+        _choose_planar,
         0.5,
         0.02,
         {"momentum": 0.9},
         note="The background is the probability of class 1; dots are the data.",
     ),
-    "network": Offer("A network", _network, 0.05, 0.001, opening=("forward",)),
-    OWN: Offer("Your own program", custom_problem.boxes, 0.1, opening=("forward",)),
+    "network": Offer("A network", _choose_network, 0.05, 0.001, opening=("forward",)),
+    OWN: Offer("Your own program", _write_program, opening=("forward",)),
 }
-FIRST = "parabola"
-
-
-def take_over() -> bool:
-    """What another page has handed over becomes the problem; whether there was anything."""
-    state = st.session_state
-    program, network = open_in_optimizer.take()
-    if program:
-        state.problem = OWN
-        state[custom_problem.SETUP], state[custom_problem.LOSS] = program["setup"], program["loss"]
-    elif network:
-        state.problem, choices = _KNOWN.get(network, ("network", {"net": network}))
-        for key, value in choices.items():
-            state[key] = value
-    return bool(program or network)
-
-
-def choose(place: Any, below: Any, on_change: Callable[[], None]) -> Chosen:
-    """The list goes to `place`, options to `below`; `on_change` is called for another problem."""
-    validate_named("problem", {key: offer.title for key, offer in OFFERS.items()})
-    with place:
-        key = st.selectbox(
-            "Problem",
-            list(OFFERS),
-            format_func=lambda key: OFFERS[key].title,
-            key="problem",
-            bind="query-params",
-            on_change=on_change,
-            width=225,
-            help="What is minimised. Another problem starts afresh.",
-        )
-    key = key if key in OFFERS else FIRST
-    with below:
-        problem = OFFERS[key].make()
-    text = f"{problem.setup}\0{problem.loss}" if isinstance(problem, ProgramProblem) else ""
-    parts = (key, problem.name, text or problem.source)
-    note = OFFERS[key].note or getattr(problem, "note", "")
-    return Chosen(key, OFFERS[key], problem, "\0".join(parts), note)
+FIRST = next(iter(OFFERS))

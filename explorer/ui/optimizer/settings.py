@@ -1,4 +1,4 @@
-"""The optimizer and its hyperparameters. They may change at any time; the run goes on."""
+"""The optimizer and its hyperparameters. They may change at any time; the run continues."""
 
 from __future__ import annotations
 
@@ -6,67 +6,83 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.training.optimizers import HYPER, MEANING, defaults
+from explorer.training.optimizers import OPTIMIZERS
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.optimizer.problems import FIRST, OFFERS, Offer
 
-#: What the widgets are to show from the next run on, where it is not what they show now.
+#: The values the widgets show from the next run of the page on.
 _NEXT = "settings.next"
 
 
-def begin() -> None:
+def reset_settings() -> None:
     """Another problem or optimizer was chosen: show the settings it begins with."""
     state = st.session_state
     offer = OFFERS.get(str(state.get("problem")), OFFERS[FIRST])
     optimizer = state.get("optimizer")
-    show(offer.settings(optimizer if optimizer in HYPER else "SGD"))
+    show_settings(offer.settings(optimizer if optimizer in OPTIMIZERS else "SGD"))
 
 
-def show(hyper: dict[str, Any]) -> None:
+def show_settings(hyper: dict[str, Any]) -> None:
     """Let the widgets show these from the next run of the page on."""
-    st.session_state[_NEXT] = _flat(hyper)
+    st.session_state[_NEXT] = _flatten(hyper)
 
 
-def draw(offer: Offer) -> tuple[str, dict[str, Any]]:
-    """The widgets; returns the optimizer and all its hyperparameters as they stand there."""
+def choose_settings(offer: Offer) -> tuple[str, dict[str, Any]]:
+    """Draw the widgets; returns the optimizer and all its hyperparameters."""
     for name, value in st.session_state.pop(_NEXT, {}).items():
         st.session_state[name] = value
-    validate("optimizer", HYPER.__contains__)
-    optimizer = st.selectbox(
+    optimizer = choose_optimizer(
         "Optimizer",
-        list(HYPER),
-        key="optimizer",
-        bind="query-params",
-        on_change=begin,
-        width=112,
-        help="How step() turns gradients into changes. The run goes on.",
+        "optimizer",
+        "How step() turns gradients into changes. The run continues.",
+        on_change=reset_settings,
     )
-    optimizer = optimizer if optimizer in HYPER else "SGD"
+    meanings = OPTIMIZERS[optimizer].hyper
     values = {
-        name: _widget(name, value) for name, value in _flat(offer.settings(optimizer)).items()
+        name: _widget(name, value, meanings.get(name) or meanings["betas"])
+        for name, value in _flatten(offer.settings(optimizer)).items()
     }
-    return optimizer, _nested(values, defaults(optimizer))
+    return optimizer, _nest(values, list(meanings))
 
 
-def _widget(name: str, value: Any) -> Any:
-    meaning = (MEANING.get(name) or MEANING["betas"]).capitalize()
-    if isinstance(value, bool):
-        return st.checkbox(name, value, key=name, bind="query-params", help=meaning)
-    validate(name, is_finite)
-    found = st.number_input(
-        name,
-        value=float(value),
+def choose_optimizer(label: str, key: str, help: str, on_change: Any = None) -> str:
+    """Draw the list of optimizers; returns a name in `OPTIMIZERS`."""
+    validate(key, OPTIMIZERS.__contains__)
+    optimizer = st.selectbox(
+        label,
+        list(OPTIMIZERS),
+        key=key,
+        bind="query-params",
+        on_change=on_change,
+        width=112,
+        help=help,
+    )
+    return optimizer if optimizer in OPTIMIZERS else "SGD"
+
+
+def choose_number(label: str, key: str, start: float, meaning: str, width: int = 112) -> float:
+    """Draw a box for a finite number that is saved in the page's link."""
+    validate(key, is_finite)
+    value = st.number_input(
+        label,
+        value=start,
         step=None,
         format="%g",
-        key=name,
+        key=key,
         bind="query-params",
-        width=112,
-        help=meaning,
+        width=width,
+        help=meaning.capitalize(),
     )
-    return float(value) if found is None else found
+    return start if value is None else float(value)
 
 
-def _flat(hyper: dict[str, Any]) -> dict[str, Any]:
+def _widget(name: str, value: Any, meaning: str) -> Any:
+    if isinstance(value, bool):
+        return st.checkbox(name, value, key=name, bind="query-params", help=meaning.capitalize())
+    return choose_number(name, name, float(value), meaning)
+
+
+def _flatten(hyper: dict[str, Any]) -> dict[str, Any]:
     """betas as beta1 and beta2: one number for each widget."""
     flat: dict[str, Any] = {}
     for name, value in hyper.items():
@@ -77,8 +93,8 @@ def _flat(hyper: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _nested(values: dict[str, Any], like: dict[str, Any]) -> dict[str, Any]:
+def _nest(values: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {
         name: (values["beta1"], values["beta2"]) if name == "betas" else values[name]
-        for name in like
+        for name in names
     }

@@ -1,0 +1,19 @@
+"""Numbers and names as they are shown."""
+
+from __future__ import annotations
+
+
+def format_number(value: float | complex) -> str:
+    """Six significant digits with a proper minus sign: "−0.0782", "1.2e-05", "20"."""
+    text = f"{value:.6g}"
+    return "−" + text[1:] if text.startswith("-") else text
+
+
+def element_name(name: str, index: tuple[int, ...]) -> str:
+    """How an element is written: "w[0, 1]", or just "x" for a tensor without axes."""
+    return f"{name}[{', '.join(map(str, index))}]" if index else name
+
+
+def pluralize(number: int, noun: str) -> str:
+    """ "1 parameter", "2 parameters"."""
+    return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,223 @@
+"""The past of a training run: snapshots to return to, what was done, and undo.
+
+A graph cannot be copied, so a state with a live or used-up graph is reached by restoring the
+values from before its `forward` and repeating the few actions since. The same record lets a
+sandbox continue a run of which only plain values are kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.trace import capture
+from explorer.trace.codec import from_plain
+from explorer.training.formatting import pluralize
+
+#: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, hyper)).
+Action = tuple[str, Any]
+
+#: Calls that compute the loss and so leave the old graph behind.
+FORWARD = ("forward", "iteration")
+STEP = ("step", "iteration")
+
+#: What Python and torch add to the elements of one kept tensor, roughly, in bytes.
+OVERHEAD = 700
+
+
+@dataclass
+class Track:
+    """What the curves show: one loss per forward, one gradient norm per backward.
+
+    `loss_steps[i]` is the number of steps taken before `losses[i]`; likewise `norm_steps`.
+    `passes` counts the backward passes summed up in `.grad`. `trouble` says where the run became
+    infinite or NaN.
+    """
+
+    steps: int = 0
+    passes: int = 0
+    losses: list[float] = field(default_factory=list)
+    loss_steps: list[int] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
+    norm_steps: list[int] = field(default_factory=list)
+    trouble: str = ""
+
+    def mark(self) -> tuple[int, int, int, int, str]:
+        return self.steps, self.passes, len(self.losses), len(self.norms), self.trouble
+
+    def return_to(self, mark: tuple[int, int, int, int, str]) -> None:
+        """Forget what came after `mark()` was taken."""
+        self.steps, self.passes, losses, norms, self.trouble = mark
+        del self.losses[losses:], self.loss_steps[losses:]
+        del self.norms[norms:], self.norm_steps[norms:]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything a run holds besides its graph. No tensor is shared with the live objects.
+
+    `track` is the run's own, which goes on growing; `mark` is how far it had come. `optimizer` is
+    torch's state per parameter ("momentum_buffer", "exp_avg", "step"), `state` what else the
+    loss may change, `random` the state of the random stream.
+    """
+
+    seed: int
+    parameters: dict[str, Tensor]
+    grads: dict[str, Tensor | None]
+    optimizer: dict[str, dict[str, Any]]
+    state: dict[str, Any]
+    random: Tensor
+    hyper: dict[str, Any]
+    track: Track
+    mark: tuple[int, int, int, int, str]
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Roughly the memory held, without the random state (which is shared)."""
+        parts = (self.parameters, self.grads, self.optimizer, self.state)
+        return sum(map(_nbytes, parts))
+
+
+@dataclass
+class Timeline:
+    """All actions since the session was made, and snapshots from before some of them.
+
+    Actions are appended to `actions`; `bases[i]` is the snapshot before `actions[i]`, kept before
+    every forward as long as they fit in `limit` bytes (and 2,000 points), then only before every
+    second, fourth … of them. `presses` holds where each press began, which is what `undo` undoes.
+    A reset can always be repeated from its seed, so the first action, a reset, needs no base.
+    """
+
+    limit: int
+    actions: list[Action] = field(default_factory=list)
+    bases: dict[int, Snapshot] = field(default_factory=dict)
+    presses: list[int] = field(default_factory=list)
+    nbytes: int = 0
+
+    MOST = 2000
+
+    def keep(self, snapshot: Snapshot, position: int | None = None) -> None:
+        """Keep a snapshot: of the present, before the next action, or of an earlier position."""
+        position = len(self.actions) if position is None else position
+        if position in self.bases:
+            self._drop(position)
+        self.bases[position] = snapshot
+        self.nbytes += snapshot.nbytes
+        while len(self.bases) > 1 and (self.nbytes > self.limit or len(self.bases) > self.MOST):
+            for old in sorted(self.bases)[-2::-2]:
+                self._drop(old)
+
+    def cut(self, position: int) -> list[Action]:
+        """Forget the actions from `position` on, and return them."""
+        removed = self.actions[position:]
+        del self.actions[position:]
+        for later in [p for p in self.bases if p > position]:
+            self._drop(later)
+        while self.presses and self.presses[-1] >= position:
+            self.presses.pop()
+        return removed
+
+    def start_for(self, position: int) -> int:
+        """Where to begin in order to be before `actions[position]` again, graph included.
+
+        Either a position with a base, or that of a reset, which is then itself repeated. The last
+        step before `position` is repeated too, so that its arithmetic can be shown.
+        """
+        reset = self._last(position, ("reset",))
+        wanted = max(reset, self._last(position, FORWARD))
+        step = self._last(position, STEP)
+        if step > reset:
+            wanted = min(wanted, max(reset, self._last(step + 1, FORWARD)))
+        return max([reset, *(p for p in self.bases if reset < p <= wanted)])
+
+    def last_reset(self) -> int:
+        return self._last(len(self.actions), ("reset",))
+
+    def snapshots(self) -> list[Snapshot]:
+        """Those since the last reset, oldest first."""
+        reset = self.last_reset()
+        return [self.bases[p] for p in sorted(self.bases) if p > reset]
+
+    def _last(self, position: int, names: tuple[str, ...]) -> int:
+        """The last action before `position` with one of these names, or -1."""
+        return next((i for i in range(position - 1, -1, -1) if self.actions[i][0] in names), -1)
+
+    def _drop(self, position: int) -> None:
+        self.nbytes -= self.bases.pop(position).nbytes
+
+
+def press_title(actions: list[Action]) -> str:
+    """How a press is called: "step", "3 iterations"."""
+    name = actions[0][0]
+    return pluralize(len(actions), "iteration") if name == "iteration" else name
+
+
+def _nbytes(value: Any) -> int:
+    if isinstance(value, Tensor):
+        return value.nbytes + OVERHEAD
+    if isinstance(value, dict):
+        return sum(map(_nbytes, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_nbytes, value))
+    return sys.getsizeof(value)
+
+
+def copy_tensors(value: Any) -> Any:
+    """An independent copy of tensors in dicts, lists and tuples; the rest is immutable."""
+    if isinstance(value, Tensor):
+        return value.detach().clone()
+    if isinstance(value, dict):
+        return {key: copy_tensors(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(copy_tensors(item) for item in value)
+    return value
+
+
+def to_data(value: Any) -> Any:
+    """Tensors in dicts, tuples and lists as what JSON can carry (with `codec.to_plain`)."""
+    if isinstance(value, Tensor):
+        return {"tensor": str(value.dtype).removeprefix("torch."), "array": _bits(value)}
+    if isinstance(value, dict):
+        return {"dict": [[to_data(k), to_data(v)] for k, v in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [to_data(item) for item in value]}
+    if isinstance(value, list):
+        return [to_data(item) for item in value]
+    return value
+
+
+def from_data(data: Any) -> Any:
+    """Rebuild what `to_data` made. Raises KeyError, TypeError or ValueError on other data."""
+    if isinstance(data, list):
+        return [from_data(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if "tensor" in data:
+        dtype = getattr(torch, data["tensor"])
+        array = from_plain(np.ndarray, data["array"])
+        return torch.from_numpy(array.copy()).view(dtype)
+    if "tuple" in data:
+        return tuple(from_data(item) for item in data["tuple"])
+    return {from_data(k): from_data(v) for k, v in data["dict"]}
+
+
+def _bits(tensor: Tensor) -> np.ndarray:
+    """The elements as numpy holds them; bfloat16, which it lacks, as int16 of the same bits."""
+    plain = tensor.detach().contiguous()
+    if plain.dtype == torch.bfloat16:
+        plain = plain.view(torch.int16)
+    bits: np.ndarray = plain.numpy().copy()
+    return bits
+
+
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """An independent copy; bfloat16, which numpy lacks, becomes float32 (exactly)."""
+    array = capture.to_numpy(tensor)
+    assert array is not None, "parameters and their gradients are dense"
+    return array
