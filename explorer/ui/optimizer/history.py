@@ -26,7 +26,7 @@ def follow_present(workspace: Workspace) -> None:
 
 
 def play_button(workspace: Workspace) -> None:
-    """Play the run from where the slider stands, or from its start; or pause."""
+    """Draw the button that plays the run from the slider's position or its start, or pauses it."""
     last = len(workspace.points()) - 1
 
     def begin_again() -> None:
@@ -54,7 +54,7 @@ def advance(last: int) -> None:
 
 
 def slider(points: tuple[Point, ...]) -> int:
-    """The place in `points` that is shown."""
+    """Draw the slider; returns the position in `points` that is shown."""
     last = len(points) - 1
     if last < 1:
         st.html('<div class="ax-note">Each forward adds a moment to return to here.</div>')
@@ -69,14 +69,14 @@ def slider(points: tuple[Point, ...]) -> int:
                 key=_MOMENT,
                 label_visibility="collapsed",
                 width="stretch",
-                help="Which moment of the run the pictures show",
+                help="Which moment of the run the charts show",
             )
         )
-        st.html(f'<div class="ax-note">{_words(points[moment])}</div>', width="content")
+        st.html(f'<div class="ax-note">{_caption(points[moment])}</div>', width="content")
     return moment
 
 
-def _words(point: Point) -> str:
+def _caption(point: Point) -> str:
     """The number of steps, and the first numbers of a small problem."""
     shown = [
         f"{name} = {format_number(value.item())}"

@@ -1,5 +1,5 @@
 // Draws the parameters from plain texts (textContent only) and reports which number was picked.
-// elements.js stands before it.
+// elements.js comes before it.
 
 function cell(entry, name, picked) {
   const here = picked.name === name && picked.place === entry.place
@@ -60,7 +60,7 @@ function draw(block, picked) {
   head.append(element("small", "", block.shape))
   const table = element("table")
   table.setAttribute("role", "grid")
-  table.setAttribute("aria-label", `${block.name}. Arrow keys go from number to number and to the words before them, Enter picks one.`)
+  table.setAttribute("aria-label", `${block.name}. Arrow keys move between numbers and labels, Enter selects.`)
   if (block.window) {
     const tr = element("tr", "columns")
     tr.append(element("td"), element("td"), ...block.columns.map((c) => element("th", "index", c)))
@@ -76,13 +76,13 @@ function draw(block, picked) {
   return root
 }
 
-// Which number a cell holds, or which word stands there, told apart from all others.
-function spot(stop) {
+// Identifies the number or glossary term of a table cell, so that it is found again after a redraw.
+function identify(stop) {
   const what = stop?.dataset?.place ?? stop?.dataset?.term
   return what === undefined ? null : `${stop.closest("tr").dataset.row}|${what}`
 }
 
-// What is beside a number or word: along the row, or of its kind in the next row that has one.
+// The next number or term: along the row, or of the same kind in the next row that has one.
 function neighbour(stops, here, key) {
   const along = { ArrowRight: 1, ArrowLeft: -1 }[key]
   if (along) return stops[stops.indexOf(here) + along]
@@ -98,12 +98,12 @@ function neighbour(stops, here, key) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".blocks")
-  const held = spot(root.getRootNode().activeElement)
+  const focused = identify(root.getRootNode().activeElement)
   root.replaceChildren(...data.blocks.map((block) => draw(block, data.picked)))
   const stops = [...root.querySelectorAll("td.pick, th button")]
-  // Of all numbers and words one is in the Tab order; the arrow keys go from one to the next.
+  // One number or term is in the Tab order; the arrow keys go from one to the next.
   const stop = (only) => stops.forEach((each) => (each.tabIndex = each === only ? 0 : -1))
-  const again = held && stops.find((each) => spot(each) === held)
+  const again = focused && stops.find((each) => identify(each) === focused)
   stop(again || (root.querySelector("td.picked") ?? root.querySelector("td.pick") ?? stops[0]))
   again?.focus()
   const pick = (event) => {
@@ -123,7 +123,7 @@ export default function (component) {
   root.onkeydown = (event) => {
     if (!stops.includes(event.target)) return
     if (event.key === "Enter" || event.key === " ") {
-      if (event.target.tagName === "BUTTON") return // which opens the glossary
+      if (event.target.tagName === "BUTTON") return // it opens the glossary
       event.preventDefault()
       pick(event)
       return

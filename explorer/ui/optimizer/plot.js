@@ -1,18 +1,18 @@
-// Draws one chart as SVG. Colours are written into the drawing, so the downloaded file stands alone.
+// Draws one chart as SVG. Colours are written into the drawing, so the downloaded file needs no styles.
 
 const SPACE = "http://www.w3.org/2000/svg"
 const RIGHT = 10, TOP = 20, BOTTOM = 32
 const watched = new WeakMap()
 
 function node(name, attributes, text) {
-  const made = document.createElementNS(SPACE, name)
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
-  if (text !== undefined) made.textContent = text
-  return made
+  const element = document.createElementNS(SPACE, name)
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
+  if (text !== undefined) element.textContent = text
+  return element
 }
 
-// As many digits as tell ticks apart that are `step` from each other.
-const words = (value, step) => {
+// As many digits as distinguish ticks that are `step` apart.
+const format = (value, step) => {
   if (value === 0) return "0"
   const size = Math.abs(value)
   const digits = Math.min(10, Math.max(1, Math.ceil(Math.log10(size / step) + 1e-9) + 1))
@@ -20,7 +20,7 @@ const words = (value, step) => {
   return text.replace("-", "−").replace("e+", "e")
 }
 
-// Where numbers stand on an axis, and where its ticks are.
+// Positions of numbers on an axis, and its ticks.
 function scale(axis, from, to) {
   const by = axis.log ? Math.log10 : (v) => v
   const low = by(axis.low), high = by(axis.high)
@@ -63,7 +63,7 @@ function draw(root, data) {
   const height = data.height
   const paint = colours(root)
   const y = scale(data.y, height - BOTTOM, TOP)
-  const labels = y.ticks.map((tick) => words(tick, y.step))
+  const labels = y.ticks.map((tick) => format(tick, y.step))
   const LEFT = Math.max(34, 12 + 6.4 * Math.max(...labels.map((label) => label.length)))
   const x = scale(data.x, LEFT, width - RIGHT)
   const parts = []
@@ -75,7 +75,7 @@ function draw(root, data) {
     const at = x.place(tick)
     if (!data.image)
       parts.push(node("path", { d: `M${at} ${TOP}V${height - BOTTOM}`, stroke: paint.border, "stroke-opacity": 0.6 }))
-    parts.push(node("text", { ...faint, x: at, y: height - BOTTOM + 13, "text-anchor": "middle" }, words(tick, x.step)))
+    parts.push(node("text", { ...faint, x: at, y: height - BOTTOM + 13, "text-anchor": "middle" }, format(tick, x.step)))
   }
   y.ticks.forEach((tick, i) => {
     const at = y.place(tick)
@@ -105,7 +105,7 @@ function draw(root, data) {
 }
 
 function stroke(line, x, y, paint, onPicture) {
-  const made = []
+  const drawn = []
   const points = line.x.map((value, i) => {
     const [a, b] = [value, line.y[i]]
     const place = a === null || b === null ? null : [x.place(a), y.place(b)]
@@ -119,29 +119,29 @@ function stroke(line, x, y, paint, onPicture) {
       if (point) d += `${broken ? "M" : "L"}${point[0].toFixed(1)} ${point[1].toFixed(1)}`
       broken = !point
     }
-    if (onPicture) made.push(node("path", { d, fill: "none", stroke: "white", "stroke-width": 3.5, "stroke-opacity": 0.75 }))
-    made.push(node("path", { d, fill: "none", stroke: colour, "stroke-width": 1.7, "stroke-linejoin": "round" }))
+    if (onPicture) drawn.push(node("path", { d, fill: "none", stroke: "white", "stroke-width": 3.5, "stroke-opacity": 0.75 }))
+    drawn.push(node("path", { d, fill: "none", stroke: colour, "stroke-width": 1.7, "stroke-linejoin": "round" }))
   }
   if (line.dots)
     for (const point of points)
       if (point)
-        made.push(
+        drawn.push(
           node("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: line.line ? 2.3 : 2.8, fill: colour, stroke: "white", "stroke-width": 0.7 }),
         )
-  return made
+  return drawn
 }
 
 function legend(data, paint, width) {
   const named = data.lines.filter((line) => line.name)
   let at = width - RIGHT - 20
-  const made = []
+  const drawn = []
   for (const line of [...named].reverse()) {
     at -= 6.2 * line.name.length + 6
-    made.push(node("text", { x: at + 6, y: 12, fill: paint.text }, line.name))
-    made.push(node("circle", { cx: at, cy: 8, r: 3.5, fill: paint[line.kind] }))
+    drawn.push(node("text", { x: at + 6, y: 12, fill: paint.text }, line.name))
+    drawn.push(node("circle", { cx: at, cy: 8, r: 3.5, fill: paint[line.kind] }))
     at -= 10
   }
-  return made
+  return drawn
 }
 
 function save(svg, paint, file) {

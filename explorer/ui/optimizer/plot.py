@@ -1,6 +1,6 @@
 """A chart drawn by the browser: lines, dots and a marker over an optional picture.
 
-Only numbers travel, so a press or a frame of playback changes little. Names are shown as text.
+Only numbers are sent, so a press or a frame of playback changes little. Names are shown as text.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 _component = st.components.v2.component(
     "plot",
     html='<figure><svg xmlns="http://www.w3.org/2000/svg"></svg>'
     '<button title="Download as SVG" aria-label="Download as SVG">↓</button></figure>',
-    css=(_HERE / "plot.css").read_text(encoding="utf-8"),
-    js=(_HERE / "plot.js").read_text(encoding="utf-8"),
+    css=(_FOLDER / "plot.css").read_text(encoding="utf-8"),
+    js=(_FOLDER / "plot.js").read_text(encoding="utf-8"),
 )
 
 #: Most points of a line; of longer ones every k-th and the last.
@@ -49,7 +49,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """`image` is a data address that fills the axes; `now` is where the marker stands."""
+    """`image` is a data URL that fills the axes; `now` is the position of the marker."""
 
     x: Axis
     y: Axis
@@ -61,7 +61,7 @@ class Plot:
 
 
 def plot(shown: Plot, *, key: str, height: int) -> None:
-    """Draw it, as wide as its place."""
+    """Draw it, as wide as its container."""
     data = vars(shown) | {"x": vars(shown.x), "y": vars(shown.y)}
     data["lines"] = [_plain(line) for line in shown.lines]
     if shown.now is not None and not np.isfinite(shown.now).all():
@@ -72,8 +72,8 @@ def plot(shown: Plot, *, key: str, height: int) -> None:
 def _plain(line: Line) -> dict[str, Any]:
     x, y = (np.asarray(values, dtype=float) for values in (line.x, line.y))
     if len(x) > MOST:
-        kept = np.append(np.arange(0, len(x) - 1, -(-len(x) // MOST)), len(x) - 1)
-        x, y = x[kept], y[kept]
+        shown = np.append(np.arange(0, len(x) - 1, -(-len(x) // MOST)), len(x) - 1)
+        x, y = x[shown], y[shown]
     return vars(line) | {"x": _numbers(x), "y": _numbers(y)}
 
 
