@@ -162,15 +162,15 @@ def compare_backward_hooks(
     last = nodes[0] if nodes else "none"
     reason = (
         f"The deprecated hook is registered on {last}, the last autograd node that the layer's "
-        "forward made. Its grad_input is what this node passes on"
+        "forward made. Its grad_input is what this node passes on. "
     )
     if nodes[1:]:
         reason += (
-            f" to the nodes before it ({', '.join(nodes[1:])}), which is not the gradient of the "
-            "layer's input"
+            f"The layer's other nodes ({', '.join(nodes[1:])}) lie before it, so this is not the "
+            "gradient of the layer's input. "
         )
     reason += (
-        ". The full hook receives the gradients of the layer's own input and output. Changing its "
+        "The full hook receives the gradients of the layer's own input and output. Changing its "
         "grad_input affects what comes before the layer, never the layer's own parameters. "
         "Changing the deprecated hook's grad_input affects every node before the last one, "
         "including the layer's parameters."

@@ -49,9 +49,8 @@ def draw_accumulation(setting: Setting) -> None:
             help="When the optimizer (SGD) steps, it multiplies the accumulated gradient by this",
         )
         st.html(
-            '<div class="ax-note">The samples go through the network one at a time, without a call '
-            "of zero_grad in between. Each backward adds the sample's own gradient to .grad, until "
-            "the optimizer steps and the gradients are cleared.</div>",
+            '<div class="ax-note">The samples pass one at a time, without zero_grad in between. '
+            "Each adds its own gradient to .grad, until the optimizer steps.</div>",
             width="stretch",
         )
     key = f"accumulation {setting.key} {n} {every} {lr}"

@@ -90,7 +90,7 @@ def draw_histogram_tab(inspected: InspectedNetwork | None) -> None:
     with right:
         draw_counts(inspected.histograms, name, bins)
         missing = [p for p in inspected.report.parameters if p.why_none]
-        for sentence in [f"{p.name} has no gradient: {p.why_none}." for p in missing[:4]]:
+        for sentence in [f"{p.name} has no gradient ({p.why_none})." for p in missing[:4]]:
             note(sentence)
 
 
