@@ -137,5 +137,5 @@ def _corner(tensor: torch.Tensor) -> np.ndarray:
         length = min(3 if axis < leading else 8, part.shape[axis], room)
         part = part.narrow(axis, 0, length)
         room //= max(length, 1)  # many short axes are a large corner too
-    found = to_numpy(part)
-    return found if found is not None else np.zeros(0)
+    array = to_numpy(part)
+    return array if array is not None else np.zeros(0)

@@ -109,7 +109,7 @@ def _types(kind: Any) -> frozenset[Any]:
 def _options(kind: Any) -> tuple[Any, ...]:
     """A type, or the members of a union, nested ones too."""
     if get_origin(kind) in (Union, types.UnionType):
-        return tuple(found for arg in get_args(kind) for found in _options(arg))
+        return tuple(option for arg in get_args(kind) for option in _options(arg))
     return (kind,)
 
 
@@ -123,11 +123,11 @@ def _alternatives(kind: Any) -> dict[str, type]:
 @cache
 def _containers(kind: Any) -> dict[type, tuple[Any, Any]]:
     """How a JSON list or object is read where `kind` is expected: (container, type of items)."""
-    found: dict[type, tuple[Any, Any]] = {}
+    containers: dict[type, tuple[Any, Any]] = {}
     for option in _options(kind):
         origin, args = get_origin(option), get_args(option)
         if origin in (tuple, list):
-            found[list] = (origin, args[0] if origin is list or args[-1] is Ellipsis else Any)
+            containers[list] = (origin, args[0] if origin is list or args[-1] is Ellipsis else Any)
         elif origin is dict:
-            found[dict] = (dict, args[1])
-    return found
+            containers[dict] = (dict, args[1])
+    return containers

@@ -125,7 +125,7 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
 
     A tensor changed in place since, or freed, cannot be read: it is left out, and `step` told.
     """
-    found: dict[str, Any] = {}
+    saved: dict[str, Any] = {}
     for attribute, name in _saved_names(type(node)):
         if is_uninitialised(node, attribute):
             continue
@@ -135,25 +135,25 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
             step.refused.append(name)
             continue
         if isinstance(value, torch.Tensor):
-            found[name] = keep(value)
+            saved[name] = keep(value)
             step.sources[name] = id(value)
         elif isinstance(value, bool | int | float | str) or value is None:
-            found[name] = _signed(value)
+            saved[name] = _signed(value)
         elif isinstance(value, tuple | list) and len(value) <= 8:
             if name == "indices":  # one tensor for each axis, None where the whole axis is meant
-                found |= {
+                saved |= {
                     f"{name}[{i}]": None if t is None else keep(t) for i, t in enumerate(value)
                 }
             else:
-                found[name] = [_signed(v) for v in value if isinstance(v, int | float | bool)]
-    if not found and hasattr(node, "saved_tensors"):  # a torch.autograd.Function of the reader's
+                saved[name] = [_signed(v) for v in value if isinstance(v, int | float | bool)]
+    if not saved and hasattr(node, "saved_tensors"):  # a torch.autograd.Function of the reader's
         try:
             kept = node.saved_tensors
         except RuntimeError:
             step.refused.append("saved_tensors")
-            return found
-        found = {f"saved_tensors[{i}]": keep(t) for i, t in enumerate(kept) if t is not None}
-    return found
+            return saved
+        saved = {f"saved_tensors[{i}]": keep(t) for i, t in enumerate(kept) if t is not None}
+    return saved
 
 
 def _signed(value: Any) -> Any:

@@ -41,11 +41,11 @@ class RunAnalysis:
     @cached_property
     def by_node(self) -> dict[int, list[LiveTensor]]:
         """Records by the id of the autograd node that made them."""
-        found: dict[int, list[LiveTensor]] = defaultdict(list)
-        for seen in self.every:
-            if seen.grad_fn is not None:
-                found[id(seen.grad_fn)].append(seen)
-        return found
+        by_node: dict[int, list[LiveTensor]] = defaultdict(list)
+        for live in self.every:
+            if live.grad_fn is not None:
+                by_node[id(live.grad_fn)].append(live)
+        return by_node
 
     @property
     def passes(self) -> list[RawPass]:
@@ -54,14 +54,14 @@ class RunAnalysis:
     @cached_property
     def reached(self) -> dict[int, int | None]:
         """Ids of the nodes, and of the leaves, that a kept pass ran through, with its line."""
-        found: dict[int, int | None] = {}
+        lines: dict[int, int | None] = {}
         for raw in self.passes:
             for node in raw.functions:
-                found.setdefault(id(node), raw.line)
+                lines.setdefault(id(node), raw.line)
                 leaf = leaf_of(node)
                 if leaf is not None:
-                    found.setdefault(id(leaf), raw.line)
-        return found
+                    lines.setdefault(id(leaf), raw.line)
+        return lines
 
     @cached_property
     def stored(self) -> bool:
@@ -71,10 +71,10 @@ class RunAnalysis:
     @cached_property
     def cuts(self) -> list[Cut]:
         """Where history was lost on the way to what backward started from, earlier ones last."""
-        found = [cut for raw in self.passes for cut in self.cuts_among(raw.functions)]
+        cuts = [cut for raw in self.passes for cut in self.cuts_among(raw.functions)]
         if self.recorder.refused is not None:
-            found += self.recorder.history.of(self.recorder.refused.tensor)
-        known = {id(cut): cut for cut in found}
+            cuts += self.recorder.history.of(self.recorder.refused.tensor)
+        known = {id(cut): cut for cut in cuts}
         waiting = list(known.values())
         while waiting:
             cut = waiting.pop()
@@ -87,8 +87,8 @@ class RunAnalysis:
     def cuts_among(self, nodes: Iterable[Any]) -> Iterator[Cut]:
         """The cuts whose values entered one of these nodes, or became one of their leaves."""
         for node in nodes:
-            for seen in self.by_node.get(id(node), ()):
-                yield from seen.cuts
+            for live in self.by_node.get(id(node), ()):
+                yield from live.cuts
             leaf = leaf_of(node)
             if leaf is not None:
                 yield from self.recorder.history.of(leaf)
@@ -121,19 +121,19 @@ class RunAnalysis:
 
     def line_of(self, tensor: torch.Tensor) -> int | None:
         """Where a tensor was last given a name."""
-        seen = self.recorder.find(tensor)
-        return seen.line if seen is not None else None
+        live = self.recorder.find(tensor)
+        return live.line if live is not None else None
 
     def made_by(self, node: Any) -> LiveTensor | None:
         """The record of what a node made: the named one, where it has several."""
-        found = self.by_node.get(id(node), [])
-        return next((seen for seen in found if seen.named), found[0] if found else None)
+        made = self.by_node.get(id(node), [])
+        return next((live for live in made if live.named), made[0] if made else None)
 
     def called(self, node: Any) -> str:
         """A node in words: the reader's name for what it made, or its own."""
-        seen = self.made_by(node)
+        live = self.made_by(node)
         kind = type(node).__name__
-        return f"{seen.name} (line {seen.line}, {kind})" if seen is not None else kind
+        return f"{live.name} (line {live.line}, {kind})" if live is not None else kind
 
     def text(self, line: int | None) -> str:
         """A line of the program, without its indentation."""
@@ -141,7 +141,7 @@ class RunAnalysis:
 
     def history_of(self, name: str) -> list[LiveTensor]:
         """The tensors a name has stood for, in order."""
-        return [seen for seen in self.every if seen.named and seen.name == name]
+        return [live for live in self.every if live.named and live.name == name]
 
 
 def _graph(tensor: torch.Tensor) -> list[Any]:
