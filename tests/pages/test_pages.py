@@ -173,7 +173,7 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
     next(button for button in at.button if button.label.startswith("Expand")).click().run()
     assert not at.exception
     assert any("nodes; up to 300 are drawn" in info.value for info in at.info)
-    next(button for button in at.button if button.label == "Fold all").click().run()
+    next(button for button in at.button if button.label == "Collapse all").click().run()
     assert not at.exception
     assert "<svg" in component(at, "svg")["svg"]
 

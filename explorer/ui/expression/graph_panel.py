@@ -173,7 +173,7 @@ def _records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]
 
 
 def _unfold_buttons(drawn: FoldedGraph, chosen: Node | None) -> None:
-    """Say that the graph is folded; expand the chosen block, or fold everything again."""
+    """Say that the graph is folded; expand the chosen block, or collapse all."""
     if not drawn.folded:
         return
 
@@ -196,7 +196,7 @@ def _unfold_buttons(drawn: FoldedGraph, chosen: Node | None) -> None:
             )
         if drawn.unfolded:
             st.button(
-                "Fold all",
+                "Collapse all",
                 on_click=set_unfolded,
                 args=(frozenset(),),
                 help="Draws each line as one block again",
