@@ -1,4 +1,9 @@
-"""Functions of one number, applied to each element. Derivatives as in any table of derivatives."""
+"""Functions of one number, applied to each element.
+
+Derivatives: https://en.wikipedia.org/wiki/Differentiation_rules. Activations:
+https://pytorch.org/docs/stable/nn.functional.html; gelu, https://arxiv.org/abs/1606.08415; silu and
+mish, https://arxiv.org/abs/1908.08681; selu, https://arxiv.org/abs/1706.02515.
+"""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def _diagonal(v: Values) -> np.ndarray:
 def _index(v: Values) -> tuple[Any, ...]:
     """The index as written, from `indices[0]`, `indices[1]` …; None means the whole axis."""
     names = [name for name in v.saved if name.startswith("indices[")]
-    found = [getattr(v, name) for name in names]
-    return tuple(slice(None) if i is None else i for i in found)
+    indices = [getattr(v, name) for name in names]
+    return tuple(slice(None) if index is None else index for index in indices)
 
 
 def _index_add(v: Values) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""Convolution, pooling and normalisation."""
+"""Convolution, pooling and normalisation.
+
+Convolution: https://arxiv.org/abs/1603.07285. Batch norm: https://arxiv.org/abs/1502.03167; layer
+norm: https://arxiv.org/abs/1607.06450; group norm: https://arxiv.org/abs/1803.08494.
+"""
 
 from __future__ import annotations
 

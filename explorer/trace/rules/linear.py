@@ -1,4 +1,8 @@
-"""Products of matrices and vectors, determinants, inverses."""
+"""Products of matrices and vectors, determinants, inverses.
+
+https://en.wikipedia.org/wiki/Matrix_calculus; inverse, determinant and solve:
+https://people.maths.ox.ac.uk/gilesm/files/NA-08-01.pdf.
+"""
 
 from __future__ import annotations
 

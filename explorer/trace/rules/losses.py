@@ -1,4 +1,7 @@
-"""Losses. `reduction` is kept as torch's number: 0 none, 1 mean, 2 sum."""
+"""Losses. `reduction` is kept as torch's number: 0 none, 1 mean, 2 sum.
+
+Each is defined at https://pytorch.org/docs/stable/nn.html#loss-functions.
+"""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _norm(v: Values) -> np.ndarray:
 
 
 def _distance(sign: int) -> Any:
-    """The difference in the inputs' own precision: a maximum is found by being equal to it."""
+    """The difference in the inputs' own precision: the largest one equals the norm."""
     return lambda v: sign * norm_gradient(v, whole(v.raw("a") - v.raw("b")), v.y, v.G)
 
 
