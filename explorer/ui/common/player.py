@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class Player:
     """One sequence that plays. `key` names it in the session; a frame lasts `seconds`.
 
     The parts of a page that move run as a fragment every `interval` seconds. A fragment also runs
-    with every run of the page, so `is_due` tells the timer's runs from those.
+    with every run of the page, and whenever a widget in it changes; `is_due` tells those runs from
+    the timer's.
     """
 
     key: str
@@ -59,8 +61,11 @@ class Player:
 
     def is_due(self) -> bool:
         """Whether it is time for the next frame; counts from now if so."""
+        context = get_script_run_ctx()
+        if not self.playing or context is None or not context.fragment_ids_this_run:
+            return False
         moved = st.session_state.get(f"{self.key}.moved", 0.0)
-        if not self.playing or time.monotonic() - moved < self.seconds / 2:
+        if time.monotonic() - moved < self.seconds / 2:
             return False
         st.session_state[f"{self.key}.moved"] = time.monotonic()
         return True
