@@ -17,9 +17,9 @@ length.backward()
 """
 
 draw_frame("home")
-words, picture = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
+left, right = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
 
-with words:
+with left:
     st.html(
         '<div class="ax-hero" id="page"><h1>See what autograd does</h1>'
         "<p>Type PyTorch code, or paste a program from a tutorial. The app runs it and shows every "
@@ -30,7 +30,7 @@ with words:
             st.page_link(page.file, label=f"**{page.title}**", icon=page.icon)
             st.html(f'<div class="ax-note"><b>{page.question}</b> {page.about}</div>')
 
-with picture:
+with right:
     trace = run(PROGRAM)
     st.code(PROGRAM.rstrip(), wrap_lines=True)
     if trace.passes:

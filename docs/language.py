@@ -26,10 +26,10 @@ from explorer.trace import recorder
 HERE = Path(__file__).parent
 PAGE = HERE / "language.md"
 #: A program that uses all supported syntax.
-TOUR = (HERE / "tour.py").read_text()
+ALL_SYNTAX = (HERE / "all_syntax.py").read_text()
 
-#: Unsupported syntax: its name in the table, and a program that uses it.
-LEFT_OUT = {
+#: Unsupported syntax as the page shows it -> a program that uses it.
+UNSUPPORTED = {
     "`match`": "match x:\n    case 1:\n        pass",
     "`async def`": "async def f():\n    pass",
     "`await`": "await x",
@@ -45,20 +45,20 @@ LEFT_OUT = {
     "`%matplotlib`, `!pip`": "%matplotlib inline",
 }
 
-#: What is limited, and its maximum.
-LIMITS: tuple[tuple[str, int | float], ...] = (
-    ("Length of a program, in characters", syntax.MAX_SOURCE),
-    ("Nodes of its syntax tree", syntax.MAX_NODES),
-    ("A string literal in it, in characters", syntax.MAX_LITERAL),
-    ("Statements executed in one run, including items of comprehensions", watcher.MAX_STATEMENTS),
-    ("Output of `print`, in characters", watcher.MAX_OUTPUT),
-    ("Elements of a tensor", replacements.MAX_ELEMENTS),
-    ("Length of a string or list", limits.MAX_LENGTH),
-    ("Bits of an integer", limits.MAX_BITS),
-    ("Nested calls of `backward` (in hooks, in a custom `backward`)", recorder.MOST_NESTED),
-    ("In the app, on Linux: additional memory of a program, in MB", Options.memory),
-    ("In the app: running time of a program, in seconds", Options.seconds),
-)
+#: What is limited -> its maximum.
+LIMITS: dict[str, int | float] = {
+    "Length of a program, in characters": syntax.MAX_SOURCE,
+    "Nodes of a program's syntax tree": syntax.MAX_NODES,
+    "One string literal, in characters": syntax.MAX_LITERAL,
+    "Statements executed in one run, including items of comprehensions": watcher.MAX_STATEMENTS,
+    "Output of `print`, in characters": watcher.MAX_OUTPUT,
+    "Elements of a tensor": replacements.MAX_ELEMENTS,
+    "Length of a string or list": limits.MAX_LENGTH,
+    "Bits of an integer": limits.MAX_BITS,
+    "Nested calls of `backward` (in hooks, in a custom `backward`)": recorder.MOST_NESTED,
+    "In the app, on Linux: additional memory of a program, in MB": Options.memory,
+    "In the app: running time of a program, in seconds": Options.seconds,
+}
 
 HEAD = """\
 # The language
@@ -66,29 +66,30 @@ HEAD = """\
 *Written by `python -m docs.language` from the tables that the language itself uses; change those,
 not this page.*
 
-A program is Python as in tutorials. It is parsed, checked against a list of allowed syntax,
-rewritten so that every attribute is looked up in a table of names, and then run by Python itself
-with the real PyTorch. A program cannot use anything that is not on this page. In the app, the
-Glossary lists the same names with a description of each.
+A program is ordinary Python, as in tutorials. It is parsed, checked against a list of allowed
+syntax, rewritten so that every attribute is looked up in a table of names, and then run by Python
+itself with the real PyTorch. A program cannot use anything that is not on this page. In the app,
+the Glossary lists the same names with a description of each.
 
 `import torch`, `import torch.nn as nn`, `from torch.nn import functional as F`,
-`import numpy as np` and the like work as usual; there is no access to files, network or system.
-Sessions can be pasted with their `>>>` prompts. The random generators start from a fixed seed.
+`import numpy as np` and similar imports work as usual. There is no access to files, the network or
+the operating system. Interactive sessions can be pasted with their `>>>` prompts. The random
+generators start from a fixed seed.
 """
 
 
-def page() -> str:
-    """The whole page."""
-    return "\n".join([HEAD, *_syntax(), *_classes(), *_names(), *_left_out(), *_limits()])
+def make_page() -> str:
+    """The text of docs/language.md."""
+    return "\n".join([HEAD, *_syntax(), *_classes(), *_names(), *_unsupported_names(), *_limits()])
 
 
 def _syntax() -> Iterator[str]:
     yield "## Syntax\n"
     yield "All supported syntax, in one program that runs:\n"
-    body = TOUR[TOUR.index("import torch") :]
+    body = ALL_SYNTAX[ALL_SYNTAX.index("import torch") :]
     yield f"```python\n{body.rstrip()}\n```\n"
     yield "Not supported:\n"
-    rows = ((shown, *_error_of(source)) for shown, source in LEFT_OUT.items())
+    rows = ((shown, *_error_of(source)) for shown, source in UNSUPPORTED.items())
     yield from _table(("syntax", "error message", "hint"), rows)
 
 
@@ -134,7 +135,7 @@ def _names() -> Iterator[str]:
             yield f"`{owner}`: {listed}\n" if owner else f"{listed}\n"
 
 
-def _left_out() -> Iterator[str]:
+def _unsupported_names() -> Iterator[str]:
     yield "## Unsupported names, and what to do instead\n"
     yield "Names of torch and its objects:\n"
     yield from _table(("name", "instead"), _coded(LEFT_OUT_NAMES))
@@ -148,7 +149,7 @@ def _limits() -> Iterator[str]:
     yield "## Limits\n"
     yield "A program that reaches a limit is stopped with an error that names the limit. The"
     yield "operator of the app may change the last two.\n"
-    rows = ((what, f"{limit:,.0f}") for what, limit in LIMITS)
+    rows = ((what, f"{limit:,.0f}") for what, limit in LIMITS.items())
     yield from _table(("what", "at most"), rows)
 
 
@@ -169,10 +170,10 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
 
 
 def _cell(text: str) -> str:
-    """Text that Markdown displays unchanged: underscores outside code spans are escaped."""
+    """The text with underscores outside code spans, and all bars, escaped for Markdown."""
     parts = text.replace("|", "\\|").split("`")
     return "`".join(part if i % 2 else part.replace("_", "\\_") for i, part in enumerate(parts))
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(make_page(), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Runs docs/library.ipynb and stores what it prints.
+"""Runs docs/library.ipynb and stores its outputs.
 
     python -m docs.notebook
 
-Edit the cells in Jupyter or in a text editor, then run this; a test compares what is stored with
-what the cells give now.
+Edit the cells in Jupyter or in a text editor, then run this. A test compares the stored outputs
+with fresh ones.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
-from docs.small import small
+from docs.compress_png import compress_png
 
 PATH = Path(__file__).with_name("library.ipynb")
-#: Seconds one cell may take.
-PATIENCE = 120
+#: Time limit of one cell, in seconds.
+TIMEOUT = 120
 
 
 class _ThisPython(KernelSpecManager):
-    """The interpreter that runs this, whatever kernels are registered on the machine."""
+    """Starts this interpreter, regardless of the kernels registered on the machine."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -34,13 +34,13 @@ class _ThisPython(KernelSpecManager):
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 
-def executed(notebook: Any) -> Any:
-    """The notebook with fresh outputs. Raises CellExecutionError where a cell fails."""
+def execute(notebook: Any) -> Any:
+    """A copy of the notebook with fresh outputs. Raises CellExecutionError if a cell fails."""
     fresh = nbformat.from_dict(notebook)
     client = NotebookClient(
         fresh,
         km=AsyncKernelManager(kernel_spec_manager=_ThisPython()),
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         record_timing=False,
         coalesce_streams=True,
         resources={"metadata": {"path": str(PATH.parent)}},
@@ -50,13 +50,13 @@ def executed(notebook: Any) -> Any:
     for output in _outputs(fresh):
         if "image/png" in output.get("data", {}):
             png = base64.b64decode(output.data["image/png"])
-            output.data["image/png"] = base64.b64encode(small(png)).decode()
+            output.data["image/png"] = base64.b64encode(compress_png(png)).decode()
     return fresh
 
 
-def texts(notebook: Any) -> list[str]:
-    """What the cells put out, in order: text as it is, pictures by their kind alone."""
-    return [text for output in _outputs(notebook) for text in _said(output)]
+def output_texts(notebook: Any) -> list[str]:
+    """All outputs in order: text as it is, of a picture only its MIME type."""
+    return [text for output in _outputs(notebook) for text in _texts_of(output)]
 
 
 def _outputs(notebook: Any) -> list[Any]:
@@ -64,7 +64,7 @@ def _outputs(notebook: Any) -> list[Any]:
     return [output for cell in cells for output in cell.outputs]
 
 
-def _said(output: Any) -> list[str]:
+def _texts_of(output: Any) -> list[str]:
     if output.output_type == "stream":
         return [output.text]
     data = output.data
@@ -76,4 +76,4 @@ def read() -> Any:
 
 
 if __name__ == "__main__":
-    nbformat.write(executed(read()), PATH)
+    nbformat.write(execute(read()), PATH)

@@ -2,8 +2,8 @@
 
     python -m docs.pictures
 
-Needs Chromium or Chrome, and Graphviz's `dot`. What each picture shows is said by its address, so
-that it does not depend on where a button stands.
+Needs Chromium or Chrome, and Graphviz's `dot`. Each picture shows the state in its link, so it does
+not depend on the position of a button.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import sync_playwright
 
-from docs.small import small
+from docs.compress_png import compress_png
 from tests.conftest import BROWSERS, FLAGS, running_app
 
 FOLDER = Path(__file__).with_name("pictures")
 WIDTH = 1280
-#: Seconds a page may take to be there.
-PATIENCE = 60
-#: Steps of the optimizer done before its picture is taken; three are done as the page opens.
+#: Time limit of each wait, in seconds.
+TIMEOUT = 60
+#: Steps the optimizer has made in its picture; the page itself makes three when it opens.
 STEPS = 12
 
-#: A mistake many make once.
-SURPRISING = """\
+#: A common mistake.
+MISTAKE = """\
 import torch
 
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -44,18 +44,21 @@ def _iterate(tab: Any) -> None:
     for step in range(4, STEPS + 1):
         tab.locator(".st-key-press-iterate button").first.click()
         tab.wait_for_selector(f".ax-said:has-text('{step} steps')")
-    for press, words in (("zero_grad", "None now"), ("forward", "The loss")):
+    for press, text in (("zero_grad", "None now"), ("forward", "The loss")):
         tab.locator(f".st-key-press-{press} button").first.click()
-        tab.wait_for_selector(f".ax-said:has-text('{words}')")
+        tab.wait_for_selector(f".ax-said:has-text('{text}')")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A page at an address; `ready` is there when it can be taken, `act` what is done first."""
+    """A page opened with the query parameters `params`.
+
+    It is taken once the selector `ready` matches and `act` has been called.
+    """
 
     name: str
     page: str
-    address: dict[str, str]
+    params: dict[str, str]
     ready: str
     height: int = 800
     themes: tuple[str, ...] = ("light",)
@@ -77,7 +80,7 @@ PICTURES = (
     Picture(
         "answer",
         "expression",
-        {"program": SURPRISING},
+        {"program": MISTAKE},
         "details[open] summary",
     ),
     Picture("network", "network", {"at": "conv2"}, "tr.selected", height=830),
@@ -99,10 +102,10 @@ PICTURES = (
 )
 
 
-def take(tab: Any, url: str, picture: Picture) -> bytes:
-    """The picture, once the page has stopped moving."""
+def take_picture(tab: Any, url: str, picture: Picture) -> bytes:
+    """The screenshot as PNG, once the page has stopped changing."""
     tab.set_viewport_size({"width": WIDTH, "height": picture.height})
-    tab.goto(f"{url}/{picture.page}?{urlencode(picture.address)}")
+    tab.goto(f"{url}/{picture.page}?{urlencode(picture.params)}")
     tab.wait_for_selector(picture.ready)
     if picture.act is not None:
         picture.act(tab)
@@ -123,11 +126,11 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         for theme in ("light", "dark"):
             tab = browser.new_context(color_scheme=theme).new_page()
-            tab.set_default_timeout(1000 * PATIENCE)
+            tab.set_default_timeout(1000 * TIMEOUT)
             for picture in PICTURES:
                 if theme in picture.themes:
                     path = FOLDER / f"{picture.name}-{theme}.png"
-                    path.write_bytes(small(take(tab, url, picture)))
+                    path.write_bytes(compress_png(take_picture(tab, url, picture)))
                     print(path.relative_to(FOLDER.parent.parent), path.stat().st_size)
         browser.close()
 

@@ -1,4 +1,4 @@
-"""The public face explains itself."""
+"""The public names of the library have docstrings."""
 
 import inspect
 
@@ -22,11 +22,11 @@ def test_every_exported_name_has_a_docstring(package):
     module = getattr(explorer, package)
     assert len(module.__doc__.splitlines()) > 1
     for name in module.__all__:
-        thing = getattr(module, name)
-        if inspect.isfunction(thing) or inspect.isclass(thing):
-            words = inspect.cleandoc(thing.__doc__ or "")
-            assert words[: len(name) + 1] not in ("", f"{name}("), f"{package}.{name}"
-        if inspect.isclass(thing) and name != "RemoteSession":  # the calls of TrainingSession
-            for part, member in vars(thing).items():
-                if inspect.isfunction(member) and part == member.__name__ and part[0] != "_":
-                    assert member.__doc__, f"{package}.{name}.{part}"
+        value = getattr(module, name)
+        if inspect.isfunction(value) or inspect.isclass(value):
+            docstring = inspect.cleandoc(value.__doc__ or "")
+            assert docstring[: len(name) + 1] not in ("", f"{name}("), f"{package}.{name}"
+        if inspect.isclass(value) and name != "RemoteSession":  # the calls of TrainingSession
+            for method, member in vars(value).items():
+                if inspect.isfunction(member) and method == member.__name__ and method[0] != "_":
+                    assert member.__doc__, f"{package}.{name}.{method}"

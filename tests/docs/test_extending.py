@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-LEFT = shutil.ignore_patterns("__pycache__", "_screens", "pictures")
-#: Tests whose names hold one of these are those of the things added.
+IGNORED = shutil.ignore_patterns("__pycache__", "_screens", "pictures")
+#: Words in the names of the tests for what the recipes add.
 ADDED = (
     "saturated",
     "Element by element",
@@ -27,19 +27,19 @@ COPIED = (
     *("explorer", "pages", "tests", "docs", "benchmarks"),
     *("app.py", "pyproject.toml", ".streamlit"),
 )
-#: A line that names a file, then a block: a whole new file, or what to change.
+#: A line that names a file, then a block: a whole new file or a change.
 BLOCK = re.compile(
     r"^(?:(New file )?`([\w/.]+)`:\n\n)?```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
 )
 
 
-def edited(text: str, diff: str, path: str) -> str:
-    """The text with one change made. The lines around it must stand there once."""
+def apply_diff(text: str, diff: str, path: str) -> str:
+    """The text with one change made. The changed lines must occur exactly once."""
     lines = diff.splitlines()
     assert all(line[:1] in " +-" for line in lines), diff
     old = "\n".join(line[1:] for line in lines if line[0] in " -")
     new = "\n".join(line[1:] for line in lines if line[0] in " +")
-    assert text.count(old) == 1, f"docs/extending.md: this does not stand in {path} once:\n{old}"
+    assert text.count(old) == 1, f"docs/extending.md: not exactly once in {path}:\n{old}"
     return text.replace(old, new)
 
 
@@ -50,15 +50,15 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in COPIED:
         path = ROOT / name
         if path.is_dir():
-            shutil.copytree(path, folder / name, ignore=LEFT)
+            shutil.copytree(path, folder / name, ignore=IGNORED)
         else:
             shutil.copy(path, folder / name)
     path = ""
-    for is_new, named, kind, body in BLOCK.findall(PAGE):
-        path = named or path
+    for is_new, file_name, kind, body in BLOCK.findall(PAGE):
+        path = file_name or path
         if kind == "diff":
             file = folder / path
-            file.write_text(edited(file.read_text(), body, path))
+            file.write_text(apply_diff(file.read_text(), body, path))
         elif is_new:
             assert not (folder / path).exists()
             (folder / path).parent.mkdir(exist_ok=True)
@@ -68,14 +68,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def commands() -> list[list[str]]:
     """The words of every command, without `python -m`."""
-    found = [body for _, _, kind, body in BLOCK.findall(PAGE) if kind == "sh"]
-    lines = [shlex.split(line) for body in found for line in body.splitlines()]
+    blocks = [body for _, _, kind, body in BLOCK.findall(PAGE) if kind == "sh"]
+    lines = [shlex.split(line) for body in blocks for line in body.splitlines()]
     assert all(line[:2] == ["python", "-m"] for line in lines)
     return [line[2:] for line in lines]
 
 
 def run(folder: Path, *arguments: str) -> str:
-    """What `python -m …` prints in a folder. Fails if it fails."""
+    """What `python -m …` prints in a folder. Fails if the command fails."""
     command = [sys.executable, "-m", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -88,27 +88,27 @@ def test_every_block_is_followed():
 
 
 def test_the_commands_succeed(copy):
-    """The tests they name are run in one go: starting takes longer than most of them."""
+    """The tests they name run in one process: starting one takes longer than most tests."""
     files: list[str] = []
-    wanted: list[str] = []
+    selected: list[str] = []
     for name, *arguments in commands():
         if name != "pytest":
             run(copy, name, *arguments)
         elif "-k" in arguments:
             at = arguments.index("-k")
             files += arguments[:at]
-            wanted.append(f"({arguments[at + 1]})")
+            selected.append(f"({arguments[at + 1]})")
         else:
             files += arguments
-            wanted += [Path(file).name for file in arguments]
-    printed = run(copy, "pytest", *dict.fromkeys(files), "-k", " or ".join(wanted), "-rp")
+            selected += [Path(file).name for file in arguments]
+    printed = run(copy, "pytest", *dict.fromkeys(files), "-k", " or ".join(selected), "-rp")
     for word in ADDED:
         assert re.search(rf"PASSED .*\[.*{word}", printed), word
     assert "test_scripts_repeat_the_numbers[Lion]" in printed  # as plain PyTorch
 
 
 def test_what_was_added_is_well_formed(copy):
-    """As the rest of the project is."""
+    """By the rules for the rest of the project."""
     changed = {path for _, path, _, _ in BLOCK.findall(PAGE) if path}
     run(copy, "ruff", "check", *changed)
     run(copy, "ruff", "format", "--check", *changed)

@@ -1,4 +1,4 @@
-"""docs/language.md says what the language is now."""
+"""docs/language.md matches the language."""
 
 import ast
 import re
@@ -21,40 +21,40 @@ def kinds(source):
     return {type(node) for node in ast.walk(ast.parse(source))}
 
 
-def test_the_page_is_what_the_tables_give():
-    assert language.page() == PAGE, "run python -m docs.language"
+def test_the_page_is_up_to_date():
+    assert language.make_page() == PAGE, "run python -m docs.language"
 
 
-def test_every_name_stands_there_once():
+def test_every_name_is_listed_once():
     names = PAGE[PAGE.index("## Names") : PAGE.index("## Unsupported names")]
-    found = Counter()
+    listed_names = Counter()
     for line in names.splitlines():
         owner, _, listed = line.rpartition(": ")
         prefix = f"{owner.strip('`')}." if owner else ""
         if listed.startswith("`"):
-            found.update(prefix + name for name in re.findall(r"`([^`]+)`", listed))
-    assert set(found.values()) == {1}
-    assert set(found) == {entry.name for group in reference() for entry in group.entries}
+            listed_names.update(prefix + name for name in re.findall(r"`([^`]+)`", listed))
+    assert set(listed_names.values()) == {1}
+    assert set(listed_names) == {entry.name for group in reference() for entry in group.entries}
 
 
-def test_the_tour_has_every_form_of_syntax_and_gives_what_python_gives():
-    assert kinds(language.TOUR) == ALLOWED
-    assert language.TOUR[language.TOUR.index("import torch") :].rstrip() in PAGE
-    trace = run(language.TOUR)
+def test_the_program_with_all_syntax_gives_what_python_gives():
+    assert kinds(language.ALL_SYNTAX) == ALLOWED
+    assert language.ALL_SYNTAX[language.ALL_SYNTAX.index("import torch") :].rstrip() in PAGE
+    trace = run(language.ALL_SYNTAX)
     assert trace.error is None
     assert not trace.passes[0].ours
-    compare(language.TOUR)
+    compare(language.ALL_SYNTAX)
 
 
-@pytest.mark.parametrize("shown", language.LEFT_OUT)
-def test_what_is_left_out_is_refused_with_a_sentence(shown):
-    error = language.refusal_of(language.LEFT_OUT[shown])
+@pytest.mark.parametrize("shown", language.UNSUPPORTED)
+def test_unsupported_syntax_gets_an_error_message(shown):
+    error = language.refusal_of(language.UNSUPPORTED[shown])
     assert error.message.endswith((".", "__dict__"))
     assert error.line
 
 
-def test_no_statement_or_expression_is_forgotten():
-    """Every kind there is, is either allowed or among those the page calls left out."""
+def test_every_statement_and_expression_is_on_the_page():
+    """Every kind of node is either allowed or listed as unsupported."""
     refused = {node.__name__ for text in TREES for node in kinds(text)}
     assert set(LEFT_OUT) <= refused
     deprecated = {"AugLoad", "AugStore", "Param", "Suite", "Index", "ExtSlice"}
@@ -65,15 +65,15 @@ def test_no_statement_or_expression_is_forgotten():
     assert missing <= deprecated | inside_async | newer
 
 
-TREES = [text for text in language.LEFT_OUT.values() if not text.startswith("%")]
+TREES = [text for text in language.UNSUPPORTED.values() if not text.startswith("%")]
 
 
-def test_limits_are_those_the_programs_meet():
-    """One of them reached from each side: the text, the run, a tensor."""
-    most = dict(language.LIMITS)
-    length = most["Length of a program, in characters"]
+def test_limits_are_enforced():
+    """Two of them, each just met and just exceeded: length and elements."""
+    limits = language.LIMITS
+    length = limits["Length of a program, in characters"]
     assert run("#" * length).error is None
     assert f"{length + 1:,} characters" in run("#" * (length + 1)).error.message
-    elements = most["Elements of a tensor"]
+    elements = limits["Elements of a tensor"]
     stopped = run(f"import torch\nx = torch.zeros({elements + 1})")
     assert f"the limit is {elements:,}" in stopped.error.message

@@ -1,4 +1,4 @@
-"""docs/library.ipynb runs, and what it stores is what it gives now."""
+"""docs/library.ipynb runs, and its stored outputs are up to date."""
 
 import re
 import shutil
@@ -11,15 +11,15 @@ from docs import notebook
 pytestmark = pytest.mark.skipif(shutil.which("dot") is None, reason="one cell draws with dot")
 
 
-def test_the_stored_outputs_are_those_of_now():
+def test_the_stored_outputs_are_up_to_date():
     stored = notebook.read()
     nbformat.validate(stored)
-    assert notebook.texts(notebook.executed(stored)) == notebook.texts(stored), (
+    assert notebook.output_texts(notebook.execute(stored)) == notebook.output_texts(stored), (
         "run python -m docs.notebook"
     )
 
 
-def test_it_shows_the_whole_public_face():
+def test_it_shows_every_public_call():
     """The calls that others rely on, each with an output."""
     code = "\n".join(cell.source for cell in notebook.read().cells if cell.cell_type == "code")
     calls = """explorer.run explorer.sandbox.run explorer.ProgramProblem explorer.TrainingSession
@@ -29,7 +29,7 @@ def test_it_shows_the_whole_public_face():
         assert re.search(rf"\b{re.escape(call)}\(", code), call
 
 
-def test_it_is_small_and_tells_of_no_machine():
+def test_it_is_small_and_names_no_path_of_a_machine():
     text = notebook.PATH.read_text()
     assert len(text) < 100_000
     assert "/home/" not in text

@@ -1,4 +1,4 @@
-"""README.md and docs/: pictures that exist, links that lead somewhere, code that runs."""
+"""README.md and docs/: the pictures and linked files exist, the code runs."""
 
 import contextlib
 import io
@@ -24,7 +24,7 @@ def test_the_script_takes_the_pictures_the_readme_shows():
     assert sorted(shown) == sorted(TAKEN) == sorted(path.name for path in FOLDER.iterdir())
 
 
-def test_every_page_has_a_picture_and_every_picture_words():
+def test_every_page_has_a_picture_and_every_picture_an_alt_text():
     sections = set(re.findall(r"^### (.+?): ", README, re.MULTILINE))
     titles = {page.key: page.title for page in PAGES}
     assert {titles[picture.page] for picture in PICTURES} == sections
@@ -35,7 +35,7 @@ def test_every_page_has_a_picture_and_every_picture_words():
 
 
 @pytest.mark.parametrize("name", sorted(TAKEN))
-def test_pictures_are_whole_and_small(name):
+def test_pictures_are_complete_and_small(name):
     path = FOLDER / name
     with Image.open(path) as picture:
         picture.load()
@@ -44,14 +44,14 @@ def test_pictures_are_whole_and_small(name):
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(path):
+def test_linked_files_exist(path):
     links = re.findall(r"\]\(([^)]+)\)", path.read_text())
     for link in links:
         target, _, _ = link.partition("#")
         assert link.startswith("https://") or (path.parent / target).exists(), link
 
 
-def test_the_example_prints_what_it_says():
+def test_the_example_prints_what_its_comment_says():
     code = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -59,14 +59,14 @@ def test_the_example_prints_what_it_says():
     assert printed.getvalue().strip() == re.search(r"# (.*)", code)[1]
 
 
-def test_there_are_two_commands_and_both_name_files_that_exist():
+def test_the_commands_name_files_that_exist():
     """One that runs the app, one that tests it; the third installs a smaller torch first."""
     commands = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
     runs, torch, tests = commands
     assert runs.endswith("streamlit run app.py")
     assert tests.endswith("-m pytest")
-    for named in re.findall(r"-r (\S+)", runs + tests):
-        assert (ROOT / named).exists()
+    for file in re.findall(r"-r (\S+)", runs + tests):
+        assert (ROOT / file).exists()
     pinned = re.search(r"torch==[\d.]+", torch)[0]
     assert pinned in (ROOT / "requirements.txt").read_text().split()
 
@@ -76,5 +76,5 @@ def test_commands_named_in_the_texts_exist():
     names = set(re.findall(r"`python -m ((?:docs|benchmarks|explorer|tests)[\w.]*)", text))
     assert len(names) >= 4
     for name in names:
-        place = ROOT / name.replace(".", "/")
-        assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), name
+        path = ROOT / name.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), name

@@ -1,19 +1,19 @@
-"""Every form of syntax the language has, in one program.
+"""All syntax that the language supports, in one program.
 
-`docs/language.md` prints it; a test runs it, in the language and as plain Python.
+`docs/language.md` shows it; a test runs it in the language and as plain Python.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-# Values, names, and what is done to them
+# Values, assignment, indexing, deletion
 a = b = [1, 2.5, 1e-3, True, None, ..., "text", f"{3.14159:.2f}"]
 first, *rest = a
 x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 size: int = 2
 size += 1
-size *= 2  # likewise -= /= //= %= **= @= <<= >>= |= &= ^=
+size *= 2  # also -= /= //= %= **= @= <<= >>= |= &= ^=
 table = {"w": 1, **{"b": 2}}
 names, pair = {"w", "b"}, (1, *rest)
 row, column, block = x[0], x[:, 1], x[..., ::2]
@@ -76,7 +76,7 @@ def remember():
 longest = max(index, key=lambda word: index[word])
 
 
-# Classes: modules, custom functions, your own
+# Classes: custom functions and modules
 class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -98,7 +98,7 @@ class Net(nn.Module):
         return F.relu(self.fc(x))
 
 
-# Errors and contexts
+# Exceptions and context managers
 try:
     raise ValueError("no")
 except (ValueError, TypeError) as error:
