@@ -1,6 +1,7 @@
 """The Feature maps page in Chromium
 
-Each upload is a photograph that the server has not seen, and the shipped network looks at it.
+Each upload is a photograph that is new to the server; the network that ships with the project
+processes it.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ def uploaded(reader: Reader, photograph: Image.Image, cut: int) -> float:
     width, height = photograph.width, photograph.height - cut
     file = io.BytesIO()
     photograph.crop((0, 0, width, height)).save(file, "JPEG", quality=90)
-    picture = {"name": f"{cut}.jpg", "mimeType": "image/jpeg", "buffer": file.getvalue()}
+    upload = {"name": f"{cut}.jpg", "mimeType": "image/jpeg", "buffer": file.getvalue()}
     tab = reader.tab
     before = tab.evaluate(_FIRST)
     start = time.perf_counter()
-    tab.locator(".st-key-picture-file input[type=file]").set_input_files(picture)
+    tab.locator(".st-key-picture-file input[type=file]").set_input_files(upload)
     tab.wait_for_function(f"(before) => ({_FIRST} ?? before) !== before", arg=before)
     tab.wait_for_selector(f".st-key-way-in figcaption:text-is('Image, {width} × {height}')")
     taken = time.perf_counter() - start

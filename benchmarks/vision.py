@@ -1,6 +1,6 @@
-"""Pictures and what layers see in them: `explorer.vision`
+"""Images and feature maps: `explorer.vision`
 
-Beside plain PyTorch, Pillow and matplotlib. Memory is what the process grows by at its peak.
+Compared with plain PyTorch, Pillow and matplotlib. Memory is the growth of the process at its peak.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from explorer.vision import BACKBONES, build, decode, filmstrip, receptive_field
 from explorer.vision.feature_maps import channel_statistics
 
 #: Name, mode, side, format, options, repetitions.
-PICTURES: tuple[tuple[str, str, int, str, dict[str, Any], int], ...] = (
+IMAGES: tuple[tuple[str, str, int, str, dict[str, Any], int], ...] = (
     ("12-megapixel photograph (JPEG)", "RGB", 3500, "JPEG", {"quality": 90}, 7),
     ("JPEG, 8000 × 8000", "RGB", 8000, "JPEG", {}, 3),
     ("PNG with alpha, 6300 × 6300", "RGBA", 6300, "PNG", {"compress_level": 1}, 3),
@@ -37,7 +37,7 @@ def rows(most: int) -> Iterator[Row]:
     yield from capturing(most)
     yield tiling(min(9, most))
     yield first_picture(min(9, most))
-    for name, mode, side, format, options, runs in PICTURES:
+    for name, mode, side, format, options, runs in IMAGES:
         data = encoded(mode, side, format, **options)
         ours, theirs = medians(partial(decode, data), partial(plain, data), runs=min(runs, most))
         what = f"decode a {name}"

@@ -4,48 +4,37 @@ import streamlit as st
 
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import apply_styles, columns
-from explorer.ui.feature_maps import (
-    channels,
-    decision,
-    filmstrip,
-    kernels,
-    network,
-    picture,
-    pixel,
-    preprocessing,
-    results,
-    selection,
-)
+from explorer.ui.feature_maps.decision import draw_prediction
+from explorer.ui.feature_maps.filmstrip import draw_filmstrip, draw_header
+from explorer.ui.feature_maps.image_choice import choose_image
+from explorer.ui.feature_maps.network_choice import choose_network, draw_weights_note
+from explorer.ui.feature_maps.preprocessing import draw_preprocessing
+from explorer.ui.feature_maps.results import make_model_input
+from explorer.ui.feature_maps.selection import choose_position
+from explorer.ui.feature_maps.tabs import TABS, tab_titles
 
 draw_frame("feature_maps")
 apply_styles("feature_maps")
-choices, pictures, verdict = columns(0.26, 0.46, 0.28)
+left, middle, right = columns(0.26, 0.46, 0.28)
 
-with choices:
-    chosen = picture.choose()
-    model_input = results.model_input(chosen, network.choose())
-with pictures:
-    preprocessing.way_in(model_input)
-with verdict:
-    decision.prediction(model_input)
-    network.about(model_input.loaded)
+with left:
+    chosen = choose_image()
+    model_input = make_model_input(chosen, choose_network())
+with middle:
+    draw_preprocessing(model_input)
+with right:
+    draw_prediction(model_input)
+    draw_weights_note(model_input.loaded)
 
 with st.container(gap="xsmall"):
-    of = filmstrip.head(model_input)
-    place = st.container()
-    here = selection.choose(model_input, of)
-    with place:
-        filmstrip.strip(model_input, of, here)
+    of = draw_header(model_input)
+    filmstrip = st.container()
+    selected = choose_position(model_input, of)
+    with filmstrip:
+        draw_filmstrip(model_input, of, selected)
 
-views = {
-    "Channels": channels.channels,
-    "One pixel": pixel.pixel,
-    "Kernels": kernels.kernels,
-    "Statistics": kernels.statistics,
-    "Prediction": decision.decision,
-}
-names = [name for name in views if model_input.labels or name != "Prediction"]
-for name, tab in zip(names, st.tabs(names, key="view", bind="query-params"), strict=True):
+titles = tab_titles(model_input)
+for title, tab in zip(titles, st.tabs(titles, key="view", bind="query-params"), strict=True):
     if tab.open:
         with tab, st.container(gap="xsmall"):
-            views[name](model_input, here)
+            TABS[title](model_input, selected)

@@ -23,7 +23,7 @@ _VIEWS = {
 
 
 async def upload(reader: Reader) -> None:
-    """A picture nobody has seen; the page shows its size and its colours."""
+    """Upload a new image; the page shows its size and its colours."""
     rng = reader.rng
     width, height = rng.randint(*_SIDES), rng.randint(*_SIDES)
     colour = np.array([rng.randrange(256) for _ in range(3)])
@@ -35,21 +35,21 @@ async def upload(reader: Reader) -> None:
     def check(tab: Tab) -> str | None:
         shown = tab.data("way-in")["pictures"][0]
         if shown["label"] != f"Image, {width} × {height}":
-            return f"the picture is {width} × {height}; the page says {shown['label']}"
+            return f"the image is {width} × {height}; the page says {shown['label']}"
         png = base64.b64decode(shown["src"].partition(",")[2])
         mean = np.array(Image.open(io.BytesIO(png)).convert("RGB")).mean(axis=(0, 1))
         far = abs(mean - pixels.mean(axis=(0, 1))).max()
-        return None if far < 2 else f"the picture's colour is {far:.1f} off"
+        return None if far < 2 else f"the image's colour is {far:.1f} off"
 
     await reader.tab.upload("picture-file", f"{rng.getrandbits(32):x}.png", file.getvalue())
     await reader.see(check)
 
 
 async def sample(reader: Reader) -> None:
-    """Another sample picture."""
+    """Choose another sample image."""
     offered = list(reader.tab.widget("selectbox", "picture").options)
     now = reader.tab.value("selectbox", "picture")
-    name = reader.rng.choice([n for n in offered if n not in (now, "Your picture")])
+    name = reader.rng.choice([n for n in offered if n not in (now, "Your image")])
 
     def check(tab: Tab) -> str | None:
         alt = tab.data("way-in")["pictures"][0]["alt"]
@@ -60,20 +60,20 @@ async def sample(reader: Reader) -> None:
 
 
 async def network(reader: Reader) -> None:
-    """Another network."""
+    """Choose another network."""
     now = reader.tab.value("selectbox", "network")
     name = reader.rng.choice([n for n in _NETWORKS if n != now])
 
     def check(tab: Tab) -> str | None:
         alt = tab.data("way-in")["pictures"][2]["alt"]
-        return None if alt == f"What {name} got" else f"{name} was chosen; the page shows {alt}"
+        return None if alt == f"The input of {name}" else f"{name} was chosen; the page shows {alt}"
 
     await reader.tab.set("selectbox", "network", name)
     await reader.see(check)
 
 
 async def layer(reader: Reader) -> None:
-    """Another layer."""
+    """Choose another layer."""
     offered = list(reader.tab.widget("selectbox", "layer").options)
     now = reader.tab.value("selectbox", "layer")
     if len(offered) < 2:
@@ -93,7 +93,7 @@ async def layer(reader: Reader) -> None:
 
 
 async def channel(reader: Reader) -> None:
-    """Another channel."""
+    """Choose another channel."""
     most = round(reader.tab.widget("number_input", "channel").max)
     now = round(reader.tab.value("number_input", "channel"))
     if not most or not reader.tab.has("bidi_component", "map"):
@@ -109,7 +109,7 @@ async def channel(reader: Reader) -> None:
 
 
 async def view(reader: Reader) -> None:
-    """Another tab."""
+    """Choose another tab."""
     now = reader.tab.value("tab_container", "view")
     name = reader.rng.choice([n for n in _VIEWS if n != now])
     await reader.tab.set("tab_container", "view", name)

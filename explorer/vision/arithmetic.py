@@ -1,4 +1,4 @@
-"""One output pixel of a convolution, written out: every product that went into it."""
+"""The arithmetic of one output pixel of a convolution: every product in its sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision.feature_maps import Inputs, as_arguments, convolution, nth_call
+from explorer.vision.feature_maps import Inputs, get_convolution, nth_call, to_arguments
 from explorer.vision.geometry import Window
 
 
@@ -18,9 +18,9 @@ class PixelArithmetic:
     """`value` = `bias` + the sum of `patch` * `weights`, within float32 rounding.
 
     `patch` and `weights` are in-channels-of-the-group × kernel height × kernel width; the group's
-    first input channel is `first_channel`. `rows` and `columns` are the places in the layer's
-    input that the window covers; `inside` (kernel height × kernel width, bool) tells the image
-    from the padding around it.
+    first input channel is `first_channel`. `rows` and `columns` are the positions in the layer's
+    input that the window covers; `inside` (kernel height × kernel width, bool) is False in the
+    padding.
     """
 
     layer: str
@@ -44,7 +44,7 @@ class PixelArithmetic:
 
     @property
     def total(self) -> float:
-        """`bias` and all products added up in float64."""
+        """`bias` and the sum of all products, in float64."""
         return self.bias + float(self.products.sum())
 
 
@@ -60,18 +60,18 @@ def pixel_arithmetic(
 ) -> PixelArithmetic:
     """The arithmetic of one output pixel of a Conv2d, for the first image of the batch.
 
-    Raises ValueError for another kind of layer, or a pixel or call that does not exist.
+    Raises ValueError if the layer is not a Conv2d, or the pixel or the call does not exist.
     """
-    conv = convolution(model, layer)
-    seen: list[tuple[Tensor, Tensor]] = []
+    conv = get_convolution(model, layer)
+    calls: list[tuple[Tensor, Tensor]] = []
 
-    def note(conv: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
-        seen.append((args[0][0].clone(), output[0].clone()))
+    def record(conv: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
+        calls.append((args[0][0].clone(), output[0].clone()))
 
     with borrow_frozen(model) as loan:
-        loan.keep(conv.register_forward_hook(note))
-        model(*as_arguments(inputs))
-    image, output = nth_call(seen, layer, call)
+        loan.keep(conv.register_forward_hook(record))
+        model(*to_arguments(inputs))
+    image, output = nth_call(calls, layer, call)
     if not all(0 <= at < n for at, n in zip((channel, row, column), output.shape, strict=True)):
         raise ValueError(
             f"The output of {layer!r} is {' × '.join(map(str, output.shape))}; it has no pixel "

@@ -1,4 +1,4 @@
-"""What a prediction depends on: saliency, Grad-CAM, and switching channels off."""
+"""What a prediction depends on: saliency, Grad-CAM, and channels switched off (ablation)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision.feature_maps import nth_call, require
+from explorer.vision.feature_maps import get_layer, nth_call
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Prediction:
 class Saliency:
     """The gradient of a class score with respect to the input (3 × height × width).
 
-    `map` (height × width) is its largest absolute value over the channels (Simonyan, Vedaldi and
-    Zisserman, "Deep Inside Convolutional Networks", 2013).
+    `map` (height × width) is its largest absolute value over the channels: Simonyan, Vedaldi and
+    Zisserman, "Deep Inside Convolutional Networks", 2013, https://arxiv.org/abs/1312.6034.
     """
 
     target: int
@@ -43,11 +43,12 @@ class Saliency:
 
 @dataclass(frozen=True)
 class GradCam:
-    """Where in a layer the evidence for a class lies (Selvaraju et al., "Grad-CAM", 2017).
+    """Where in a layer the evidence for a class lies: Selvaraju et al., "Grad-CAM", 2017,
+    https://arxiv.org/abs/1610.02391.
 
-    `weights` (one per channel) is the mean of the class score's gradient over each channel's map;
-    `map`, of the layer's height × width, is the weighted sum of the maps, negative values cut to
-    0; `over_input` is the same, bilinearly enlarged to the input's height × width.
+    `weights` (one per channel) is the mean of the class score's gradient over each channel's map.
+    `map` (the layer's height × width) is the weighted sum of the maps, with negative values set to
+    0. `over_input` is `map` enlarged bilinearly to the input's height × width.
     """
 
     layer: str
@@ -58,8 +59,8 @@ class GradCam:
 
 
 @dataclass(frozen=True)
-class SwitchedOff:
-    """The prediction with and without some channels of a layer.
+class ChannelAblation:
+    """The prediction before and after some channels of a layer are set to 0.
 
     `scores_*` and `probabilities_*` hold one value per class.
     """
@@ -80,14 +81,14 @@ def predict(model: nn.Module, image: Tensor, labels: Sequence[str], k: int = 5) 
 
 
 def top(scores: np.ndarray, labels: Sequence[str], k: int = 5) -> list[Prediction]:
-    """The `k` highest of one vector of class scores, best first."""
+    """The `k` classes with the highest of these scores (one per class), best first."""
     probabilities = softmax(scores)
     best = np.argsort(-scores, kind="stable")[:k]
     return [Prediction(int(i), labels[i], float(scores[i]), float(probabilities[i])) for i in best]
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Probabilities of one vector of scores, in float64."""
+    """The probabilities of one vector of scores, in float64."""
     powers = np.exp(scores.astype(np.float64) - scores.max())
     return powers / powers.sum()
 
@@ -95,7 +96,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 def saliency(model: nn.Module, image: Tensor, target: int | None = None) -> Saliency:
     """The gradient of one class score (by default the highest) with respect to the input.
 
-    Raises ValueError where it overflows.
+    Raises ValueError if the gradient overflows.
     """
     with borrow_frozen(model, grad=True):
         leaf = image.detach().clone().requires_grad_()
@@ -110,23 +111,23 @@ def grad_cam(
 ) -> GradCam:
     """Grad-CAM of a layer whose output is a set of maps, for one class (by default the highest).
 
-    Raises ValueError where the layer's output is no set of maps, is not reached, or does not lead
-    to the scores, or where the gradient overflows.
+    Raises ValueError if the layer's output is not a set of maps, the layer does not run, the scores
+    do not depend on it, or the gradient overflows.
     """
-    module = require(model, layer)
-    kept: list[Tensor] = []
+    module = get_layer(model, layer)
+    outputs: list[Tensor] = []
 
-    def keep(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        kept.append(output)
-        return output.clone()  # a later in-place ReLU changes the clone, not what is kept
+    def record(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        outputs.append(output)
+        return output.clone()  # a later in-place ReLU changes only the clone
 
     with borrow_frozen(model, grad=True) as loan:
-        loan.keep(module.register_forward_hook(keep))
+        loan.keep(module.register_forward_hook(record))
         # Parameters are frozen, so the graph has to start at the image.
         score, target = _score(model(image.detach().clone().requires_grad_()), target)
-        maps = nth_call(kept, layer, call)
+        maps = nth_call(outputs, layer, call)
         if maps.dim() != 4:
-            raise ValueError(f"The output of {layer!r} is not a set of maps: Grad-CAM needs one.")
+            raise ValueError(f"The output of {layer!r} is not a set of maps, which Grad-CAM needs.")
         (gradient,) = torch.autograd.grad(score, maps, allow_unused=True)
     if gradient is None:
         raise ValueError(f"The scores do not depend on {layer!r}.")
@@ -139,37 +140,37 @@ def grad_cam(
 
 def switch_off(
     model: nn.Module, image: Tensor, layer: str, channels: Sequence[int], *, call: int | None = None
-) -> SwitchedOff:
-    """The class scores with `channels` of a layer's output set to 0, and as they were.
+) -> ChannelAblation:
+    """The class scores before and after `channels` of a layer's output are set to 0.
 
-    `call` chooses one call of a layer that runs several times; None means all of them. Raises
+    `call` selects one call of a layer that runs several times; None selects all of them. Raises
     ValueError for a channel that does not exist.
     """
-    module = require(model, layer)
-    chosen = list(channels)
-    seen: list[Tensor] = []
+    module = get_layer(model, layer)
+    indices = list(channels)
+    outputs: list[Tensor] = []
 
     def zero(module: nn.Module, args: Any, output: Tensor) -> Tensor | None:
-        seen.append(output)
-        if call not in (None, len(seen) - 1):
+        outputs.append(output)
+        if call not in (None, len(outputs) - 1):
             return None
-        if not all(0 <= channel < output.shape[1] for channel in chosen):
-            raise ValueError(f"The layer {layer!r} has the channels 0 to {output.shape[1] - 1}.")
+        if not all(0 <= channel < output.shape[1] for channel in indices):
+            raise ValueError(f"The layer {layer!r} has channels 0 to {output.shape[1] - 1}.")
         output = output.clone()
-        output[:, chosen] = 0
+        output[:, indices] = 0
         return output
 
     with borrow_frozen(model) as loan:
         before = model(image)[0].cpu().numpy()
         loan.keep(module.register_forward_hook(zero))
         after = model(image)[0].cpu().numpy()
-        nth_call(seen, layer, call or 0)
-    return SwitchedOff(layer, tuple(chosen), before, after, softmax(before), softmax(after))
+        nth_call(outputs, layer, call or 0)
+    return ChannelAblation(layer, tuple(indices), before, after, softmax(before), softmax(after))
 
 
 def _require_finite(gradient: Tensor) -> None:
     if not torch.isfinite(gradient).all():
-        raise ValueError("The score's gradient overflows: it holds values that are not finite.")
+        raise ValueError("The gradient overflows: it contains infinite or NaN values.")
 
 
 def _score(scores: Tensor, target: int | None) -> tuple[Tensor, int]:
@@ -177,5 +178,7 @@ def _score(scores: Tensor, target: int | None) -> tuple[Tensor, int]:
     if target is None:
         target = int(scores[0].argmax())
     if not 0 <= target < classes:
-        raise ValueError(f"There are {classes} classes, 0 to {classes - 1}; {target} is none.")
+        raise ValueError(
+            f"The network has {classes} classes, 0 to {classes - 1}; {target} is not one."
+        )
     return scores[0, target], target

@@ -1,4 +1,4 @@
-"""The networks the Feature maps page offers, each with its own preparation of the picture."""
+"""The networks of the Feature maps page, each with its own preprocessing of the image."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from explorer.networks.synthetic_images import CLASSES
 from explorer.torchvision_guard import torchvision
 from explorer.training.problem import random_stream
 from explorer.vision.download import DownloadError, Progress, fetch
-from explorer.vision.weights import WeightsError, put
+from explorer.vision.weights import WeightsError, copy_weights
 
 Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """What a network gets to see of a picture.
+class PreparedImage:
+    """An image prepared as the input of a network.
 
-    `values` is its input (1 × 3 × height × width, float32, normalised), `seen` the same as a
-    picture (height × width × 3, uint8), and `box` the part of the original that was cut out
+    `values` is the input (1 × 3 × height × width, float32, normalised), `rgb` the same before
+    normalising (height × width × 3, uint8), and `box` the part of the original that was cropped
     (left, top, right, bottom in its pixels).
     """
 
     values: np.ndarray
-    seen: np.ndarray
+    rgb: np.ndarray
     box: Box
 
     @property
@@ -44,12 +44,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network on offer. `make` builds it with random weights, but for the filter bank, whose
-    weights are fixed; `make_ready`, where there is one, with those that ship with the project.
+    """A network that the page offers, and its weights.
 
-    `labels` names its classes (empty for the filter bank, which predicts nothing); `url` is where
-    its ImageNet weights are published and `megabytes` what they weigh. `slow` networks take
-    seconds rather than a blink.
+    `make` builds it with random weights (the filter bank with its fixed ones), `make_ready` with
+    those that ship with the project, if there are any. `labels` names its classes (empty for the
+    filter bank, which makes no prediction). Its ImageNet weights are published at `url` and have
+    `megabytes`. `slow` networks need seconds for an image.
     """
 
     name: str
@@ -67,29 +67,27 @@ class Backbone:
         """Whether its weights ship with the project."""
         return self.make_ready is not None
 
-    def prepare(self, picture: np.ndarray) -> Prepared:
-        """Resize the short side, cut out the middle, normalise: the network's own transform.
+    def prepare(self, image: np.ndarray) -> PreparedImage:
+        """Resize the shorter side, crop the middle, normalise: the network's own transform.
 
-        `picture` is height × width × 3, uint8.
+        `image` is height × width × 3, uint8.
         """
         transform = self.transform
-        values = transform(Image.fromarray(picture))
+        values = transform(Image.fromarray(image))
         mean, std = (
             np.array(x, np.float32)[:, None, None] for x in (transform.mean, transform.std)
         )
-        seen = np.rint(255 * (values.numpy() * std + mean)).clip(0, 255).astype(np.uint8)
-        box = _crop(picture.shape[:2], transform.resize_size[0], transform.crop_size[0])
-        return Prepared(values.numpy()[None], seen.transpose(1, 2, 0), box)
-
-
-def names() -> tuple[str, ...]:
-    return tuple(BACKBONES)
+        rgb = np.rint(255 * (values.numpy() * std + mean)).clip(0, 255).astype(np.uint8)
+        box = _crop(image.shape[:2], transform.resize_size[0], transform.crop_size[0])
+        return PreparedImage(values.numpy()[None], rgb.transpose(1, 2, 0), box)
 
 
 def build(name: str, *, random: bool = False) -> nn.Module:
-    """The network in evaluation mode, with the weights that ship with the project. Where there
-    are none, or with `random`, the weights are random ones, the same every time. Takes a second
-    for the largest: keep it."""
+    """Build the network in evaluation mode, with the weights that ship with the project.
+
+    If there are none, or with `random`, the weights are random, and the same every time. Takes a
+    second for the largest network: keep the result.
+    """
     backbone = BACKBONES[name]
     make = backbone.make if random or backbone.make_ready is None else backbone.make_ready
     with random_stream(0):
@@ -104,10 +102,11 @@ def load_published(
     folder: Path | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Put the published ImageNet weights into a model that `build(name)` gave.
+    """Load the published ImageNet weights into a model that `build(name)` returned.
 
-    They are downloaded unless `folder` (by default torchvision's cache) has them. `url` replaces
-    the published address. Raises DownloadError or WeightsError; the model is then as it was.
+    They are downloaded unless they are in `folder` (by default torchvision's cache). `url`
+    replaces the published address. Raises DownloadError or WeightsError, and then leaves the model
+    unchanged.
     """
     address = url or BACKBONES[name].url
     if not address:
@@ -116,17 +115,19 @@ def load_published(
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise WeightsError(f"The file {path.name} cannot be read; delete it and retry.") from error
-    put(model, {_today(key): value for key, value in state.items()})
+        raise WeightsError(
+            f"The file {path.name} cannot be read. Delete it and try again."
+        ) from error
+    copy_weights(model, {_current_name(key): value for key, value in state.items()})
 
 
-def _today(key: str) -> str:
-    """densenet's weights were published when its layers were called "norm.1", now "norm1"."""
+def _current_name(key: str) -> str:
+    """densenet's weights were published when its layers were named "norm.1"; now it is "norm1"."""
     return re.sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)", r"\1\2", key)
 
 
 def _crop(size: tuple[int, ...], resize: int, crop: int) -> Box:
-    """The middle that is kept, in the original's pixels, as torchvision's transforms cut it."""
+    """The centre crop of torchvision's transforms, in pixels of the original."""
     height, width = size
     short = min(height, width)
     new_height, new_width = (int(resize * side / short) for side in (height, width))
@@ -149,8 +150,8 @@ def _published(name: str, title: str, *, slow: bool = False) -> Backbone:
     )
 
 
-def _plain(size: int) -> Any:
-    """Pixels as they are, 0 to 1, in a square of `size` pixels."""
+def _scaled_to_one(size: int) -> Any:
+    """A transform to a square of `size` pixels with values from 0 to 1, not normalised further."""
     return torchvision.models.ResNet18_Weights.IMAGENET1K_V1.transforms(
         crop_size=size, resize_size=size, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0)
     )
@@ -159,9 +160,14 @@ def _plain(size: int) -> Any:
 BACKBONES: dict[str, Backbone] = {
     backbone.name: backbone
     for backbone in (
-        Backbone("filter_bank", "Filter bank", FilterBank, _plain(224), (), FilterBank),
+        Backbone("filter_bank", "Filter bank", FilterBank, _scaled_to_one(224), (), FilterBank),
         Backbone(
-            "shapes_net", "Shapes network", ShapesNet, _plain(IMAGE_SIZE), CLASSES, shapes_net
+            "shapes_net",
+            "Shapes network",
+            ShapesNet,
+            _scaled_to_one(IMAGE_SIZE),
+            CLASSES,
+            shapes_net,
         ),
         _published("resnet18", "ResNet-18"),
         _published("alexnet", "AlexNet"),

@@ -1,4 +1,4 @@
-"""Where the window of a convolution or pooling lies."""
+"""The window of a convolution or pooling, and the input positions under it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Window:
-    """Kernel, stride and dilation for rows and columns; padding before and after each."""
+    """Kernel, stride and dilation (rows, columns), and padding (before and after) of each axis."""
 
     kernel: Pair
     stride: Pair = (1, 1)
@@ -35,7 +35,7 @@ class Window:
         dilation: Any = 1,
         groups: int = 1,
     ) -> Window:
-        """From the arguments of `torch.conv2d`."""
+        """The window of a call of `torch.conv2d` with these arguments."""
         return _window(weight.shape[2:], stride, padding, dilation)
 
     @classmethod
@@ -48,27 +48,27 @@ class Window:
         dilation: Any = 1,
         **other: Any,
     ) -> Window:
-        """From the arguments of `F.max_pool2d`."""
+        """The window of a call of `F.max_pool2d` with these arguments."""
         return _window(kernel_size, stride or kernel_size, padding, dilation)
 
     @classmethod
     def of_average(
         cls, input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, *other: Any
     ) -> Window:
-        """From the arguments of `F.avg_pool2d`."""
+        """The window of a call of `F.avg_pool2d` with these arguments."""
         return _window(kernel_size, stride or kernel_size, padding, 1)
 
     @classmethod
     def of_padding(
         cls, input: Tensor, pad: Any, mode: str = "constant", value: float | None = None
     ) -> Window:
-        """From the arguments of `F.pad`: left, right, top, bottom."""
+        """The window of a call of `F.pad`; `pad` is left, right, top, bottom."""
         left, right, top, bottom = (*pad, 0, 0)[:4]
         return cls((1, 1), padding=((top, bottom), (left, right)))
 
     def positions(self, row: int, column: int) -> tuple[list[int], list[int]]:
-        """The input rows and columns under the window of one output pixel; those in the padding
-        are negative or too large."""
+        """The input rows and columns under the window of one output pixel. In the padding they are
+        negative, or beyond the last row or column."""
         rows, columns = (
             [stride * at - padding[0] + dilation * tap for tap in range(kernel)]
             for at, kernel, stride, dilation, padding in zip(
@@ -80,7 +80,7 @@ class Window:
 
 def _window(kernel: Any, stride: Any, padding: Any, dilation: Any) -> Window:
     kernel, stride, dilation = _pair(kernel), _pair(stride), _pair(dilation)
-    if padding == "same":  # an odd one goes to the end
+    if padding == "same":  # an odd total puts the extra one at the end
         whole = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         rows, columns = [(total // 2, total - total // 2) for total in whole]
     else:

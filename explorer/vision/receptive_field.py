@@ -1,14 +1,15 @@
-"""Which input pixels an output pixel can see, by calculation from the layers' geometry.
+"""Receptive fields, computed from the kernel, stride, padding and dilation of each layer.
 
-Along one axis, output position i of a layer sees the input positions from `stride * i + first` to
-`stride * i + last`. A layer with kernel k, stride s, padding p and dilation d turns that into
+Along one axis, output position i of a layer depends on the input positions from
+`stride * i + first` to `stride * i + last`. A layer with kernel k, stride s, padding p and
+dilation d turns that into
 
     first' = first - stride * p
     last'  = last  + stride * (d * (k - 1) - p)
     stride' = stride * s
 
-and where branches meet, the widest counts (Araujo, Norris and Sim, "Computing Receptive Fields of
-Convolutional Neural Networks", Distill 2019).
+and where branches meet, the widest counts: Araujo, Norris and Sim, "Computing Receptive Fields of
+Convolutional Neural Networks", Distill 2019, https://distill.pub/2019/computing-receptive-fields.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision.feature_maps import Inputs, Of, as_arguments, first_tensor
+from explorer.vision.feature_maps import Inputs, Of, first_tensor, to_arguments
 from explorer.vision.geometry import Window
 
 
 @dataclass(frozen=True)
 class Axis:
     """One axis of a receptive field, in input pixels; `first` and `last` of position 0 may lie
-    outside the image (padding), and are infinite where the whole image is seen."""
+    outside the image (in the padding), and are infinite if the field is the whole image."""
 
     stride: float = 1
     first: float = 0
@@ -41,12 +42,11 @@ class Axis:
 
     @property
     def size(self) -> float:
-        """Pixels seen by one position; infinite for the whole image."""
+        """The length of the field in pixels; infinite for the whole image."""
         return self.last - self.first + 1
 
     def span(self, position: int, length: int) -> tuple[int, int]:
-        """The pixels seen by `position` in an image `length` pixels long: start, and end (not
-        included)."""
+        """Start and end (not included) of the field of `position`, in an image of this length."""
         if math.isinf(self.size):
             return 0, length
         start, end = self.stride * position + self.first, self.stride * position + self.last + 1
@@ -62,13 +62,13 @@ class Axis:
         )
 
 
-#: Sees everything: after global pooling or a linear layer.
+#: The whole image: after global pooling or a linear layer.
 WHOLE = Axis(1, -math.inf, math.inf)
 
 
 @dataclass(frozen=True)
 class ReceptiveField:
-    """The input pixels one position of a layer's output can see; `size` is height × width."""
+    """The input pixels that can affect one position of a layer; `size` is height, width."""
 
     rows: Axis = Axis()
     columns: Axis = Axis()
@@ -78,13 +78,13 @@ class ReceptiveField:
         return self.rows.size, self.columns.size
 
     def box(self, row: int, column: int, height: int, width: int) -> tuple[int, int, int, int]:
-        """Left, top, right, bottom (the last two not included) on a height × width input."""
+        """Left, top, right, bottom (the last two not included) in a height × width input."""
         top, bottom = self.rows.span(row, height)
         left, right = self.columns.span(column, width)
         return left, top, right, bottom
 
 
-#: None stands for "not known": behind an operation that has no rule here.
+#: None where it is not known: after an operation that has no rule here.
 Field = ReceptiveField | None
 EVERYTHING = ReceptiveField(WHOLE, WHOLE)
 
@@ -92,35 +92,36 @@ EVERYTHING = ReceptiveField(WHOLE, WHOLE)
 def receptive_fields(
     model: nn.Module, inputs: Inputs, *, of: Of = "output"
 ) -> dict[str, tuple[Field, ...]]:
-    """Layer name to its output's (or input's) receptive field, one for each call, blocks of
-    layers included.
+    """The receptive fields of the output (or input) of every layer and block, by its name; one for
+    each call.
 
     Runs the model once on `inputs`. Layers that did not run are left out.
     """
-    found: defaultdict[str, list[Field]] = defaultdict(list)
-    with borrow_frozen(model) as loan, _Follow() as follow:
+    fields: defaultdict[str, list[Field]] = defaultdict(list)
+    with borrow_frozen(model) as loan, _FieldTracker() as tracker:
 
-        def note(name: str) -> Callable[..., None]:
-            return lambda module, *values: found[name].append(follow.field(values[-1]))
+        def record(name: str) -> Callable[..., None]:
+            return lambda module, *values: fields[name].append(tracker.field(values[-1]))
 
         for name, module in model.named_modules():
             if of == "input":
-                loan.keep(module.register_forward_pre_hook(note(name)))
+                loan.keep(module.register_forward_pre_hook(record(name)))
             else:
-                loan.keep(module.register_forward_hook(note(name)))
-        model(*(follow.start(tensor) for tensor in as_arguments(inputs)))
-    return {name: tuple(fields) for name, fields in found.items()}
+                loan.keep(module.register_forward_hook(record(name)))
+        model(*(tracker.start(tensor) for tensor in to_arguments(inputs)))
+    return {name: tuple(calls) for name, calls in fields.items()}
 
 
-class _Follow(TorchFunctionMode):
-    """Carries the receptive field from each operation's inputs to its result, in this thread."""
+class _FieldTracker(TorchFunctionMode):
+    """Computes the receptive field of each operation's result from those of its inputs, in this
+    thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self._fields = WeakTensorKeyDictionary()
 
     def start(self, tensor: Tensor) -> Tensor:
-        """An input of the model, of which each pixel sees itself."""
+        """An input of the model: the receptive field of each pixel is the pixel itself."""
         tensor = tensor.detach()
         self._fields[tensor] = ReceptiveField()
         return tensor
@@ -139,13 +140,13 @@ class _Follow(TorchFunctionMode):
         if sources:
             field = _widest(sources)
             for tensor in _tensors(result):
-                self._fields[tensor] = field and _after(field, func, args, kwargs, tensor)
+                self._fields[tensor] = field and _field_after(field, func, args, kwargs, tensor)
         return result
 
 
-def _after(field: ReceptiveField, func: Any, args: Any, kwargs: Any, result: Tensor) -> Field:
+def _field_after(field: ReceptiveField, func: Any, args: Any, kwargs: Any, result: Tensor) -> Field:
     name = func.__name__.strip("_")
-    if name in _EVERYWHERE or field == EVERYTHING:
+    if name in _GLOBAL or field == EVERYTHING:
         return EVERYTHING
     if func in _WINDOWS:
         window = _WINDOWS[func](*args, **kwargs)
@@ -197,4 +198,4 @@ _ELEMENTWISE = {
     *("sigmoid", "tanh", "batch_norm", "dropout", "cat", "clone", "contiguous", "detach", "float"),
 }
 _RESHAPING = {"flatten", "view", "reshape", "mean", "transpose", "chunk", "split"}
-_EVERYWHERE = {"linear", "adaptive_avg_pool2d", "adaptive_max_pool2d", "softmax"}
+_GLOBAL = {"linear", "adaptive_avg_pool2d", "adaptive_max_pool2d", "softmax"}

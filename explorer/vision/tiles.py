@@ -1,6 +1,6 @@
-"""Many maps as one picture: tiled, coloured, enlarged by a whole factor, numbered.
+"""Many maps as one image: tiled, coloured, enlarged by a whole factor, numbered.
 
-The picture has a palette, so a level of 0 to 255 per pixel is all that is computed and stored.
+The image has a palette, so only a level from 0 to 255 is computed and stored for each pixel.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from explorer.trace.colours import NAN, SIGNED
 
-#: Space between tiles, and height of the line above each with its number, in pixels.
+#: The space between tiles, and the height of the caption above each, in pixels.
 GUTTER, CAPTION = 4, 12
 
-# The first palette entries are no values; the rest run from the lowest colour to the highest.
+# The first palette entries are not values; the rest run from the lowest colour to the highest.
 _GROUND, _INK, _BLANK, _FIRST = 0, 1, 2, 3
 _GREYS = ((222, 226, 231), (28, 36, 48), NAN)
 _LAST, _ZERO = 255, 129  # as many levels below zero as above
@@ -27,18 +27,17 @@ _LETTER = 6  # width of the font's letters, in pixels
 
 @dataclass(frozen=True)
 class Tiling:
-    """One page of maps as a picture.
+    """One page of maps as an image.
 
     `levels` (height × width, uint8) are positions in `palette` (256 × 3, uint8). `channels` are
-    those on the page, in order; `ranges` the values at the lowest and highest colour for each
-    (equal for all of them unless the scale is per channel). Zero is white; where any value of the
-    layer is negative the colours are `signed`: blue below zero, red above. `constant` lists
-    the channels whose values are all equal: they are left blank and their caption says the value
-    (but for maps of one value, which is their colour).
-    `scale` is how many pixels each value is drawn, in both directions; where maps are too wide for
-    their column, `mean_of` is greater than 1 and each pixel is the mean of that many values in
-    both directions. `boxes` tells where each channel's map lies: left, top, right, bottom, in
-    pixels, the last two not included.
+    those on the page, in order; `ranges` holds for each the values of the lowest and the highest
+    colour (equal for all of them unless the scale is per channel). Zero is white. If any value of
+    the layer is negative the colours are `signed`: blue below zero, red above. `constant` lists
+    the channels whose values are all equal: they are left blank, and their caption gives the value
+    (a map with a single value is drawn in its colour).
+    Each value is `scale` × `scale` pixels; where maps are too wide for their column, `mean_of` is
+    greater than 1 and each pixel is the mean of `mean_of` × `mean_of` values. `boxes` are the
+    positions of the maps: left, top, right, bottom, in pixels, the last two not included.
     """
 
     levels: np.ndarray
@@ -55,11 +54,11 @@ class Tiling:
 
     @property
     def rgb(self) -> np.ndarray:
-        """The picture, height × width × 3, uint8."""
+        """The image, height × width × 3, uint8."""
         return self.palette[self.levels]
 
     def png(self) -> bytes:
-        """The picture as a PNG file."""
+        """The image as a PNG file."""
         image = Image.fromarray(self.levels, "P")
         image.putpalette(self.palette.tobytes())
         file = io.BytesIO()
@@ -81,21 +80,21 @@ def tile(
 ) -> Tiling:
     """Draw one page of `maps` (channels × height × width).
 
-    `order` chooses and sorts the channels (default: all, by index). Unless `per_channel`, the
+    `order` selects and sorts the channels (default: all, by index). Unless `per_channel`, the
     colours cover the values of the whole layer, whichever page is shown. Maps are enlarged by the
-    largest whole factor that keeps the picture about `width` pixels wide, or shrunk by the smallest
-    one. Values that are not finite are drawn as blank. `numbered` leaves a line above each map for
-    its channel's number, and its name if there are `names` (one per channel).
+    largest whole factor that keeps the image about `width` pixels wide, or shrunk by the smallest
+    one. Infinite and NaN values are left blank. With `numbered`, the caption above each map is its
+    channel's number, followed by its name if there are `names` (one per channel).
 
     Raises ValueError for a page, or a channel, that does not exist.
     """
-    chosen = np.arange(len(maps)) if order is None else np.asarray(order, int)
-    if not ((chosen >= 0) & (chosen < len(maps))).all():
+    channels = np.arange(len(maps)) if order is None else np.asarray(order, int)
+    if not ((channels >= 0) & (channels < len(maps))).all():
         raise ValueError(f"There are {len(maps)} channels, counted from 0.")
-    pages = max(1, -(-len(chosen) // page_size))
+    pages = max(1, -(-len(channels) // page_size))
     if not 0 <= page < pages:
         raise ValueError(f"There are {pages} pages, counted from 0; there is no page {page}.")
-    shown = chosen[page * page_size : (page + 1) * page_size]
+    shown = channels[page * page_size : (page + 1) * page_size]
     columns = max(1, min(columns, len(shown)))
 
     lows, highs = _extremes(maps)
@@ -117,7 +116,7 @@ def tile(
         for channel in shown
     ]
     return Tiling(
-        levels=_laid_out(levels, columns, above, captions if numbered else []),
+        levels=_arrange(levels, columns, above, captions if numbered else []),
         palette=_palette(signed),
         channels=tuple(shown.tolist()),
         ranges=tuple((-r if signed else 0.0, r) for r in reach[shown].tolist()),
@@ -131,14 +130,14 @@ def tile(
     )
 
 
-def coloured(values: np.ndarray, reach: float, signed: bool) -> np.ndarray:
+def to_colours(values: np.ndarray, reach: float, signed: bool) -> np.ndarray:
     """One map (height × width) in the colours of `tile`, a pixel per value: height × width × 3,
     uint8. `reach` is the value at the last colour."""
     return _palette(signed)[_levels(values[None], np.array([reach]), signed)[0]]
 
 
 def _means(maps: np.ndarray, n: int) -> np.ndarray:
-    """Means of n × n values; what is left over at the right and bottom edges is left out."""
+    """Means of n × n values; an incomplete block at the right or bottom edge is dropped."""
     if n == 1:
         return maps
     count, height, width = maps.shape[0], max(1, maps.shape[1] // n), maps.shape[2] // n
@@ -148,7 +147,7 @@ def _means(maps: np.ndarray, n: int) -> np.ndarray:
 
 
 def _extremes(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest finite value per channel, in float64; 0 where there is none."""
+    """The smallest and largest finite value of each channel, in float64; 0 if there is none."""
     lows, highs = maps.min(axis=(1, 2)), maps.max(axis=(1, 2))
     if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
         finite = np.isfinite(maps)
@@ -160,7 +159,7 @@ def _extremes(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _levels(maps: np.ndarray, reach: np.ndarray, signed: bool) -> np.ndarray:
-    """Values to positions in the palette: `reach` at the last, zero at white."""
+    """The positions of values in the palette: `reach` is the last one, zero is white."""
     zero = _ZERO if signed else _FIRST
     slope = np.divide(_LAST - zero, reach, out=np.zeros_like(reach), where=reach > 0)
     with np.errstate(invalid="ignore"):
@@ -170,7 +169,7 @@ def _levels(maps: np.ndarray, reach: np.ndarray, signed: bool) -> np.ndarray:
 
 
 def _boxes(size: tuple[int, ...], columns: int, above: int) -> Iterator[tuple[int, int, int, int]]:
-    """Where each of the tiles (count × height × width) lies in the picture."""
+    """The positions of the tiles (count × height × width) in the image."""
     count, height, width = size
     for i in range(count):
         top = i // columns * (height + above + GUTTER) + above
@@ -178,8 +177,8 @@ def _boxes(size: tuple[int, ...], columns: int, above: int) -> Iterator[tuple[in
         yield left, top, left + width, top + height
 
 
-def _laid_out(tiles: np.ndarray, columns: int, above: int, captions: Sequence[str]) -> np.ndarray:
-    """The tiles in rows of `columns`, gutters around them, each with its caption above."""
+def _arrange(tiles: np.ndarray, columns: int, above: int, captions: Sequence[str]) -> np.ndarray:
+    """The tiles in rows of `columns`, with gutters between them and a caption above each."""
     count, height, width = tiles.shape
     rows = -(-count // columns)
     size = rows * (height + above + GUTTER), columns * (width + GUTTER) + GUTTER
@@ -188,7 +187,9 @@ def _laid_out(tiles: np.ndarray, columns: int, above: int, captions: Sequence[st
     for (left, top, right, bottom), drawn in zip(boxes, tiles, strict=True):
         canvas[top:bottom, left:right] = drawn
     for (left, top, _, _), caption in zip(boxes, captions, strict=False):
-        text = _text(caption if len(caption) * _LETTER <= width + GUTTER else caption.split()[0])
+        text = _draw_text(
+            caption if len(caption) * _LETTER <= width + GUTTER else caption.split()[0]
+        )
         text = text[:, :width]
         canvas[top - CAPTION : top - CAPTION + len(text), left : left + text.shape[1]][text] = _INK
     return canvas
@@ -199,8 +200,8 @@ def _font() -> ImageFont.ImageFont:
     return ImageFont.load_default_imagefont()
 
 
-def _text(words: str) -> np.ndarray:
-    """Where the ink is: CAPTION × width, bool."""
+def _draw_text(words: str) -> np.ndarray:
+    """The pixels of a text: CAPTION × width, bool."""
     image = Image.new("1", (_LETTER * len(words), CAPTION))
     ImageDraw.Draw(image).text((0, 0), words, fill=1, font=_font())
     return np.array(image)

@@ -1,4 +1,4 @@
-"""Weights from a file: everything is checked before the model changes."""
+"""Load weights from a file: everything is checked before the model changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torch import Tensor, nn
 
 from explorer.networks.borrow import model_lock
 
-#: Files of more bytes are refused; the largest network offered has 133 million parameters.
+#: Files of more bytes are refused; the largest network here has 133 million parameters.
 MAX_BYTES = 600 * 2**20
-#: A safetensors file begins with the length and the list of its tensors. Longer lists are refused:
-#: reading one of 30 MB takes seconds and 700 MB; the longest of the networks offered has 0.1 MB.
+#: A safetensors file begins with the list of its tensors, preceded by its length. Longer lists are
+#: refused: reading one of 30 MB takes seconds and 700 MB; the longest of a network here has 0.1 MB.
 MAX_LIST = 2**20
 
 #: A batch norm layer's count of batches: older files lack it and evaluation does not use it.
@@ -21,14 +21,14 @@ _OPTIONAL = "num_batches_tracked"
 
 
 class WeightsError(ValueError):
-    """The weights do not fit or cannot be trusted; the message is one sentence for the reader."""
+    """The weights do not fit or are not safe to read; the message is a sentence for the reader."""
 
 
 def load_weights(model: nn.Module, data: bytes) -> None:
-    """Put the weights of a safetensors file into `model`.
+    """Load the weights of a safetensors file into `model`.
 
-    Names, shapes, types, size and finiteness are checked first; on any fault WeightsError is
-    raised, naming the first tensor that differs, and the model is as it was.
+    Names, shapes, types, size and finiteness are checked first. If anything is wrong, raises
+    WeightsError, which names the first tensor that differs, and leaves the model unchanged.
     """
     if len(data) > MAX_BYTES:
         raise WeightsError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
@@ -38,10 +38,10 @@ def load_weights(model: nn.Module, data: bytes) -> None:
         tensors = load(data)
     except Exception as error:  # SafetensorError, and others for types torch does not have
         raise WeightsError(_unreadable(data)) from error
-    put(model, tensors)
+    copy_weights(model, tensors)
 
 
-def put(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+def copy_weights(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Copy `tensors` into the model after the checks of `load_weights`. Raises WeightsError."""
     with model_lock(model):
         own = model.state_dict()
@@ -52,7 +52,7 @@ def put(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _check(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
-    """In the model's own order, so that the first fault named is the first in the network."""
+    """Checks in the model's order: the error names the first wrong tensor of the network."""
     for name, value in own.items():
         if name not in tensors:
             if not name.endswith(_OPTIONAL):
@@ -70,19 +70,19 @@ def _check(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
                 f"{_dtype(value)}."
             )
         if not torch.isfinite(given).all():
-            raise WeightsError(f"The tensor {name!r} has values that are infinite or not numbers.")
+            raise WeightsError(f"The tensor {name!r} has infinite or NaN values.")
     for name in tensors:
         if name not in own:
-            raise WeightsError(f"The file has a tensor {name[:80]!r}, which the network does not.")
+            raise WeightsError(f"The file has a tensor {name[:80]!r}; the network does not.")
 
 
 def _unreadable(data: bytes) -> str:
     if data[:2] == b"PK" or data[:1] == b"\x80":
         return (
-            "This is a pickled checkpoint (.pt, .pth), which can run code when opened; "
-            "save the state dict with safetensors instead."
+            "This is a pickled checkpoint (.pt, .pth), which can run code when it is opened. "
+            "Save the state dict with safetensors instead."
         )
-    return "This is no whole safetensors file: it is cut off, damaged or of another kind."
+    return "This is not a complete safetensors file: it is cut off, damaged or in another format."
 
 
 def _shape(tensor: Tensor) -> str:

@@ -13,6 +13,8 @@ from matplotlib import get_data_path
 from PIL import Image
 from playwright.sync_api import expect
 
+from explorer.ui.feature_maps.tabs import TABS
+
 pytestmark = pytest.mark.browser
 
 PHOTOGRAPH = Path(get_data_path(), "sample_data", "grace_hopper.jpg")
@@ -30,7 +32,7 @@ def open_page(tab: Any, url: str, query: str = "") -> None:
 
 
 def fetched(tab: Any, name: str) -> bytes:
-    """What the download button with this help brings."""
+    """The file of the download button with this key."""
     with tab.expect_download() as caught:
         tab.locator(f".st-key-download-{name} button").first.click()
     return Path(caught.value.path()).read_bytes()
@@ -70,7 +72,7 @@ def test_the_address_reproduces_the_page(tab: Any, app: str) -> None:
     expect_label(tab, "Channel 5, Laplacian")
     expect(tab.locator(".ax-map-facts")).to_contain_text("row 100, column 90")
     tab.goto(f"{app}/feature_maps{query}")
-    tab.wait_for_selector("text=PyTorch gave")
+    tab.wait_for_selector("text=PyTorch computed")
     tab.get_by_role("tab", name="Channels").click()
     expect_label(tab, "Channel 5, Laplacian")
 
@@ -94,7 +96,7 @@ def test_a_bad_file_gets_a_sentence(tab: Any, app: str) -> None:
 def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any, app: str) -> None:
     open_page(tab, app)
     assert tab.locator(".st-key-tiles img").bounding_box()["y"] < 700
-    for view in ("Channels", "One pixel", "Kernels", "Statistics", "Prediction"):
+    for view in TABS:
         tab.get_by_role("tab", name=view).click()
         tab.wait_for_selector(f"[role=tab][aria-selected=true]:has-text('{view}')")
         tab.wait_for_timeout(300)

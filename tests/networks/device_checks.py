@@ -180,6 +180,6 @@ def test_a_device_that_cannot_run_the_network_is_said(monkeypatch: pytest.Monkey
     before = html_of(page)
     page.button_group(key="device").set_value(THERE).run()
     assert not page.exception
-    said = f"On {THERE}: There is not enough memory. The CPU stands in."
+    said = f"On {THERE}: There is not enough memory. The CPU is used instead."
     assert said not in before
     assert said in html_of(page)

@@ -20,7 +20,9 @@ from PIL import Image
 from safetensors.torch import save
 
 from explorer.networks.synthetic_images import CLASSES, draw_one
-from explorer.ui.feature_maps import network, picture, results
+from explorer.ui.feature_maps import image_choice, results
+from explorer.ui.feature_maps import network_choice as networks
+from explorer.ui.feature_maps.tabs import TABS
 from explorer.vision import BACKBONES, build, predict
 from tests.pages.test_pages import html_of, opened
 from tests.vision import bad_images, good_images
@@ -74,7 +76,7 @@ def test_opens_on_a_worked_example(page: Any) -> None:
 def test_an_uploaded_picture_is_seen_at_once_and_gone_when_taken_away(page: Any) -> None:
     upload(page, "ripples.png", drawn_file("ripples"))
     fine(page)
-    assert page.selectbox(key="picture").value == picture.OWN
+    assert page.selectbox(key="picture").value == image_choice.OWN
     assert "Image, 128 × 128" in str(frames(page, "way-in"))
     shown = predict(
         build("shapes_net"),
@@ -85,10 +87,10 @@ def test_an_uploaded_picture_is_seen_at_once_and_gone_when_taken_away(page: Any)
     )
     assert f"<span>{shown[0].label}</span>" in html_of(page)
     assert f"{shown[0].probability:.1%}" in html_of(page)
-    page.selectbox(key="picture").set_value(picture.PHOTOGRAPH).run()  # a sample again
+    page.selectbox(key="picture").set_value(image_choice.PHOTOGRAPH).run()  # a sample again
     fine(page)
     assert "Image, 512 × 600" in str(frames(page, "way-in"))
-    page.selectbox(key="picture").set_value(picture.OWN).run()
+    page.selectbox(key="picture").set_value(image_choice.OWN).run()
     page.file_uploader(key="picture-file").set_value([]).run()
     fine(page)
     assert "Image, 256 × 256" in str(frames(page, "way-in"))
@@ -96,10 +98,10 @@ def test_an_uploaded_picture_is_seen_at_once_and_gone_when_taken_away(page: Any)
 
 def cases() -> Iterator[Case]:
     wanted = {"half.png", "empty.png", "eps.png", "pdf.jpg", "svg.png", "bomb_header.jpg"}
-    found = [*bad_images.cut_off(), *bad_images.no_pictures(), *bad_images.bombs()]
-    yield from (case for case in found if case.name in wanted)
+    every = [*bad_images.cut_off(), *bad_images.not_images(), *bad_images.bombs()]
+    yield from (case for case in every if case.name in wanted)
     yield next(good_images.modes())
-    yield from list(good_images.several_pictures())[:1]
+    yield from list(good_images.several_images())[:1]
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
@@ -110,7 +112,7 @@ def test_every_file_gives_a_picture_or_a_sentence(page: Any, case: Case) -> None
     if case.error:
         assert "ax-error" in said
         assert case.error in said
-        assert "Image, 256 × 256" in str(frames(page, "way-in"))  # the sample stands in
+        assert "Image, 256 × 256" in str(frames(page, "way-in"))  # the sample is used instead
     else:
         assert "ax-error" not in said
         assert case.note in said
@@ -123,10 +125,21 @@ def test_every_network_and_view_draws(page: Any) -> None:
         fine(page)
         loud = any("Untrained" in warning.value for warning in page.warning)
         assert loud == (title != "Filter bank")
-        for view in ("One pixel", "Kernels", "Statistics", "Prediction", "Channels"):
+        for view in reversed(TABS):
             page.session_state["view"] = view
             page.run()
             fine(page)
+
+
+@pytest.mark.parametrize("title", TABS)
+def test_every_tab_opens_on_outputs_and_inputs(title: str) -> None:
+    at = opened("app.py")
+    at.query_params["view"] = title
+    fine(at.switch_page(PAGE).run())
+    (tab,) = (tab for tab in at.tabs if tab.label == title)
+    assert tab.children[0].children  # a tab that is not open is empty
+    at.button_group(key="of").set_value("input").run()
+    fine(at)
 
 
 @pytest.mark.fast
@@ -136,8 +149,8 @@ def test_a_layer_its_channel_and_position_can_be_chosen(page: Any) -> None:
     page.number_input(key="row").set_value(4)
     page.number_input(key="column").set_value(31).run()
     fine(page)
-    look = looked("Drawn: star")
-    value = results.maps(look, "block2.conv2", "output", 0).activations[0, 23, 4, 31]
+    model_input = input_of("Drawn: star")
+    value = results.maps(model_input, "block2.conv2", "output", 0).activations[0, 23, 4, 31]
     assert f"<b>{value:.5g}</b>" in html_of(page)
     assert frames(page, "map")["marks"]["map"] == [[31 / 32, 4 / 32, 1 / 32, 1 / 32]]
     # What does not exist in the next layer falls back.
@@ -146,12 +159,12 @@ def test_a_layer_its_channel_and_position_can_be_chosen(page: Any) -> None:
     assert page.number_input(key="column").value is None
     page.session_state["view"] = "One pixel"
     page.run()
-    assert "PyTorch gave" in html_of(fine(page))
+    assert "PyTorch computed" in html_of(fine(page))
 
 
-def looked(name: str) -> results.ModelInput:
-    eyes = network.LoadedModel(BACKBONES["shapes_net"], network.SHIPPED, build("shapes_net"))
-    return results.model_input(picture._sample(name), eyes)
+def input_of(name: str) -> results.ModelInput:
+    loaded = networks.LoadedModel(BACKBONES["shapes_net"], networks.SHIPPED, build("shapes_net"))
+    return results.make_model_input(image_choice.load_sample(name), loaded)
 
 
 def test_inputs_are_what_a_pre_hook_sees(page: Any) -> None:
@@ -160,59 +173,62 @@ def test_inputs_are_what_a_pre_hook_sees(page: Any) -> None:
     seen: list[torch.Tensor] = []
     model = build("shapes_net")
     model.block2.conv1.register_forward_pre_hook(lambda module, args: seen.append(args[0].clone()))
-    look = looked("Drawn: star")
+    model_input = input_of("Drawn: star")
     with torch.no_grad():
-        model(look.prepared.tensor)
-    given = results.maps(look, "block2.conv1", "input", 0).activations
+        model(model_input.prepared.tensor)
+    given = results.maps(model_input, "block2.conv1", "input", 0).activations
     assert np.array_equal(given, seen[0].numpy())
     page.session_state["view"] = "One pixel"
     page.run()
-    assert "show the output" in html_of(fine(page))
+    assert "Choose “output” above" in html_of(fine(page))
 
 
 def test_own_weights_are_used_and_the_shared_model_stays(page: Any) -> None:
     before = {
-        k: v.clone() for k, v in network._model("shapes_net", network.SHIPPED).named_parameters()
+        k: v.clone()
+        for k, v in networks.build_shared("shapes_net", networks.SHIPPED).named_parameters()
     }
     own = {name: value * 0.5 for name, value in build("shapes_net").state_dict().items()}
-    page.button_group(key="weights").set_value(network.FILE).run()
+    page.button_group(key="weights").set_value(networks.FILE).run()
     fine(page)
     assert page.warning
     upload(page, "mine.safetensors", save(own), "weights-file")
     fine(page)
     assert not page.warning
-    for name, value in network._model("shapes_net", network.SHIPPED).named_parameters():
+    for name, value in networks.build_shared("shapes_net", networks.SHIPPED).named_parameters():
         assert torch.equal(value, before[name])
     del own["block2.conv1.weight"]
     for data, words in (
         (save(own), "block2.conv1.weight"),
-        (save(own)[:500], "no whole safetensors file"),
+        (save(own)[:500], "not a complete safetensors file"),
         (b"PK\x03\x04 checkpoint", "pickled checkpoint"),
     ):
         upload(page, "other.safetensors", data, "weights-file")
         assert not page.exception
         assert words in html_of(page)
-        assert page.warning  # random weights stand in, and it is said
+        assert page.warning  # random weights are used instead, and the page says so
 
 
 def test_weights_that_overflow_are_refused(page: Any) -> None:
     large = {name: torch.full_like(v, 3e38) for name, v in build("shapes_net").state_dict().items()}
-    page.button_group(key="weights").set_value(network.FILE).run()
+    page.button_group(key="weights").set_value(networks.FILE).run()
     upload(page, "large.safetensors", save(large), "weights-file")
-    for view in ("One pixel", "Kernels", "Statistics", "Prediction", "Channels"):
+    for view in reversed(TABS):
         page.session_state["view"] = view
         page.run()
         assert not page.exception
-        assert "the layer block1.conv1 gives values that are infinite" in html_of(page)
-        assert page.warning  # random weights stand in, and it is said
+        assert "layer block1.conv1 outputs infinite values" in html_of(page)
+        assert page.warning  # random weights are used instead, and the page says so
         assert "nan%" not in html_of(page)
 
 
 def test_a_file_is_offered_only_where_it_can_fit() -> None:
     for backbone in BACKBONES.values():
-        offered = network.FILE in network._options(backbone)
+        offered = networks.FILE in networks.weights_options(backbone)
         parameters = sum(p.numel() for p in build(backbone.name).parameters())
-        assert offered == (bool(backbone.labels) and 4 * parameters < network.MOST * 2**20)
+        assert offered == (
+            bool(backbone.labels) and 4 * parameters < networks.MAX_MEGABYTES * 2**20
+        )
 
 
 def test_kernels_have_pages_with_one_scale(page: Any) -> None:
@@ -266,7 +282,7 @@ def test_weights_are_fetched_on_request_and_an_absent_server_is_said(
     backbone = BACKBONES["mobilenet_v3_small"]
     monkeypatch.setitem(BACKBONES, "mobilenet_v3_small", replace(backbone, url=f"{server}/{name}"))
     page.selectbox(key="network").set_value(backbone.title).run()
-    page.button_group(key="weights").set_value(network.IMAGENET).run()
+    page.button_group(key="weights").set_value(networks.IMAGENET).run()
     fine(page)
     button = next(b for b in page.button if b.label.startswith("Download"))
     assert page.warning  # until then the weights are random
@@ -278,7 +294,7 @@ def test_weights_are_fetched_on_request_and_an_absent_server_is_said(
     fine(page)
     assert not page.warning
     assert not [b for b in page.button if b.label.startswith("Download")]
-    network._model.clear()
+    networks.build_shared.clear()
 
 
 def test_a_rerun_that_changes_nothing_runs_no_network(
@@ -287,16 +303,18 @@ def test_a_rerun_that_changes_nothing_runs_no_network(
     def run(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("the network ran")
 
-    model = network._model("shapes_net", network.SHIPPED)
+    model = networks.build_shared("shapes_net", networks.SHIPPED)
     monkeypatch.setattr(type(model), "forward", run)
     for _ in range(2):
         fine(page.run())
 
 
 def test_an_npz_holds_the_layer(page: Any) -> None:
-    look = looked("Drawn: star")
-    with np.load(io.BytesIO(results.layer_npz(look, "block1.conv1", "output", 0))) as archive:
+    model_input = input_of("Drawn: star")
+    with np.load(
+        io.BytesIO(results.layer_npz(model_input, "block1.conv1", "output", 0))
+    ) as archive:
         assert archive["activations"].shape == (1, 12, 64, 64)
         assert np.allclose(archive["max"], archive["activations"][0].max(axis=(1, 2)))
-    strip = Image.open(io.BytesIO(results.strip_png(look, "output")))
+    strip = Image.open(io.BytesIO(results.filmstrip_png(model_input, "output")))
     assert strip.width > strip.height

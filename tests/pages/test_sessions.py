@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from explorer.ui.feature_maps import picture
+from explorer.ui.feature_maps import image_choice
 from tests.pages.test_pages import component, html_of, opened
 
 
@@ -46,7 +46,7 @@ def test_a_session_holds_its_workspace_and_nothing_else_does() -> None:
 
 def test_a_session_holds_its_picture_and_nothing_else_does() -> None:
     at = _uploaded(_png(1))
-    image = weakref.ref(at.session_state[picture._KEPT][1])
+    image = weakref.ref(at.session_state[image_choice._UPLOADED][1])
     shown = component(at, "pictures")["pictures"][0]
     assert shown["label"] == "Image, 30 × 20"
     del at
@@ -57,13 +57,13 @@ def test_a_session_holds_its_picture_and_nothing_else_does() -> None:
 def test_a_picture_that_waited_in_line_is_read_again_by_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    really = picture.sandbox.call
+    really = image_choice.sandbox.call
 
     def crowded(*args: Any, on_wait: Any, **options: Any) -> Any:
         on_wait(1)
         return really(*args, on_wait=on_wait, **options)
 
-    monkeypatch.setattr(picture.sandbox, "call", crowded)
+    monkeypatch.setattr(image_choice.sandbox, "call", crowded)
     for _ in range(2):
         at = _uploaded(_png(2))
         assert not at.exception

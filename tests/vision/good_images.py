@@ -1,4 +1,4 @@
-"""Files with a picture in them: formats, modes, orientations, animations, sizes."""
+"""Files with an image in them: formats, modes, orientations, animations, sizes."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def transparent() -> Iterator[Case]:
     yield Case("L_transparent.png", keyed, quarters=(WHITE, *shades[1:]))
 
 
-#: EXIF orientation to how the stored picture was changed from the upright one (EXIF 2.3, 4.6.4).
+#: EXIF orientation to how the stored image was changed from the upright one (EXIF 2.3, 4.6.4).
 _STORED = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -145,7 +145,7 @@ def oriented() -> Iterator[Case]:
     yield Case("broken_exif.jpg", broken, tolerance=12)
 
 
-def several_pictures() -> Iterator[Case]:
+def several_images() -> Iterator[Case]:
     frames = [quarters(COLOURS[::-1]), quarters((BLACK,) * 4)]
     for format, options in (
         ("GIF", {"duration": 100}),

@@ -1,4 +1,4 @@
-"""One file a reader may upload, with what must come of it, and how to make such files."""
+"""One file a reader may upload, with the expected result, and helpers that make such files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from PIL import Image
 WIDTH, HEIGHT = 48, 32
 RED, GREEN, BLUE, YELLOW = (220, 30, 30), (30, 190, 60), (40, 60, 220), (240, 220, 40)
 WHITE, BLACK = (255, 255, 255), (0, 0, 0)
-#: The quarters of the picture, reading order.
+#: The quarters of the image, in reading order.
 COLOURS = (RED, GREEN, BLUE, YELLOW)
 
 
 @dataclass(frozen=True)
 class Case:
-    """`data`, and either the sentence's words in `error`, or the picture: its size, the colours
+    """`data`, and either words of the message in `error`, or the image: its size, the colours
     of its four quarters (within `tolerance`), and words that a note must contain."""
 
     name: str

@@ -1,4 +1,4 @@
-"""Every kind of file a reader may upload, with what must come of it.
+"""Every kind of file a reader may upload, with the expected result.
 
     python -m tests.vision.make_images FOLDER
 
@@ -22,11 +22,11 @@ def all_cases() -> list[Case]:
         *good.deep_modes(),
         *good.transparent(),
         *good.oriented(),
-        *good.several_pictures(),
+        *good.several_images(),
         *good.sizes(),
         *bad.bombs(),
         *bad.cut_off(),
-        *bad.no_pictures(),
+        *bad.not_images(),
         *bad.wrong_headers(),
     ]
 

@@ -31,18 +31,18 @@ PAIRS = [(name, layer) for name, layers in LAYERS.items() for layer in layers]
 def test_saliency_equals_plain_pytorch_and_captum(name: str, target: int | None) -> None:
     model, x = network(name), random_input()
     before = state_of(model)
-    found = saliency(model, x, target)
+    result = saliency(model, x, target)
     assert state_of(model) == before
     leaf = x.clone().requires_grad_()
     scores = model(leaf)
     best = int(scores.argmax()) if target is None else target
-    assert found.target == best
+    assert result.target == best
     (gradient,) = torch.autograd.grad(scores[0, best], leaf)
     scale = float(gradient.abs().max())
-    np.testing.assert_allclose(found.gradient, gradient[0], atol=1e-5 * scale)
+    np.testing.assert_allclose(result.gradient, gradient[0], atol=1e-5 * scale)
     theirs = captum.attr.Saliency(model).attribute(leaf, target=best)[0].numpy()
-    np.testing.assert_allclose(abs(found.gradient), theirs, atol=1e-5 * scale)
-    np.testing.assert_allclose(found.map, theirs.max(axis=0), atol=1e-5 * scale)
+    np.testing.assert_allclose(abs(result.gradient), theirs, atol=1e-5 * scale)
+    np.testing.assert_allclose(result.map, theirs.max(axis=0), atol=1e-5 * scale)
 
 
 @contextmanager
@@ -62,22 +62,22 @@ def test_grad_cam_equals_plain_pytorch_and_captum(name: str, layer: str) -> None
     before = state_of(model)
     strongest = 0.0
     for target in (0, 4, 7):  # for some classes the map is 0 everywhere
-        found = grad_cam(model, x, layer, target)
+        result = grad_cam(model, x, layer, target)
         assert state_of(model) == before
         with not_in_place(model) as plain:
             weights, cam = plain_grad_cam(plain, x, layer, target)
             captums = captum.attr.LayerGradCam(plain, plain.get_submodule(layer))
             theirs = captums.attribute(x, target=target, relu_attributions=True).detach()
         scale = float(weights.abs().max())
-        np.testing.assert_allclose(found.weights, weights, atol=1e-5 * scale)
+        np.testing.assert_allclose(result.weights, weights, atol=1e-5 * scale)
         scale = max(float(cam.max()), 1e-30)
         strongest = max(strongest, scale)
-        np.testing.assert_allclose(found.map, cam, atol=1e-4 * scale)
-        np.testing.assert_allclose(found.map, theirs[0, 0], atol=1e-4 * scale)
+        np.testing.assert_allclose(result.map, cam, atol=1e-4 * scale)
+        np.testing.assert_allclose(result.map, theirs[0, 0], atol=1e-4 * scale)
         large = captum.attr.LayerAttribution.interpolate(theirs, (96, 96), "bilinear")
         expected = F.interpolate(cam[None, None], (96, 96), mode="bilinear", align_corners=False)
-        np.testing.assert_allclose(found.over_input, expected[0, 0], atol=1e-4 * scale)
-        np.testing.assert_allclose(found.over_input, large[0, 0], atol=1e-4 * scale)
+        np.testing.assert_allclose(result.over_input, expected[0, 0], atol=1e-4 * scale)
+        np.testing.assert_allclose(result.over_input, large[0, 0], atol=1e-4 * scale)
     assert strongest > 1e-9
 
 
@@ -93,13 +93,13 @@ def plain_grad_cam(model: nn.Module, x: Tensor, layer: str, target: int) -> tupl
 def test_grad_cam_of_one_call_of_a_reused_layer() -> None:
     torch.manual_seed(0)
     model, x = Reused(), random_input(8)
-    found = [grad_cam(model, x, "conv", 1, call=call) for call in range(3)]
+    results = [grad_cam(model, x, "conv", 1, call=call) for call in range(3)]
     a = x.clone().requires_grad_()
     first = model.conv(a)
     second = model.conv(first.relu())
     third = model.conv(second.relu())
     score = third.relu().mean((2, 3))[0, 1]
-    for mine, maps in zip(found, (first, second, third), strict=True):
+    for mine, maps in zip(results, (first, second, third), strict=True):
         (gradient,) = torch.autograd.grad(score, maps, retain_graph=True)
         cam = (gradient.mean((2, 3))[0][:, None, None] * maps[0]).sum(0).relu()
         np.testing.assert_allclose(mine.map, cam.detach(), atol=1e-6)
@@ -108,8 +108,8 @@ def test_grad_cam_of_one_call_of_a_reused_layer() -> None:
 @pytest.mark.parametrize(
     ("layer", "target", "words"),
     [
-        ("conv", 3, "3 classes, 0 to 2; 3 is none"),
-        ("conv", -1, "-1 is none"),
+        ("conv", 3, "3 classes, 0 to 2; 3 is not one"),
+        ("conv", -1, "-1 is not one"),
         ("unused", 0, "did not run"),
         ("nothing", 0, "no layer 'nothing'"),
         ("", 0, "not a set of maps"),
@@ -132,18 +132,18 @@ def test_a_layer_the_scores_do_not_depend_on_is_named() -> None:
 
 def test_predictions_equal_softmax_and_topk() -> None:
     model, x = network("resnet18"), random_input()
-    found = predict(model, x, [f"class {i}" for i in range(10)], k=5)
+    predictions = predict(model, x, [f"class {i}" for i in range(10)], k=5)
     with torch.no_grad():
         expected = model(x)[0].softmax(0).topk(5)
-    assert [p.index for p in found] == expected.indices.tolist()
-    assert [p.label for p in found] == [f"class {i}" for i in expected.indices]
-    np.testing.assert_allclose([p.probability for p in found], expected.values, rtol=1e-5)
+    assert [p.index for p in predictions] == expected.indices.tolist()
+    assert [p.label for p in predictions] == [f"class {i}" for i in expected.indices]
+    np.testing.assert_allclose([p.probability for p in predictions], expected.values, rtol=1e-5)
 
 
 @pytest.mark.parametrize("layer", ["layer1", "bn1", "layer3.1.conv2"])
 def test_switching_channels_off_equals_zeroing_them_by_hand(layer: str) -> None:
     model, x = network("resnet18"), random_input()
-    found = switch_off(model, x, layer, [1, 5])
+    ablation = switch_off(model, x, layer, [1, 5])
     other = copy.deepcopy(model)
 
     def zero(module: nn.Module, args: tuple, output: Tensor) -> Tensor:
@@ -155,11 +155,11 @@ def test_switching_channels_off_equals_zeroing_them_by_hand(layer: str) -> None:
         plain = other(x)[0]
         other.get_submodule(layer).register_forward_hook(zero)
         changed = other(x)[0]
-    np.testing.assert_allclose(found.scores_before, plain, rtol=1e-6)
-    np.testing.assert_allclose(found.scores_after, changed, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found.probabilities_after, changed.softmax(0), rtol=1e-4)
-    assert not np.allclose(found.scores_before, found.scores_after)
-    assert found.probabilities_after.sum() == pytest.approx(1)
+    np.testing.assert_allclose(ablation.scores_before, plain, rtol=1e-6)
+    np.testing.assert_allclose(ablation.scores_after, changed, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(ablation.probabilities_after, changed.softmax(0), rtol=1e-4)
+    assert not np.allclose(ablation.scores_before, ablation.scores_after)
+    assert ablation.probabilities_after.sum() == pytest.approx(1)
 
 
 def test_switching_off_one_call_or_all_calls_of_a_reused_layer() -> None:
@@ -172,7 +172,7 @@ def test_switching_off_one_call_or_all_calls_of_a_reused_layer() -> None:
         expected = model.conv(model.conv(zeroed).relu()).relu().mean((2, 3))[0]
     first = switch_off(model, x, "conv", [0, 1, 2], call=0)
     np.testing.assert_allclose(first.scores_after, expected, atol=1e-6)
-    with pytest.raises(ValueError, match="the channels 0 to 2"):
+    with pytest.raises(ValueError, match="has channels 0 to 2"):
         switch_off(model, x, "conv", [3])
     with pytest.raises(ValueError, match="there is no call 3"):
         switch_off(model, x, "conv", [0], call=3)

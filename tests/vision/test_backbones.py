@@ -1,4 +1,4 @@
-"""The networks on offer, and what they get to see of a picture."""
+"""The networks of the page, and the input that they get from an image."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from PIL import Image
 from explorer.networks.synthetic_images import CLASSES, draw_one
 from explorer.torchvision_guard import torchvision
 from explorer.vision import BACKBONES, build, decode, predict
-from explorer.vision.backbones import names
 
 
 def grace_hopper() -> np.ndarray:
@@ -18,7 +17,7 @@ def grace_hopper() -> np.ndarray:
 
 
 def test_every_network_runs_on_a_photograph_and_names_its_classes() -> None:
-    assert names()[:3] == ("filter_bank", "shapes_net", "resnet18")
+    assert tuple(BACKBONES)[:3] == ("filter_bank", "shapes_net", "resnet18")
     picture = grace_hopper()
     for name in ("filter_bank", "shapes_net", "resnet18", "mobilenet_v3_small", "densenet121"):
         backbone = BACKBONES[name]
@@ -41,7 +40,7 @@ def test_the_preparation_is_torchvisions_own(name: str) -> None:
 def test_what_the_network_saw_is_the_input_before_normalising() -> None:
     prepared = BACKBONES["resnet18"].prepare(grace_hopper())
     mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
-    back = prepared.seen / 255
+    back = prepared.rgb / 255
     np.testing.assert_allclose(
         ((back - mean) / std).transpose(2, 0, 1), prepared.values[0], atol=0.5 / 255 / 0.22
     )
@@ -60,7 +59,7 @@ def test_the_box_on_the_original_is_what_was_cut_out(name: str, size: tuple[int,
     prepared = BACKBONES[name].prepare(picture)
     left, top, right, bottom = prepared.box
     assert right - left == pytest.approx(bottom - top, rel=0.01)
-    seen = prepared.seen.astype(float)
+    seen = prepared.rgb.astype(float)
     n = len(seen)
     pixel = 1.01 * (right - left) / n  # the middle is a whole number of the network's pixels
     assert left == pytest.approx(width - right, abs=pixel)

@@ -14,7 +14,7 @@ import torch
 
 from explorer.torchvision_guard import torchvision
 from explorer.vision import DownloadError, WeightsError, build, load_published
-from explorer.vision.download import cached, fetch
+from explorer.vision.download import cached_file, fetch
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def test_a_changed_file_is_refused_and_not_kept(tmp_path: Path) -> None:
         with pytest.raises(DownloadError, match="arrived damaged or changed"):
             fetch(url, folder=tmp_path)
     assert not list(tmp_path.iterdir())
-    assert cached(url, tmp_path) is None
+    assert cached_file(url, tmp_path) is None
 
 
 def test_a_connection_that_ends_early_is_said(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_without_a_connection_the_answer_says_what_to_do(tmp_path: Path) -> None
 
 
 def test_a_name_without_a_hash_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match="carries no hash"):
+    with pytest.raises(DownloadError, match="contains no hash"):
         fetch("http://127.0.0.1:9/weights.pth", folder=tmp_path)
 
 
@@ -163,16 +163,16 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
 
 def test_two_readers_may_fetch_the_same_file(tmp_path: Path) -> None:
     content = bytes(range(256)) * 20_000
-    found: list[bytes] = []
+    paths: list[Path] = []
     with serving(content) as address:
         url = f"{address}/{named(content)}"
         threads = [
-            threading.Thread(target=lambda: found.append(fetch(url, folder=tmp_path).read_bytes()))
+            threading.Thread(target=lambda: paths.append(fetch(url, folder=tmp_path)))
             for _ in range(4)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    assert found == [content] * 4
+    assert [path.read_bytes() for path in paths] == [content] * 4
     assert [path.name for path in tmp_path.iterdir()] == [named(content)]

@@ -11,7 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision import capture, feature_maps, filmstrip, kernels, layers_of
+from explorer.vision import (
+    build,
+    capture,
+    feature_maps,
+    filmstrip,
+    first_not_finite,
+    kernels,
+    layers_of,
+    map_layers,
+)
 from explorer.vision.feature_maps import channel_statistics
 from tests.vision.models import NAMES, Reused, network, random_input
 
@@ -64,10 +73,10 @@ def test_every_layers_output_and_input_equal_those_of_plain_hooks(name: str) -> 
     inputs, outputs = plain_hooks(model, x)
     before = state_of(model)
     for of, expected in (("output", outputs), ("input", inputs)):
-        found = capture(model, x, list(expected), of=of)
-        assert {maps.layer for maps in found} == set(expected)
-        assert len(found) == sum(map(len, expected.values()))
-        for maps in found:
+        captured = capture(model, x, list(expected), of=of)
+        assert {maps.layer for maps in captured} == set(expected)
+        assert len(captured) == sum(map(len, expected.values()))
+        for maps in captured:
             plain = expected[maps.layer][maps.call]
             assert maps.calls == len(expected[maps.layer])
             assert np.array_equal(maps.activations, plain.numpy()), (maps.layer, maps.call, of)
@@ -127,13 +136,13 @@ def test_statistics_equal_numpys_and_dead_channels_are_found() -> None:
     values[:, 1] = -abs(values[:, 1])
     values[:, 2] = 0
     values[0, 3, 0, :3] = 0
-    found = channel_statistics(values)
+    statistics = channel_statistics(values)
     for name in ("min", "max", "mean", "std"):
         expected = getattr(values, name)(axis=(0, 2, 3))
-        np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(found.zeros, (values == 0).mean((0, 2, 3)))
-    np.testing.assert_allclose(found.positive, (values > 0).mean((0, 2, 3)))
-    assert found.dead.tolist() == [False, True, True, False, False]
+        np.testing.assert_allclose(getattr(statistics, name), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(statistics.zeros, (values == 0).mean((0, 2, 3)))
+    np.testing.assert_allclose(statistics.positive, (values > 0).mean((0, 2, 3)))
+    assert statistics.dead.tolist() == [False, True, True, False, False]
 
 
 def test_a_channel_made_dead_is_reported_dead() -> None:
@@ -165,9 +174,9 @@ def test_the_filmstrip_holds_every_convolution_in_the_order_they_ran() -> None:
 
 def test_kernels_are_a_copy_of_the_weights() -> None:
     model = network("resnet18")
-    found = kernels(model, "conv1")
-    assert np.array_equal(found, model.conv1.weight.detach().numpy())
-    found[:] = 0
+    copied = kernels(model, "conv1")
+    assert np.array_equal(copied, model.conv1.weight.detach().numpy())
+    copied[:] = 0
     assert model.conv1.weight.abs().sum() > 0
 
 
@@ -210,8 +219,8 @@ def test_a_shared_model_serves_several_threads_at_once() -> None:
 
     def work(number: int) -> None:
         for _ in range(20):
-            found = feature_maps(model, pictures[number], "2")
-            if found.calls != 1 or not np.array_equal(found.activations, expected[number]):
+            maps = feature_maps(model, pictures[number], "2")
+            if maps.calls != 1 or not np.array_equal(maps.activations, expected[number]):
                 wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
@@ -252,3 +261,46 @@ def test_inputs_by_name_nested_outputs_and_vectors_are_captured() -> None:
     linear = feature_maps(model, inputs, "linear")
     assert linear.activations.shape == (4, 2)
     assert linear.statistics.mean.shape == (2,)
+
+
+def test_sizes_are_those_of_plain_hooks() -> None:
+    model, x = build("resnet18"), torch.rand(1, 3, 64, 64)
+    layers = {layer.name: layer for layer in map_layers(model, x)}
+    seen: dict[str, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
+    for name, module in model.named_modules():
+        if not list(module.children()):
+            module.register_forward_hook(
+                lambda m, args, out, name=name: seen.setdefault(name, []).append(
+                    (tuple(args[0].shape[1:]), tuple(out.shape[1:]))
+                )
+            )
+    with torch.no_grad():
+        model(x)
+    assert list(layers) == [name for name in seen if name != "fc"]
+    for name, layer in layers.items():
+        assert list(zip(layer.inputs, layer.outputs, strict=True)) == seen[name]
+        assert layer.type == type(model.get_submodule(name)).__name__
+
+
+def test_calls_are_counted_and_unused_layers_left_out() -> None:
+    layers = map_layers(Reused(), torch.rand(1, 3, 8, 8))
+    assert [(layer.name, len(layer.outputs)) for layer in layers] == [("conv", 3), ("relu", 3)]
+
+
+def test_only_maps_count_and_input_and_output_differ() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(72, 4))
+    x = torch.rand(1, 3, 8, 8)
+    assert [layer.name for layer in map_layers(model, x)] == ["0"]
+    assert [layer.name for layer in map_layers(model, x, of="input")] == ["0", "1"]
+
+
+def test_the_first_layer_that_overflows_is_named() -> None:
+    model, x = build("shapes_net"), torch.rand(1, 3, 64, 64)
+    assert first_not_finite(model, x) is None
+    with torch.no_grad():
+        model.block2.conv1.weight.fill_(3e38)
+    assert first_not_finite(model, x) == "block2.conv1"
+    with torch.no_grad():
+        model.block1.conv2.bias[3] = torch.nan
+    assert first_not_finite(model, x) == "block1.conv2"
+    assert not any(module._forward_hooks for module in model.modules())

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from explorer.networks.image_networks import shapes_net
 from explorer.torchvision_guard import torchvision
 from explorer.vision import receptive_fields
-from explorer.vision.feature_maps import require
+from explorer.vision.feature_maps import get_layer
 from tests.vision.models import Reused, network, random_input
 
 
@@ -35,7 +35,7 @@ def box_of_gradient(model: nn.Module, layer: str, row: int, column: int, x: Tens
     """Left, top, right, bottom of the pixels on which one output pixel depends."""
     x = x.double().requires_grad_()
     kept: list[Tensor] = []
-    handle = require(model, layer).register_forward_hook(lambda m, a, o: kept.append(o.clone()))
+    handle = get_layer(model, layer).register_forward_hook(lambda m, a, o: kept.append(o.clone()))
     model.double()(x)
     handle.remove()
     (gradient,) = torch.autograd.grad(kept[0][0, :, row, column].abs().sum(), x)
@@ -109,8 +109,8 @@ def test_our_own_networks_boxes_are_confirmed_too(layer: str) -> None:
     x = random_input(64)
     (field,) = receptive_fields(shapes_net(), x)[layer]
     assert field is not None
-    found = box_of_gradient(all_positive(shapes_net()), layer, 3, 5, x)
-    assert field.box(3, 5, 64, 64) == found
+    box = box_of_gradient(all_positive(shapes_net()), layer, 3, 5, x)
+    assert field.box(3, 5, 64, 64) == box
 
 
 def test_pooling_over_everything_sees_everything_and_unknown_operations_say_so() -> None:
@@ -134,3 +134,12 @@ def test_torchvision_stays_as_it_was() -> None:
     model = torchvision.models.get_model("alexnet", weights=None, num_classes=3).train()
     receptive_fields(model, random_input(64))
     assert all(module.training and not module._forward_hooks for module in model.modules())
+
+
+@pytest.mark.fast
+def test_the_field_of_an_input_is_that_of_the_output_before() -> None:
+    model, x = shapes_net(), torch.rand(1, 3, 64, 64)
+    outputs, inputs = receptive_fields(model, x), receptive_fields(model, x, of="input")
+    assert inputs["block1.conv1"][0].size == (1, 1)
+    assert inputs["block1.conv2"] == outputs["block1.relu1"]
+    assert inputs["block2.conv1"] == outputs["block1.pool"]

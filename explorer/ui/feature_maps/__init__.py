@@ -1,1 +1,1 @@
-"""The parts of the Feature maps page: the picture, the network, what each layer sees, and why."""
+"""The parts of the Feature maps page: the image, the network, its layers, the prediction."""

@@ -1,4 +1,4 @@
-"""What the network makes of the picture: its prediction, and what the prediction rests on."""
+"""The prediction, and its tab: Grad-CAM, saliency, channels switched off."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, note
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.image_grid import Frame, frames
+from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
-from explorer.ui.feature_maps.selection import Spot
+from explorer.ui.feature_maps.selection import Selection
 from explorer.vision.attribution import top
-from explorer.vision.pictures import overlaid, to_png
-from explorer.vision.tiles import coloured
+from explorer.vision.drawing import overlay_heat, to_png
+from explorer.vision.tiles import to_colours
 
 _WIDTH = 288
 
 
-def prediction(model_input: ModelInput) -> None:
-    """The five classes with the highest scores, as bars."""
+def draw_prediction(model_input: ModelInput) -> None:
+    """Draw the five classes with the highest scores as bars."""
     if not model_input.labels:
-        note("The filter bank's kernels are fixed by formula. It predicts nothing.")
+        note("The filter bank's kernels are fixed formulas. It makes no prediction.")
         return
     label("Prediction" if model_input.loaded.trained else "Prediction of random weights")
-    found = results.prediction(model_input)
-    st.html(_bars(Bar(e.label, e.probability, f"{e.probability:.1%}") for e in found))
+    best = results.prediction(model_input)
+    st.html(_bars(Bar(e.label, e.probability, f"{e.probability:.1%}") for e in best))
 
 
-def decision(model_input: ModelInput, spot: Spot) -> None:
-    """Grad-CAM and saliency for one class, and the prediction without some channels."""
+def draw_decision(model_input: ModelInput, selected: Selection) -> None:
+    """Draw Grad-CAM and saliency for one class, and the prediction without some channels."""
     best = results.prediction(model_input)
     options = [entry.index for entry in best]
     names = {entry.index: entry.label for entry in best}
@@ -49,77 +49,78 @@ def decision(model_input: ModelInput, spot: Spot) -> None:
         key="class",
         bind="query-params",
         width=300,
-        help="For which of the five predicted classes evidence is shown",
+        help="The class that Grad-CAM and saliency explain, among the five most likely",
     )
     left, middle, right = columns(1, 1, 1)
     with left:
-        _cam(model_input, spot, target, names[target])
+        _draw_cam(model_input, selected, target, names[target])
     with middle:
-        _saliency(model_input, target, names[target])
+        _draw_saliency(model_input, target, names[target])
     with right:
-        _without(model_input, spot)
+        _draw_without(model_input, selected)
 
 
-def _cam(model_input: ModelInput, spot: Spot, target: int, name: str) -> None:
-    label(term_link("grad_cam"), f" of {spot.layer.name}")
-    found = results.cam(model_input, spot.layer.name, spot.maps.call, target)
-    if isinstance(found, str):
-        note(found)
+def _draw_cam(model_input: ModelInput, selected: Selection, target: int, name: str) -> None:
+    label(term_link("grad_cam"), f" of {selected.layer.name}")
+    cam = results.cam(model_input, selected.layer.name, selected.maps.call, target)
+    if isinstance(cam, str):
+        note(cam)
         return
-    picture = overlaid(model_input.prepared.seen, found.over_input)
-    _shown("cam", picture, f"Where {spot.layer.name} holds evidence for {name}")
+    overlay = overlay_heat(model_input.prepared.rgb, cam.over_input)
+    _draw_image("cam", overlay, f"Where in {selected.layer.name} the evidence for {name} lies")
     note(
-        f"The layer's maps, weighted by the mean gradient of the score for {name}; what is "
-        "below 0 is cut off. Try the last layers."
-        if found.map.any()
-        else f"Nothing in this layer speaks for {name}: the map is 0 everywhere."
+        f"The layer's maps, weighted by the mean gradient of the score for {name}; negative "
+        "values are set to 0. Try the last layers."
+        if cam.map.any()
+        else f"Nothing in this layer is evidence for {name}: the map is 0 everywhere."
     )
-    download(partial(to_png, picture), "grad-cam.png", "Grad-CAM as PNG", key="cam")
+    download(partial(to_png, overlay), "grad-cam.png", "Grad-CAM as PNG", key="cam")
 
 
-def _saliency(model_input: ModelInput, target: int, name: str) -> None:
+def _draw_saliency(model_input: ModelInput, target: int, name: str) -> None:
     label(term_link("saliency"))
-    found = results.evidence(model_input, target)
-    if isinstance(found, str):
-        note(found)
+    saliency = results.class_saliency(model_input, target)
+    if isinstance(saliency, str):
+        note(saliency)
         return
-    reach = float(found.map.max())
-    picture = coloured(found.map, reach or 1.0, signed=False)
-    _shown("saliency", picture, f"How much each pixel sways the score for {name}")
+    reach = float(saliency.map.max())
+    rgb = to_colours(saliency.map, reach or 1.0, signed=False)
+    _draw_image("saliency", rgb, f"How much each pixel influences the score for {name}")
     note(
-        f"The size of the score's gradient for {name} at each pixel of the picture, from 0 (white) "
-        f"to {number(reach)} (dark red)."
+        f"The size of the gradient of the score for {name} at each pixel of the input, "
+        f"from 0 (white) to {number(reach)} (dark red)."
     )
-    download(partial(to_png, picture), "saliency.png", "Saliency as PNG", key="saliency")
+    download(partial(to_png, rgb), "saliency.png", "Saliency as PNG", key="saliency")
 
 
-def _shown(key: str, picture: np.ndarray, alt: str) -> None:
-    frames([Frame(key, to_png(picture), alt, _WIDTH, smooth=key == "cam")], key=key)
+def _draw_image(key: str, rgb: np.ndarray, alt: str) -> None:
+    draw_image_grid([GridImage(key, to_png(rgb), alt, _WIDTH, smooth=key == "cam")], key=key)
 
 
-def _without(model_input: ModelInput, spot: Spot) -> None:
-    label(f"Channels of {spot.layer.name} switched off")
-    if spot.of == "input":
-        note("Channels are switched off in a layer's output; show the output above.")
+def _draw_without(model_input: ModelInput, selected: Selection) -> None:
+    label(f"Channels of {selected.layer.name} switched off")
+    if selected.of == "input":
+        note("Channels are switched off in a layer's output. Choose “output” above.")
         return
-    count = len(spot.values)
+    count = len(selected.values)
     off = st.multiselect(
         "Channels",
         range(count),
-        [spot.channel],
-        key=f"off-{spot.layer.name}-{spot.channel}",
+        [selected.channel],
+        key=f"off-{selected.layer.name}-{selected.channel}",
         placeholder="Choose channels",
         label_visibility="collapsed",
-        help="Sets them to 0 in this layer's output and predicts again",
+        help="Sets these channels to 0 in this layer's output and predicts again",
     )
     if not off:
-        note("Choose channels to set to 0.")
+        note("Choose the channels to set to 0.")
         return
-    found = results.without(model_input, spot.layer.name, tuple(sorted(off)))
-    shown = top(found.scores_before, model_input.labels)
-    first = top(found.scores_after, model_input.labels, 1)[0]
-    entries = shown if first.index in [e.index for e in shown] else [*shown, first]
-    before, after = found.probabilities_before, found.probabilities_after
+    switched = results.without_channels(model_input, selected.layer.name, tuple(sorted(off)))
+    most_likely = top(switched.scores_before, model_input.labels)
+    first = top(switched.scores_after, model_input.labels, 1)[0]
+    known = first.index in [entry.index for entry in most_likely]
+    entries = most_likely if known else [*most_likely, first]
+    before, after = switched.probabilities_before, switched.probabilities_after
     st.html(
         _bars(
             Bar(
@@ -131,8 +132,13 @@ def _without(model_input: ModelInput, spot: Spot) -> None:
             for e in entries
         )
     )
-    change = found.scores_after[shown[0].index] - found.scores_before[shown[0].index]
-    note(f"The score of {shown[0].label} changes by {number(float(change))}. Lines: before.")
+    change = (
+        switched.scores_after[most_likely[0].index] - switched.scores_before[most_likely[0].index]
+    )
+    note(
+        f"The score of {most_likely[0].label} changes by {number(float(change))}. "
+        "The lines mark the probabilities before."
+    )
 
 
 @dataclass(frozen=True)

@@ -10,30 +10,30 @@ import streamlit as st
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.widgets import choice, download, label
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.image_grid import Frame, frames
-from explorer.ui.feature_maps.results import ModelInput, Of, Still
-from explorer.ui.feature_maps.selection import Spot
+from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
+from explorer.ui.feature_maps.results import FilmstripFrame, ModelInput, Of
+from explorer.ui.feature_maps.selection import Selection
 
-_HELP = "What each layer makes, or what it is given, before anything changes it in place"
-_CAPTIONS = {"output": "what it makes", "input": "what it is given"}
-#: CSS pixels: a still's width in a short network and in a long one, and the strip's height.
+_HELP = "Each layer's output or its input, before anything changes it in place"
+_CAPTIONS = {"output": "Outputs", "input": "Inputs"}
+#: CSS pixels: a frame's width in a short network and in a long one, and the strip's height.
 _LARGE, _SMALL, _HEIGHT = 112, 94, 268
 _LONG = 7
 _LETTERS = 30  # of a caption: two lines
 
 
-def head(model_input: ModelInput) -> Of:
-    """The line above the filmstrip: what it shows, and its download."""
+def draw_header(model_input: ModelInput) -> Of:
+    """Draw the line above the filmstrip: what it shows, and its download."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        label("Every ", term_link("convolution", "convolution"), " along the network")
+        label("Every ", term_link("convolution", "convolution"), " of the network")
         of = cast(Of, choice("Show", "of", ["output", "input"], _HELP))
         st.html(
-            f'<div class="ax-note">{_CAPTIONS[of].capitalize()}: the first {results.FIRST} '
-            "channels, each layer with its own colour scale. Choose a layer.</div>",
+            f'<div class="ax-note">{_CAPTIONS[of]}: the first {results.FIRST} channels, '
+            "each layer with its own colour scale. Click a layer to select it.</div>",
             width="stretch",
         )
         download(
-            partial(results.strip_png, model_input, of),
+            partial(results.filmstrip_png, model_input, of),
             "filmstrip.png",
             "The filmstrip as PNG",
             key="strip",
@@ -41,40 +41,40 @@ def head(model_input: ModelInput) -> Of:
     return of
 
 
-def strip(model_input: ModelInput, of: Of, here: Spot) -> None:
-    """Draw the filmstrip; choosing a still chooses its layer."""
-    stills = results.stills(model_input, of)
-    chosen = here.layer.name, here.maps.call
-    width = _SMALL if len(stills) > _LONG else _LARGE
-    frames(
-        [_frame(still, of, width, (still.layer, still.call) == chosen) for still in stills],
+def draw_filmstrip(model_input: ModelInput, of: Of, selected: Selection) -> None:
+    """Draw the filmstrip; a click on a frame selects its layer."""
+    frames = results.filmstrip_frames(model_input, of)
+    current = selected.layer.name, selected.maps.call
+    width = _SMALL if len(frames) > _LONG else _LARGE
+    draw_image_grid(
+        [_grid_image(frame, of, width, (frame.layer, frame.call) == current) for frame in frames],
         key="strip",
-        on_choose=_choose,
+        on_choose=_select_layer,
         height=_HEIGHT,
     )
 
 
-def _frame(still: Still, of: Of, width: int, selected: bool) -> Frame:
-    name = still.layer if still.calls == 1 else f"{still.layer}, call {still.call}"
-    size = " × ".join(map(str, still.size))
-    return Frame(
-        id=f"{still.call} {still.layer}",
-        png=still.png,
+def _grid_image(frame: FilmstripFrame, of: Of, width: int, selected: bool) -> GridImage:
+    name = frame.layer if frame.calls == 1 else f"{frame.layer}, call {frame.call}"
+    size = " × ".join(map(str, frame.size))
+    return GridImage(
+        id=f"{frame.call} {frame.layer}",
+        png=frame.png,
         alt=f"First channels of the {of} of {name}",
         width=width,
         label=_ending(name),
         title=f"{name}: {size}",
         selected=selected,
-        smooth=still.width > width,
+        smooth=frame.width > width,
     )
 
 
-def _choose(name: str, x: float, y: float) -> None:
+def _select_layer(name: str, x: float, y: float) -> None:
     call, _, layer = name.partition(" ")
     st.session_state.layer = layer
     st.session_state.call = int(call)
 
 
 def _ending(name: str) -> str:
-    """The end of a long name tells layers apart."""
+    """The end of a long name, which is where the names of layers differ."""
     return name if len(name) <= _LETTERS else f"…{name[1 - _LETTERS :]}"

@@ -1,5 +1,5 @@
-// Shows pictures in a row that wraps. They are replaced only when their digest changes; marks and
-// the selection are laid over them, so scrolling survives a choice. elements.js stands before it.
+// Shows images in a row that wraps. They are replaced only when their digest changes; marks and
+// the selection are laid over them, so scrolling survives a choice. elements.js comes before it.
 
 const drawn = new WeakMap()
 

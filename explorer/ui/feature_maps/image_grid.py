@@ -1,4 +1,4 @@
-"""Pictures in a row that wraps, each with a label; the reader may choose one, and a place in it."""
+"""Images in a row that wraps, each with a label; the reader can click a position in one."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _component = st.components.v2.component(
     js=ELEMENTS + (_HERE / "image_grid.js").read_text(encoding="utf-8"),
 )
 
-#: A part of a picture as shares of its width and height: left, top, width, height.
+#: A part of an image as fractions of its width and height: left, top, width, height.
 Part = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Frame:
-    """A picture (`png`) drawn `width` CSS pixels wide, or as wide as its place if that is less.
+class GridImage:
+    """An image (`png`) drawn `width` CSS pixels wide, or as wide as its container if that is less.
 
-    `alt` describes it to those who cannot see it; `marks` are outlined; `smooth` is for
-    photographs, where pixels should not be seen as squares.
+    `alt` describes it for screen readers; `marks` are outlined; `smooth` is for photographs, whose
+    pixels should not look like squares.
     """
 
     id: str
@@ -43,20 +43,20 @@ class Frame:
     smooth: bool = False
 
 
-#: Called with a frame's id and the place in it, as shares of its width and height.
+#: Called with an image's id and the position in it, as fractions of its width and height.
 OnChoose = Callable[[str, float, float], None]
 
 
-def frames(
-    shown: Sequence[Frame],
+def draw_image_grid(
+    shown: Sequence[GridImage],
     *,
     key: str,
     on_choose: OnChoose | None = None,
     arrows: bool = False,
     height: int | None = None,
 ) -> None:
-    """Draw the frames, with `arrows` between them where one leads to the next; above `height` CSS
-    pixels they scroll."""
+    """Draw the images, with `arrows` between them if one leads to the next. They scroll if they
+    are higher than `height` CSS pixels."""
     pictures = [
         {
             "id": frame.id,

@@ -1,93 +1,75 @@
-"""The kernels of a convolution as pictures, and the statistics of every channel as a table."""
+"""The Kernels tab: the kernels of a convolution as one image."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from explorer.trace.text import number
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.widgets import choice, download, note, page, whole
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.image_grid import Frame, frames
+from explorer.ui.feature_maps.channels import describe_colours
+from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
-from explorer.ui.feature_maps.selection import Spot, channel_names
+from explorer.ui.feature_maps.selection import Selection
 from explorer.vision import tile
 
 _ONE, _EVERY = "of this channel", "of every channel"
-#: Kernels on a page and in a row; CSS pixels of a full row.
+#: Kernels on a page and in a row, and the width of a full row in CSS pixels.
 _PAGE, _COLUMNS, _WIDTH = 128, 16, 940
-_INPUT: dict[str, Any] = {"start": 0, "hidden": True, "help": "For which channel of the input"}
 
 
-def kernels(model_input: ModelInput, spot: Spot) -> None:
-    """Those of the chosen channel, one for each input; or every channel's for one input."""
-    if spot.layer.type != "Conv2d":
-        note(f"{spot.layer.name} is a {spot.layer.type}; convolutions have kernels.")
+def draw_kernels(model_input: ModelInput, selected: Selection) -> None:
+    """Draw the kernels of the selected channel, one for each input channel; or those of every
+    channel for one input channel."""
+    if selected.layer.type != "Conv2d":
+        note(f"{selected.layer.name} is a {selected.layer.type}. Only convolutions have kernels.")
         return
-    weights = results.weights(model_input, spot.layer.name)
+    weights = results.weights(model_input, selected.layer.name)
     out, inputs, height, width = weights.shape
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        which = choice(
+        scope = choice(
             "Kernels",
             "kernels",
             [_ONE, _EVERY],
-            "Those that make the chosen channel, or those of all channels for one input",
+            "The kernels of the selected channel, or those of every channel for one input channel",
         )
-        if which == _EVERY and inputs > 1:
-            of = whole("Input channel", "kernel-input", 0, inputs - 1, **_INPUT) or 0
-            shown, over = weights[:, of], f"for input channel {of}"
-        elif which == _EVERY:
-            shown, over = weights[:, 0], "for its input channel"
+        if scope == _EVERY and inputs > 1:
+            of = _input_channel(inputs)
+            shown, which = weights[:, of], f"for input channel {of}"
+        elif scope == _EVERY:
+            shown, which = weights[:, 0], "for its input channel"
         else:
-            channel = min(spot.channel, out - 1) if spot.of == "output" else 0
-            shown, over = weights[channel], f"that make channel {channel}, one for each input"
-        drawn = tile(
+            channel = min(selected.channel, out - 1) if selected.of == "output" else 0
+            shown, which = weights[channel], f"of channel {channel}, one for each input"
+        tiling = tile(
             shown,
             page=page("kernel-page", len(shown), _PAGE),
             page_size=_PAGE,
             columns=_COLUMNS,
             width=_width(len(shown)),
         )
-        download(drawn.png, "kernels.png", "These kernels as PNG", key="kernels")
-    alt = f"Kernels of {spot.layer.name}, {height} × {width}, {over}"
-    frames([Frame("kernels", drawn.png(), alt, drawn.levels.shape[1])], key="kernels-picture")
-    low, high = drawn.ranges[0]
-    below = f"{number(low)} (blue) over 0 (white)" if drawn.signed else "0 (white)"
-    said = f" {over}: {height} × {width}, from {below} to {number(high)} (red)."
-    note("The ", term_link("kernel", "kernels"), said)
+        download(tiling.png, "kernels.png", "These kernels as PNG", key="kernels")
+    alt = f"Kernels of {selected.layer.name}, {height} × {width}, {which}"
+    draw_image_grid(
+        [GridImage("kernels", tiling.png(), alt, tiling.levels.shape[1])], key="kernels-picture"
+    )
+    colours = describe_colours(tiling)
+    note(term_link("kernel", "Kernels"), f" {which}: {height} × {width}. {colours}.")
+
+
+def _input_channel(count: int) -> int:
+    chosen = whole(
+        "Input channel",
+        "kernel-input",
+        0,
+        count - 1,
+        start=0,
+        hidden=True,
+        help="The input channel that the kernels are applied to",
+    )
+    return chosen or 0
 
 
 def _width(count: int) -> int:
-    """So wide that few kernels are not drawn monstrously large."""
+    """The width in CSS pixels: less for a few kernels, which would be drawn too large."""
     return min(_WIDTH, 96 * min(count, _COLUMNS))
-
-
-def statistics(model_input: ModelInput, spot: Spot) -> None:
-    """One row for each channel; a click on a heading sorts."""
-    found = spot.maps.statistics
-    count = len(found.min)
-    table: dict[str, object] = {"channel": list(range(count))}
-    if names := channel_names(model_input, spot):
-        table["filter"] = names
-    table |= {
-        "min": found.min,
-        "max": found.max,
-        "mean": found.mean,
-        "std": found.std,
-        "above 0": found.positive,
-        "exactly 0": found.zeros,
-        "dead": found.dead,
-    }
-    share = st.column_config.NumberColumn(format="percent")
-    st.dataframe(
-        table,
-        hide_index=True,
-        height=380,
-        column_config={"above 0": share, "exactly 0": share},
-        alt=f"Statistics of every channel of {spot.layer.name}",
-    )
-    dead = int(found.dead.sum())
-    said = f" means no value above 0 for this picture: {dead} of {count} channels."
-    note(term_link("dead", "Dead"), said)

@@ -1,4 +1,4 @@
-"""Image, crop, and what the network got: one picture of the way in."""
+"""Preprocessing: the image, its crop, and the network's input."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import streamlit as st
 from PIL import Image
 
 from explorer.ui.common.widgets import download
-from explorer.ui.feature_maps.image_grid import Frame, frames
+from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
-from explorer.vision.pictures import outlined, side_by_side, to_png
+from explorer.vision.drawing import draw_box, side_by_side, to_png
 
-#: CSS pixels: all three pictures together, and the sides of the square ones.
+#: CSS pixels: all three images together, and the sides of the square ones.
 _TOGETHER, _MOST, _LEAST = 396, 132, 100
 
 
-def way_in(model_input: ModelInput) -> None:
-    """The image with the crop's frame, the crop, and the network's input."""
-    rgb, box = model_input.chosen.picture.rgb, model_input.prepared.box
+def draw_preprocessing(model_input: ModelInput) -> None:
+    """Draw the image with the crop's frame, the crop, and the network's input."""
+    rgb, box = model_input.chosen.image.rgb, model_input.prepared.box
     height, width = rgb.shape[:2]
     left, top, right, bottom = box
     part = (left / width, top / height, (right - left) / width, (bottom - top) / height)
-    crop, seen = _crop(rgb, box), model_input.prepared.seen
+    crop, prepared = _crop(rgb, box), model_input.prepared.rgb
     side, first = _sides(width / height)
-    frames(
+    draw_image_grid(
         [
-            Frame(
+            GridImage(
                 "image",
                 _small(rgb, 2 * first),
                 f"{model_input.chosen.name}, with the frame of the crop",
@@ -36,21 +36,21 @@ def way_in(model_input: ModelInput) -> None:
                 marks=(part,),
                 smooth=True,
             ),
-            Frame(
+            GridImage(
                 "crop",
                 _small(crop, 2 * side),
-                "The part that was cut out",
+                "The crop",
                 side,
                 label=f"Crop, {crop.shape[1]} × {crop.shape[0]}",
                 smooth=True,
             ),
-            Frame(
+            GridImage(
                 "seen",
-                to_png(seen),
-                f"What {model_input.loaded.backbone.title} got",
+                to_png(prepared),
+                f"The input of {model_input.loaded.backbone.title}",
                 side,
-                label=f"Network, {seen.shape[1]} × {seen.shape[0]}",
-                smooth=seen.shape[1] > side,
+                label=f"Network, {prepared.shape[1]} × {prepared.shape[0]}",
+                smooth=prepared.shape[1] > side,
             ),
         ],
         key="way-in",
@@ -58,22 +58,22 @@ def way_in(model_input: ModelInput) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.html(
-            '<div class="ax-note" title="Networks are trained on pictures prepared like this: '
-            "squashed to a square, or in OpenCV's order of colours, they see something else.\">"
-            "Cut out, not squashed; RGB, not OpenCV's BGR.</div>",
+            '<div class="ax-note" title="The network was trained on images prepared like this. A '
+            "stretched image, or OpenCV's BGR order, would give other results.\">"
+            "Cropped, not stretched. Channels in RGB order.</div>",
             width="stretch",
         )
         download(
-            partial(_together, rgb, box, seen),
-            "picture.png",
-            "The three pictures as PNG",
+            partial(_together, rgb, box, prepared),
+            "image.png",
+            "The three images as PNG",
             key="way-in",
         )
 
 
 def _sides(aspect: float) -> tuple[int, int]:
-    """Widths of the square pictures and of the first, whose height is theirs unless it is very
-    wide."""
+    """The widths of the square images and of the first, which has the same height unless it is
+    very wide."""
     side = min(_MOST, _TOGETHER / (aspect + 2))
     if side < _LEAST:
         side, first = float(_LEAST), float(_TOGETHER - 2 * _LEAST)
@@ -88,7 +88,7 @@ def _crop(rgb: np.ndarray, box: tuple[float, float, float, float]) -> np.ndarray
 
 
 def _small(rgb: np.ndarray, width: int) -> bytes:
-    """At most `width` pixels wide: the screen shows no more."""
+    """A PNG at most `width` pixels wide: the screen shows no more."""
     if rgb.shape[1] <= width:
         return to_png(rgb)
     height = max(1, round(rgb.shape[0] * width / rgb.shape[1]))
@@ -96,7 +96,7 @@ def _small(rgb: np.ndarray, width: int) -> bytes:
     return to_png(np.array(image))
 
 
-def _together(rgb: np.ndarray, box: tuple[float, ...], seen: np.ndarray) -> bytes:
+def _together(rgb: np.ndarray, box: tuple[float, ...], prepared: np.ndarray) -> bytes:
     left, top, right, bottom = box
     frame = left, top, right, bottom
-    return to_png(side_by_side([outlined(rgb, frame), _crop(rgb, frame), seen]))
+    return to_png(side_by_side([draw_box(rgb, frame), _crop(rgb, frame), prepared]))

@@ -1,6 +1,6 @@
-"""What a network sees in a picture, computed once for each question and kept.
+"""What a network computes from an image: each result is computed once and cached.
 
-All results are immutable and shared by all readers who ask the same.
+All results are immutable, and shared by all readers who need the same one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from torch import OutOfMemoryError, Tensor
 from explorer.networks import CPU
 from explorer.networks.error_messages import explain
 from explorer.ui.common.widgets import device, refuse
-from explorer.ui.feature_maps.network import LoadedModel, untrained
-from explorer.ui.feature_maps.picture import Chosen
+from explorer.ui.feature_maps.image_choice import ChosenImage
+from explorer.ui.feature_maps.network_choice import LoadedModel, untrained
 from explorer.vision import (
+    ChannelAblation,
     FeatureMaps,
     GradCam,
     MapLayer,
     PixelArithmetic,
     Prediction,
-    Prepared,
+    PreparedImage,
     Saliency,
-    SwitchedOff,
     copy_on,
     feature_maps,
     filmstrip,
@@ -41,7 +41,7 @@ from explorer.vision import (
     switch_off,
     tile,
 )
-from explorer.vision.pictures import side_by_side, to_png
+from explorer.vision.drawing import side_by_side, to_png
 from explorer.vision.receptive_field import Field
 
 Of = Literal["output", "input"]
@@ -49,11 +49,11 @@ Of = Literal["output", "input"]
 
 @dataclass(frozen=True, eq=False)
 class ModelInput:
-    """A picture before a network's eyes."""
+    """An image prepared for a loaded model."""
 
-    chosen: Chosen
+    chosen: ChosenImage
     loaded: LoadedModel
-    prepared: Prepared
+    prepared: PreparedImage
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class ModelInput:
 
     @property
     def tensor(self) -> Tensor:
-        """What the network gets, on its device."""
+        """The network's input (1 × 3 × height × width), on its device."""
         return self.prepared.tensor.to(self.loaded.device)
 
     @property
@@ -70,8 +70,8 @@ class ModelInput:
 
 
 @dataclass(frozen=True)
-class Still:
-    """One convolution in the filmstrip: its first channels as a picture of `width` pixels."""
+class FilmstripFrame:
+    """One convolution in the filmstrip: its first channels as an image of `width` pixels."""
 
     layer: str
     call: int
@@ -86,35 +86,34 @@ FIRST = 4
 _HASH: dict[Any, Any] = {ModelInput: lambda model_input: model_input.key}
 
 
-def model_input(chosen: Chosen, loaded: LoadedModel) -> ModelInput:
-    """The picture prepared as the network's own transform says, on the device that is chosen.
+def make_model_input(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
+    """The image prepared by the network's own transform, on the chosen device.
 
-    Random weights stand in for the reader's own where those overflow, and the CPU for a device
-    that cannot run the network; both are said.
+    Random weights replace the reader's own where those overflow, and the CPU replaces a device
+    that cannot run the network; the page says so.
     """
-    found = _finite(chosen, loaded)
+    prepared = _with_finite_weights(chosen, loaded)
     chosen_device = device("Where the network runs")
     if chosen_device == CPU:
-        return found
+        return prepared
     try:
-        return replace(found, loaded=_moved(found, chosen_device))
+        return replace(prepared, loaded=_moved(prepared, chosen_device))
     except RuntimeError as error:  # out of memory, or an operation that the device does not have
-        refuse(f"On {chosen_device}: {explain(error).message} The CPU stands in.")
-        return found
+        refuse(f"On {chosen_device}: {explain(error).message} The CPU is used instead.")
+        return prepared
 
 
-def _finite(chosen: Chosen, loaded: LoadedModel) -> ModelInput:
-    found = ModelInput(
-        chosen, loaded, _prepared(chosen.digest, loaded.backbone.name, chosen, loaded)
-    )
-    layer = _not_finite(found) if loaded.own else None
+def _with_finite_weights(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
+    prepared = _prepare(chosen.digest, loaded.backbone.name, chosen, loaded)
+    model_input = ModelInput(chosen, loaded, prepared)
+    layer = _not_finite(model_input) if loaded.own else None
     if layer is None:
-        return found
+        return model_input
     refuse(
-        f"With the weights in the file the layer {layer} gives values that are infinite or not "
-        "numbers. Check them; random weights stand in."
+        f"With the weights in this file, layer {layer} outputs infinite values or NaN. Check the "
+        "file; random weights are used instead."
     )
-    return ModelInput(chosen, untrained(loaded.backbone), found.prepared)
+    return replace(model_input, loaded=untrained(loaded.backbone))
 
 
 @st.cache_resource(
@@ -135,28 +134,30 @@ def _not_finite(model_input: ModelInput) -> str | None:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _prepared(digest: str, network: str, _chosen: Chosen, _eyes: LoadedModel) -> Prepared:
-    return _eyes.backbone.prepare(_chosen.picture.rgb)
+def _prepare(
+    digest: str, network: str, _chosen: ChosenImage, _loaded: LoadedModel
+) -> PreparedImage:
+    return _loaded.backbone.prepare(_chosen.image.rgb)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=_HASH)
-def stills(model_input: ModelInput, of: Of) -> tuple[Still, ...]:
-    """Every convolution along the network, in the order they ran."""
-    return tuple(map(_still, filmstrip(model_input.loaded.model, model_input.tensor, of=of)))
+def filmstrip_frames(model_input: ModelInput, of: Of) -> tuple[FilmstripFrame, ...]:
+    """Every convolution of the network, in the order in which they ran."""
+    return tuple(map(_frame, filmstrip(model_input.loaded.model, model_input.tensor, of=of)))
 
 
-def _still(maps: FeatureMaps) -> Still:
+def _frame(maps: FeatureMaps) -> FilmstripFrame:
     values = maps.activations[0]
     shown = range(min(FIRST, len(values)))
-    drawn = tile(values, shown, columns=2, width=2 * 68, numbered=False)
-    return Still(
-        maps.layer, maps.call, maps.calls, values.shape, drawn.png(), drawn.levels.shape[1]
+    tiling = tile(values, shown, columns=2, width=2 * 68, numbered=False)
+    return FilmstripFrame(
+        maps.layer, maps.call, maps.calls, values.shape, tiling.png(), tiling.levels.shape[1]
     )
 
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=_HASH)
 def layers(model_input: ModelInput, of: Of) -> tuple[MapLayer, ...]:
-    """The layers that take or make maps."""
+    """The layers whose input or output is a set of maps."""
     return map_layers(model_input.loaded.model, model_input.tensor, of=of)
 
 
@@ -167,7 +168,7 @@ def maps(model_input: ModelInput, layer: str, of: Of, call: int) -> FeatureMaps:
 
 
 def field(model_input: ModelInput, layer: str, of: Of, call: int) -> Field:
-    """What a position of a layer can see of the picture; None where that is not known."""
+    """The receptive field of the positions of a layer; None where it is not known."""
     calls = _fields(model_input, of).get(layer, ())
     return calls[call] if call < len(calls) else None
 
@@ -197,8 +198,8 @@ def weights(model_input: ModelInput, layer: str) -> np.ndarray:
     return kernels(model_input.loaded.model, layer)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Going back through the network", hash_funcs=_HASH)
-def evidence(model_input: ModelInput, target: int) -> Saliency | str:
+@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=_HASH)
+def class_saliency(model_input: ModelInput, target: int) -> Saliency | str:
     """The gradient of a class score with respect to the input, or why there is none."""
     try:
         return saliency(model_input.loaded.model, model_input.tensor, target)
@@ -208,7 +209,7 @@ def evidence(model_input: ModelInput, target: int) -> Saliency | str:
         return explain(error).message
 
 
-@st.cache_resource(max_entries=32, show_spinner="Going back through the network", hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=_HASH)
 def cam(model_input: ModelInput, layer: str, call: int, target: int) -> GradCam | str:
     """Grad-CAM of a layer, or why there is none."""
     try:
@@ -220,24 +221,26 @@ def cam(model_input: ModelInput, layer: str, call: int, target: int) -> GradCam 
 
 
 @st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=_HASH)
-def without(model_input: ModelInput, layer: str, channels: tuple[int, ...]) -> SwitchedOff:
+def without_channels(
+    model_input: ModelInput, layer: str, channels: tuple[int, ...]
+) -> ChannelAblation:
     """The scores with some channels of a layer set to 0."""
     return switch_off(model_input.loaded.model, model_input.tensor, layer, channels)
 
 
-def strip_png(model_input: ModelInput, of: Of) -> bytes:
-    """The whole filmstrip as one picture."""
-    found = filmstrip(model_input.loaded.model, model_input.tensor, of=of)
-    pictures = [
+def filmstrip_png(model_input: ModelInput, of: Of) -> bytes:
+    """The whole filmstrip as one image."""
+    all_maps = filmstrip(model_input.loaded.model, model_input.tensor, of=of)
+    columns = [
         tile(m.activations[0], range(min(FIRST, m.activations.shape[1])), columns=1, width=72).rgb
-        for m in found
+        for m in all_maps
     ]
-    return to_png(side_by_side(pictures, height=max(p.shape[0] for p in pictures)))
+    return to_png(side_by_side(columns, height=max(column.shape[0] for column in columns)))
 
 
 def layer_npz(model_input: ModelInput, layer: str, of: Of, call: int) -> bytes:
     """A layer's values and statistics as a NumPy archive."""
-    found = maps(model_input, layer, of, call)
+    layer_maps = maps(model_input, layer, of, call)
     file = io.BytesIO()
-    np.savez_compressed(file, activations=found.activations, **vars(found.statistics))
+    np.savez_compressed(file, activations=layer_maps.activations, **vars(layer_maps.statistics))
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""What the reader looks at: a layer, one of its channels, and a position in it."""
+"""What the reader has selected: a layer, one of its channels, and a position in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from explorer.vision.receptive_field import Axis, Field
 
 
 @dataclass(frozen=True, eq=False)
-class Spot:
+class Selection:
     """A position (row, column) in one channel of one call of a layer."""
 
     layer: MapLayer
@@ -41,13 +41,13 @@ class Spot:
         return float(self.map[self.row, self.column])
 
 
-def choose(model_input: ModelInput, of: Of) -> Spot:
-    """The lists and numbers that choose it, and the layer's download."""
-    found = {layer.name: layer for layer in results.layers(model_input, of)}
-    names = list(found)
-    several = (layer.name for layer in found.values() if layer.sizes(of)[0][0] > 1)
+def choose_position(model_input: ModelInput, of: Of) -> Selection:
+    """Draw the list of layers and the number fields, and the layer's download."""
+    layers = {layer.name: layer for layer in results.layers(model_input, of)}
+    names = list(layers)
+    several = (layer.name for layer in layers.values() if layer.sizes(of)[0][0] > 1)
     first = names.index(next(several, names[0]))
-    if st.session_state.get("layer", names[first]) not in found:
+    if st.session_state.get("layer", names[first]) not in layers:
         st.session_state.layer = names[first]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.selectbox(
@@ -57,22 +57,22 @@ def choose(model_input: ModelInput, of: Of) -> Spot:
             key="layer",
             bind="query-params",
             width=270,
-            help="Whose maps are shown below; the filmstrip chooses one too",
+            help="The layer whose maps are shown below. You can also click it in the filmstrip",
         )
-        layer = found.get(name, found[names[first]])
+        layer = layers.get(name, layers[names[first]])
         sizes = layer.sizes(of)
         call = (
-            _number("Call", "call", len(sizes), "Which use of a layer that runs several times")
+            _number("Call", "call", len(sizes), "Which call of a layer that runs several times")
             if len(sizes) > 1
             else 0
         )
         channels, height, width = sizes[call]
         channel = _number(
-            "Channel", "channel", channels, "Which of the layer's maps, counted from 0"
+            "Channel", "channel", channels, "The index of the layer's channel, from 0"
         )
         maps = results.maps(model_input, layer.name, of, call)
         field = results.field(model_input, layer.name, of, call)
-        highest = _highest(maps.activations[0][channel], field, model_input.prepared.seen.shape)
+        highest = _highest(maps.activations[0][channel], field, model_input.prepared.rgb.shape)
         row = _number("Row", "row", height, _OPEN, highest[0])
         column = _number("Column", "column", width, _OPEN, highest[1])
         size = f"{layer.type} · {channels} × {height} × {width}"
@@ -85,29 +85,29 @@ def choose(model_input: ModelInput, of: Of) -> Spot:
             label="NPZ",
             mime="application/octet-stream",
         )
-    return Spot(layer, of, maps, channel, row, column)
+    return Selection(layer, of, maps, channel, row, column)
 
 
-def channel_names(model_input: ModelInput, spot: Spot) -> tuple[str, ...]:
+def channel_names(model_input: ModelInput, selected: Selection) -> tuple[str, ...]:
     """The names of the filters in the filter bank; elsewhere channels have none."""
-    if model_input.loaded.backbone.name == "filter_bank" and len(spot.values) == len(FILTERS):
+    if model_input.loaded.backbone.name == "filter_bank" and len(selected.values) == len(FILTERS):
         return tuple(FILTERS)
     return ()
 
 
 def pick_channel(channel: int) -> None:
-    """In a callback: look at another channel, where it is highest."""
+    """In a callback: select another channel, at its highest value."""
     st.session_state.channel = channel
     pick_position(None, None)
 
 
 def pick_position(row: int | None, column: int | None) -> None:
-    """In a callback: look at another position; None for the highest."""
+    """In a callback: select another position; None for the highest value."""
     st.session_state.row, st.session_state.column = row, column
 
 
 def _highest(values: np.ndarray, field: Field, size: tuple[int, ...]) -> tuple[int, int]:
-    """Row and column of the highest value, among those that see no padding if there are any."""
+    """Row and column of the highest value, if possible of one whose field has no padding."""
     if field is not None:
         axes = zip((field.rows, field.columns), values.shape, size, strict=False)
         inside = np.ix_(*(_inside(axis, count, length) for axis, count, length in axes))
@@ -119,7 +119,7 @@ def _highest(values: np.ndarray, field: Field, size: tuple[int, ...]) -> tuple[i
 
 
 def _inside(axis: Axis, count: int, length: int) -> list[int]:
-    """The positions, of `count`, that see only what lies in the picture."""
+    """The positions, of `count`, whose receptive field lies within the image."""
     return [
         i
         for i in range(count)
@@ -127,11 +127,11 @@ def _inside(axis: Axis, count: int, length: int) -> list[int]:
     ]
 
 
-_OPEN = "The position in the map. Empty: where it is highest, away from the padding"
+_OPEN = "The position in the map. Leave empty for the highest value away from the padding"
 
 
 def _number(label: str, key: str, count: int, help: str, highest: int | None = None) -> int:
-    """A number below `count`. Positions may be left open: then it is the highest one's."""
+    """A number below `count`. A position may be left empty: then it is `highest`."""
     open_ = highest is not None
     chosen = whole(
         label,

@@ -1,5 +1,5 @@
 """Choosing the network and its weights. Models are shared by all readers and never changed: a
-reader's own weights go into a model of their own."""
+reader's own weights are loaded into a separate model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from explorer.vision import (
     load_published,
     load_weights,
 )
-from explorer.vision.download import cached, fetch
+from explorer.vision.download import cached_file, fetch
 
 SHIPPED, RANDOM, IMAGENET, FILE = "Trained", "Random", "ImageNet", "File"
-#: Megabytes of an uploaded weights file; the server's own limit is a little higher.
-MOST = 60
-_FIRST = "shapes_net"
+#: The largest weights file in megabytes; the server's own limit is a little higher.
+MAX_MEGABYTES = 60
+_DEFAULT = "shapes_net"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,22 +48,22 @@ class LoadedModel:
         return self.backbone.name, self.weights, self.device
 
 
-def choose() -> LoadedModel:
-    """The list of networks, and of the weights each can have."""
+def choose_network() -> LoadedModel:
+    """Draw the list of networks and of the weights each can have; load the chosen one."""
     titles = {backbone.title: name for name, backbone in BACKBONES.items()}
     title = st.selectbox(
         "Network",
         list(titles),
-        index=list(titles.values()).index(_FIRST),
+        index=list(titles.values()).index(_DEFAULT),
         key="network",
         bind="query-params",
         label_visibility="collapsed",
-        help="Which network looks at the picture",
+        help="The network that processes the image",
     )
-    backbone = BACKBONES[titles.get(title, _FIRST)]
-    options = _options(backbone)
+    backbone = BACKBONES[titles.get(title, _DEFAULT)]
+    options = weights_options(backbone)
     if len(options) == 1:
-        return _shared(backbone, options[0])
+        return _load_shared(backbone, options[0])
     choice = st.segmented_control(
         "Weights",
         options,
@@ -72,70 +72,72 @@ def choose() -> LoadedModel:
         key="weights",
         bind="query-params",
         label_visibility="collapsed",
-        help="What it has learnt: its own training, nothing, ImageNet, or your file",
+        help="The weights: trained for this project or on ImageNet, random, or from your file",
     )
     if backbone.slow:
-        note("A large network: a new look takes seconds.")
-    if choice == IMAGENET and not _at_hand(backbone):
+        note("This is a large network: each change takes seconds.")
+    if choice == IMAGENET and not _is_downloaded(backbone):
         return untrained(backbone)
     if choice == FILE:
         return _from_file(backbone) or untrained(backbone)
-    return _shared(backbone, choice if choice in options else options[0])
+    return _load_shared(backbone, choice if choice in options else options[0])
 
 
 def untrained(backbone: Backbone) -> LoadedModel:
     """The network with random weights."""
-    return _shared(backbone, RANDOM)
+    return _load_shared(backbone, RANDOM)
 
 
-def about(loaded: LoadedModel) -> None:
-    """What has to be known of the weights; said loudly where they are random."""
+def draw_weights_note(loaded: LoadedModel) -> None:
+    """Say how the weights were trained; warn where they are random."""
     backbone = loaded.backbone
     if not loaded.trained:
         st.warning(
-            "**Untrained.** Random weights: the maps show how the network is built, not what it "
-            "has learnt, and the prediction means nothing.",
+            "**Untrained.** The weights are random: the maps show the architecture, not anything "
+            "learned, and the prediction is meaningless.",
             icon=":material/warning:",
         )
     elif loaded.weights == SHIPPED and backbone.labels:
         note(
-            f"Trained on drawings of {len(backbone.labels)} shapes and textures, and right on "
-            f"{stated_accuracy():.1%} of new ones. In a photograph it sees nothing it knows."
+            f"Trained on drawings of {len(backbone.labels)} shapes and textures; it recognises "
+            f"{stated_accuracy():.1%} of new drawings, but it cannot recognise photographs."
         )
 
 
-def _options(backbone: Backbone) -> list[str]:
+def weights_options(backbone: Backbone) -> list[str]:
     if not backbone.labels:
         return [SHIPPED]
-    file = [FILE] if backbone.megabytes <= MOST else []
+    file = [FILE] if backbone.megabytes <= MAX_MEGABYTES else []
     return [SHIPPED, RANDOM, *file] if backbone.ready else [RANDOM, IMAGENET, *file]
 
 
-def _shared(backbone: Backbone, weights: str) -> LoadedModel:
+def _load_shared(backbone: Backbone, weights: str) -> LoadedModel:
     try:
-        return LoadedModel(backbone, weights, _model(backbone.name, weights), weights != RANDOM)
+        return LoadedModel(
+            backbone, weights, build_shared(backbone.name, weights), weights != RANDOM
+        )
     except (DownloadError, WeightsError) as error:
         refuse(str(error))
-        return LoadedModel(backbone, RANDOM, _model(backbone.name, RANDOM), False)
+        return LoadedModel(backbone, RANDOM, build_shared(backbone.name, RANDOM), trained=False)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Building the network")
-def _model(name: str, weights: str) -> nn.Module:
+def build_shared(name: str, weights: str) -> nn.Module:
     model = build(name, random=weights == RANDOM)
     if weights == IMAGENET:
         load_published(model, name)
     return model
 
 
-def _at_hand(backbone: Backbone) -> bool:
-    """Whether the published weights are on this machine; a button to fetch them if not."""
-    if cached(backbone.url):
+def _is_downloaded(backbone: Backbone) -> bool:
+    """Whether the published weights are on this machine; if not, draw a button to download them."""
+    if cached_file(backbone.url):
         return True
     place, below = st.empty(), st.empty()
     if not place.button(
         f"Download {backbone.megabytes:.0f} MB",
         icon=":material/download:",
-        help="The weights PyTorch publishes, trained on ImageNet",
+        help="The weights that PyTorch publishes, trained on ImageNet",
     ):
         return False
     bar = below.progress(0.0, "Downloading")
@@ -147,8 +149,8 @@ def _at_hand(backbone: Backbone) -> bool:
         fetch(backbone.url, progress=progress)
     except DownloadError as error:
         with below:
-            own = " A safetensors file of your own will do as well."
-            refuse(str(error) + own * (FILE in _options(backbone)))
+            own = " You can also upload a safetensors file."
+            refuse(str(error) + own * (FILE in weights_options(backbone)))
         return False
     place.empty()
     below.empty()
@@ -160,27 +162,32 @@ def _from_file(backbone: Backbone) -> LoadedModel | None:
         "Weights",
         type=["safetensors"],
         key="weights-file",
-        max_upload_size=MOST,
+        max_upload_size=MAX_MEGABYTES,
         help=f"A state dict of {backbone.title}, saved with safetensors",
         label_visibility="collapsed",
     )
     if file is None:
-        note(f"A safetensors file of {backbone.title}'s state dict, up to {MOST} MB.")
+        note(
+            f"Upload a state dict of {backbone.title} saved with safetensors, "
+            f"up to {MAX_MEGABYTES} MB."
+        )
         return None
     data = file.getvalue()
-    if len(data) > MOST * 2**20:
-        refuse(f"The file is larger than {MOST} MB.")
+    if len(data) > MAX_MEGABYTES * 2**20:
+        refuse(f"The file is larger than {MAX_MEGABYTES} MB.")
         return None
     digest = hashlib.sha256(data).hexdigest()
     try:
-        return LoadedModel(backbone, digest, _own(backbone.name, digest, _data=data), own=True)
+        return LoadedModel(
+            backbone, digest, _build_own(backbone.name, digest, _data=data), own=True
+        )
     except WeightsError as error:
         refuse(str(error))
         return None
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the weights")
-def _own(name: str, digest: str, *, _data: bytes) -> nn.Module:
+def _build_own(name: str, digest: str, *, _data: bytes) -> nn.Module:
     model = build(name, random=True)
     load_weights(model, _data)
     return model
