@@ -22,6 +22,7 @@ ADDED = (
     "nll_softmax",
     "activations",
     "statements",
+    "Histogram",
 )
 COPIED = (
     *("explorer", "pages", "tests", "docs", "benchmarks"),
