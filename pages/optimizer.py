@@ -17,14 +17,13 @@ from explorer.ui.optimizer import (
     history,
     numbers,
     problems,
-    sandbox_call,
     session,
     settings,
 )
 
 draw_frame("optimizer")
 apply_styles("optimizer")
-sandbox_call.here()
+session.reserve_place()
 if problems.take_sent_problem():
     settings.reset_settings()
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import sandbox
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
 from explorer.training import (
@@ -28,9 +29,9 @@ from explorer.training import (
 )
 from explorer.training.formatting import format_number, pluralize
 from explorer.training.problem import validate_seed
+from explorer.ui.common import sandbox_call
 from explorer.ui.common.query_params import validate
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
-from explorer.ui.optimizer.sandbox_call import ask
 from explorer.ui.optimizer.settings import show_settings
 
 Session = TrainingSession | RemoteSession
@@ -42,7 +43,19 @@ PICTURES, SLICE = 20, 0.25
 #: Most iterations of one run.
 MOST = 10_000
 
-_KEY, _REFUSED = "steps", "steps.refused"
+_KEY, _REFUSED, _PLACE = "steps", "steps.refused", "steps.place"
+
+
+def reserve_place() -> None:
+    """Keep a place on the page to say that the reader waits. Called once per run, first."""
+    st.session_state[_PLACE] = st.empty()
+
+
+def _replay(request: Any) -> Any:
+    """Have the sandbox replay the reader's own problem. Raises ProgramRefused."""
+    place = st.session_state.get(_PLACE) or st.empty()
+    timeout = sandbox.options().seconds
+    return sandbox_call.ask(sandbox.call, "replay", request, timeout=timeout, place=place)
 
 
 @dataclass
@@ -207,7 +220,7 @@ def open_workspace(
     """
     session: Session
     if chosen.key == OWN:
-        session = RemoteSession(chosen.problem, ask, optimizer, seed=seed, **hyper)  # type: ignore[arg-type]
+        session = RemoteSession(chosen.problem, _replay, optimizer, seed=seed, **hyper)  # type: ignore[arg-type]
     else:
         session = TrainingSession(
             chosen.problem, optimizer, seed=seed, history_bytes=HISTORY_BYTES, **hyper
