@@ -21,7 +21,7 @@ from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
 from explorer.sandbox.task import perform_task, receive_task
-from explorer.sandbox.warm_up import warm_up
+from explorer.sandbox.warm_up import prepare_torch, warm_up
 from explorer.sandbox.zygote import Zygote
 
 
@@ -42,7 +42,7 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
     parent_pipe: socket.socket | TextIO
     try:
         if zygote is not None:
-            zygote.warm_up(settings.jobs, settings.memory)
+            zygote.warm_up(settings.jobs, settings.memory, settings.warm_up)
             pool, parent_pipe = ForkPool(selector, zygote, settings.processors), sys.stdin
             _publish_address(settings, listener)
         else:
@@ -102,7 +102,7 @@ def _run_worker(settings: Settings) -> None:
     """Connect to the server and perform one task after another until it closes the connection."""
     jobs = importlib.import_module(settings.jobs).JOBS
     _call_at_end_of_input(lambda: os._exit(0))  # even during a task
-    warm_up()
+    (warm_up if settings.warm_up else prepare_torch)()
     with settings.line_file(settings.worker).open("r+b") as file:
         line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
     server = socket.create_connection(("127.0.0.1", int(settings.address.read_text())))

@@ -24,8 +24,9 @@ class Settings:
     """What a new process receives, as one line of JSON on its standard input.
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
-    with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with. `worker` is
-    empty for the server, and a worker's name otherwise.
+    with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with. Without
+    `warm_up`, processes start sooner and a child's first operations take longer. `worker` is empty
+    for the server, and a worker's name otherwise.
     """
 
     directory: str
@@ -34,6 +35,7 @@ class Settings:
     fork: bool = sys.platform == "linux"
     processors: int = field(default_factory=lambda: options().processes)
     memory: int = field(default_factory=lambda: options().memory * 2**20)
+    warm_up: bool = True
     worker: str = ""
 
     @property

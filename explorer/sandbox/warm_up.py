@@ -15,16 +15,23 @@ from explorer.trace.examples import EXAMPLES
 _LAZY_IMPORTS = ("torch._dynamo", "torch._decomp")
 
 
-def warm_up() -> None:
-    """Import and use once what every child would otherwise import, slowly or not at all.
+def prepare_torch() -> None:
+    """What must be done before the first task, and takes no time.
 
     Sets one thread before any operator runs: a forked child of a process whose OpenMP threads have
     started would wait for them for ever.
     """
     torch.set_num_threads(1)
+    tempfile.gettempdir()
+    image = torch.ones(1, 1, 8, 8)  # the BLAS and oneDNN libraries read /proc at their first use
+    torch.nn.functional.conv2d(image, image[..., :3, :3]) @ torch.ones(6, 6)
+
+
+def warm_up() -> None:
+    """Import and use once what every child would otherwise import, slowly or not at all."""
+    prepare_torch()
     for name in _LAZY_IMPORTS:
         importlib.import_module(name)
-    tempfile.gettempdir()
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     optimizer = torch.optim.SGD([x], lr=0.1)
     (x * x).sum().backward()
@@ -32,8 +39,6 @@ def warm_up() -> None:
     torch.func.jacrev(torch.sin)(x.detach())
     torch.func.jvp(torch.sin, (x.detach(),), (x.detach(),))
     str(x)
-    image = torch.ones(1, 1, 8, 8)  # the BLAS and oneDNN libraries read /proc at their first use
-    torch.nn.functional.conv2d(image, image[..., :3, :3]) @ torch.ones(6, 6)
     for example in EXAMPLES:
         trace.run(example.source)
     gc.collect()

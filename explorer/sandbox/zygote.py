@@ -2,8 +2,8 @@
 
 A child is a copy of the zygote, and a program that escapes from the language can read its child's
 memory. So the zygote is forked before the server has read any settings, and is sent only the name
-of the jobs' module and the memory limit. Requests and tokens never reach it: the server sends a
-request only to the child that performs it.
+of the jobs' module, the memory limit and whether to warm up. Requests and tokens never reach it:
+the server sends a request only to the child that performs it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from explorer.sandbox import kernel_restrictions, limits, protocol
 from explorer.sandbox.exit_reasons import ChildExit
 from explorer.sandbox.task import Job, perform_task, read_line, receive_task
-from explorer.sandbox.warm_up import run_example, warm_up
+from explorer.sandbox.warm_up import prepare_torch, run_example, warm_up
 
 #: Seconds within which a warm zygote has to reply. A fork, or ending a child, takes 10 to 20
 #: milliseconds. A zygote that takes longer than this blocks every program: the server is replaced.
@@ -42,9 +42,9 @@ class Zygote:
             _serve(child_end)
         child_end.close()
 
-    def warm_up(self, jobs: str, memory: int) -> None:
-        """Wait until it has imported and used everything a job may need."""
-        self._request(jobs=jobs, memory=memory)
+    def warm_up(self, jobs: str, memory: int, fully: bool) -> None:
+        """Wait until it has imported the jobs and, if `fully`, used everything they may need."""
+        self._request(jobs=jobs, memory=memory, fully=fully)
         self._connection.settimeout(_REPLY_TIMEOUT)
 
     def fork(self, ahead: bool) -> tuple[int, socket.socket]:
@@ -91,7 +91,7 @@ def _serve(connection: socket.socket) -> None:
             return  # the server ended before it had read its settings
         settings = protocol.load(packet)
         jobs = importlib.import_module(settings["jobs"]).JOBS
-        warm_up()
+        (warm_up if settings["fully"] else prepare_torch)()
         connection.send(protocol.dump({}))
         lines: dict[int, mmap.mmap] = {}
         while packet := connection.recv(4096):
@@ -99,7 +99,8 @@ def _serve(connection: socket.socket) -> None:
             if "end" in request:
                 _end_child(connection, lines, request["end"])
             else:
-                _fork_child(connection, lines, jobs, settings["memory"], request["ahead"])
+                ahead = request["ahead"] and settings["fully"]
+                _fork_child(connection, lines, jobs, settings["memory"], ahead)
     except ConnectionError:
         pass  # the server was killed
     except BaseException:

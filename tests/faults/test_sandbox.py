@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def lasting(folder: Path) -> Iterator[Sandbox]:
-    made = Sandbox(jobs="tests.sandbox.jobs", processors=2)
+    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2)
     yield made
     made.stop()
     assert os.listdir(folder) == []
@@ -227,7 +227,7 @@ def test_a_disk_without_room_for_the_server(
     if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
         full = tmp_path / "missing"  # where no disk can be mounted, a missing one
     monkeypatch.setattr(tempfile, "tempdir", str(full))
-    made = Sandbox(jobs="tests.sandbox.jobs")
+    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
     try:
         made.start()  # as the app does when it starts: this must not fail
         assert "could not be started" in error_message(lambda: made.call("double", [1]))
@@ -244,7 +244,7 @@ def test_a_disk_without_room_for_the_server(
 
 def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
     before = set(os.listdir(folder))
-    made = Sandbox(jobs="tests.sandbox.jobs")
+    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
     made.start()
     resource.prlimit(made.pid or 0, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     try:
@@ -256,7 +256,7 @@ def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
 
 
 def test_no_process_to_be_had(folder: Path) -> None:
-    made = Sandbox(jobs="tests.faults.no_process")
+    made = Sandbox(jobs="tests.faults.no_process", warm_up=False)
     try:
         assert made.call("double", [1], timeout=30) == [2]
         assert is_idle(made)
@@ -277,7 +277,7 @@ def test_no_process_for_the_server(box: Sandbox, monkeypatch: pytest.MonkeyPatch
     def refused(*_: Any, **__: Any) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    made = Sandbox(jobs="tests.sandbox.jobs")
+    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refused)
         assert "could not be started" in error_message(lambda: made.call("double", [1]))

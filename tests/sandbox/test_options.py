@@ -60,7 +60,8 @@ def test_a_container_share_of_the_processors_counts(
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems bound no memory")
 def test_the_memory_reaches_the_child() -> None:
     def bound(megabytes: int) -> int:
-        made = Sandbox(jobs="tests.sandbox.jobs", processors=1, memory=megabytes * 2**20)
+        options = {"warm_up": False, "processors": 1, "memory": megabytes * 2**20}
+        made = Sandbox(jobs="tests.sandbox.jobs", **options)
         try:
             text = "__import__('resource').getrlimit(__import__('resource').RLIMIT_AS)[0]"
             return int(made.call("attempt", text))
@@ -91,9 +92,9 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
 def test_a_bad_value_is_reported_on_the_first_page(
     monkeypatch: pytest.MonkeyPatch, fresh_options: None
 ) -> None:
-    from explorer.ui.common import frame
+    from explorer.ui.common.startup import prepare_process
 
-    frame._settle.cache_clear()
+    prepare_process.cache_clear()
     monkeypatch.setattr(sandbox, "start", options)  # what `start` reads first
     monkeypatch.setenv("EXPLORER_MEMORY_MB", "lots")
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()

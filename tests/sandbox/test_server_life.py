@@ -165,7 +165,7 @@ def test_an_invalid_header_does_no_harm(sandbox: Sandbox, case: str) -> None:
 APP = """
 import sys, time
 from explorer.sandbox import Sandbox
-sandbox = Sandbox(jobs="tests.sandbox.jobs", fork=sys.argv[1] == "forking")
+sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, fork=sys.argv[1] == "forking")
 sandbox.call("double", [1])
 def report(child):
     print(sandbox.pid, child, sandbox._server.settings.directory, flush=True)
