@@ -108,15 +108,15 @@ def cases() -> Iterator[Case]:
 def test_every_file_gives_a_picture_or_a_sentence(page: Any, case: Case) -> None:
     upload(page, case.name, case.data)
     assert not page.exception
-    said = html_of(page)
+    shown = html_of(page)
     if case.error:
-        assert "ax-error" in said
-        assert case.error in said
+        assert "ax-error" in shown
+        assert case.error in shown
         assert "Image, 256 × 256" in str(frames(page, "way-in"))  # the sample is used instead
     else:
-        assert "ax-error" not in said
-        assert case.note in said
-    assert "Traceback" not in said
+        assert "ax-error" not in shown
+        assert case.note in shown
+    assert "Traceback" not in shown
 
 
 def test_every_network_and_view_draws(page: Any) -> None:
@@ -170,14 +170,16 @@ def input_of(name: str) -> results.ModelInput:
 def test_inputs_are_what_a_pre_hook_sees(page: Any) -> None:
     page.button_group(key="of").set_value("input").run()
     fine(page)
-    seen: list[torch.Tensor] = []
+    inputs: list[torch.Tensor] = []
     model = build("shapes_net")
-    model.block2.conv1.register_forward_pre_hook(lambda module, args: seen.append(args[0].clone()))
+    model.block2.conv1.register_forward_pre_hook(
+        lambda module, args: inputs.append(args[0].clone())
+    )
     model_input = input_of("Drawn: star")
     with torch.no_grad():
         model(model_input.prepared.tensor)
     given = results.maps(model_input, "block2.conv1", "input", 0).activations
-    assert np.array_equal(given, seen[0].numpy())
+    assert np.array_equal(given, inputs[0].numpy())
     page.session_state["view"] = "One pixel"
     page.run()
     assert "Choose “output” above" in html_of(fine(page))
@@ -237,7 +239,7 @@ def test_kernels_have_pages_with_one_scale(page: Any) -> None:
     page.session_state["view"] = "Kernels"
     fine(page.run())
     first = frames(page, "kernels-picture")["pictures"][0]["src"]
-    scale = html_of(page).split("one for each input:")[1][:80]
+    scale = html_of(page).split("one for each input channel:")[1][:80]
     page.number_input(key="kernel-page").set_value(4).run()
     fine(page)
     assert frames(page, "kernels-picture")["pictures"][0]["src"] != first

@@ -14,7 +14,7 @@ from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, page
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
+from explorer.ui.feature_maps.image_grid import GridImage, Part, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection, channel_names, pick_channel, pick_position
 from explorer.vision import Tiling, tile
@@ -58,7 +58,7 @@ def _draw_tiles(model_input: ModelInput, selected: Selection) -> bool:
         )
         download(tiling.png, f"{selected.layer.name}.png", "These channels as PNG", key="tiles")
 
-    def chosen(_: str, x: float, y: float) -> None:
+    def pick(_: str, x: float, y: float) -> None:
         height, width = tiling.levels.shape
         for channel, (left, top, right, bottom) in zip(tiling.channels, tiling.boxes, strict=True):
             if left <= x * width < right and top <= y * height < bottom:
@@ -75,7 +75,7 @@ def _draw_tiles(model_input: ModelInput, selected: Selection) -> bool:
             )
         ],
         key="tiles",
-        on_choose=chosen,
+        on_choose=pick,
     )
     note(*_describe_tiles(selected, tiling))
     return per_channel
@@ -85,7 +85,8 @@ def _by_strength(values: np.ndarray) -> list[int]:
     return np.argsort(-abs(values).mean(axis=(1, 2)), kind="stable").tolist()
 
 
-def _mark(tiling: Tiling, channel: int) -> tuple[tuple[float, float, float, float], ...]:
+def _mark(tiling: Tiling, channel: int) -> tuple[Part, ...]:
+    """The outline of the channel's tile, if it is on the page."""
     if channel not in tiling.channels:
         return ()
     left, top, right, bottom = tiling.boxes[tiling.channels.index(channel)]
@@ -96,11 +97,10 @@ def _mark(tiling: Tiling, channel: int) -> tuple[tuple[float, float, float, floa
 
 def describe_colours(tiling: Tiling) -> str:
     """The meaning of the colours, with the values of the strongest ones."""
-    colours = "White = 0, red = positive"
     limit = number(tiling.ranges[0][1])
-    scale = f"±{limit}" if tiling.signed else f"up to {limit}"
+    colours, scale = "White = 0, red = positive", f"up to {limit}"
     if tiling.signed:
-        colours = "Blue = negative, white = 0, red = positive"
+        colours, scale = "Blue = negative, white = 0, red = positive", f"±{limit}"
     if len(set(tiling.ranges)) > 1:
         scale = "each channel has its own scale"
     return f"{colours} ({scale})"
@@ -115,9 +115,7 @@ def _describe_tiles(selected: Selection, tiling: Tiling) -> tuple[str, ...]:
     dead = np.flatnonzero(selected.maps.statistics.dead)
     if not len(dead):
         return (sentence,)
-    of = f"{len(dead)} of {len(selected.values)}"
-    which = "channel" if len(dead) == 1 else "channels"
-    rest = f" (never above 0): {of}, {which} {_list(dead)}."
+    rest = f" (never above 0): {len(dead)} of {len(selected.values)} channels ({_list(dead)})."
     return (f"{sentence} ", term_link("dead", "Dead"), rest)
 
 
@@ -127,77 +125,72 @@ def _list(numbers: np.ndarray | tuple[int, ...], limit: int = 12) -> str:
 
 
 def _draw_channel(model_input: ModelInput, selected: Selection, per_channel: bool) -> None:
-    height, width = selected.map.shape
+    """Draw the selected channel, and the receptive field of the selected position on the image."""
     names = channel_names(model_input, selected)
     name = f", {names[selected.channel]}" if names else ""
     label(term_link("feature_map", "Channel"), f" {selected.channel}{name}")
-    reach = float(abs(selected.map if per_channel else selected.values).max())
-    drawn = to_colours(selected.map, reach or 1.0, bool((selected.values < 0).any()))
+    limit = float(abs(selected.map if per_channel else selected.values).max())
+    channel = to_colours(selected.map, limit or 1.0, bool((selected.values < 0).any()))
     field = results.field(model_input, selected.layer.name, selected.of, selected.maps.call)
     rgb = model_input.prepared.rgb
     box = field.box(selected.row, selected.column, *rgb.shape[:2]) if field else None
-
-    def chosen(_: str, x: float, y: float) -> None:
-        pick_position(
-            min(max(int(y * height), 0), height - 1), min(max(int(x * width), 0), width - 1)
-        )
-
     left, right = st.columns([0.6, 0.4], gap="xsmall")
     with left:
-        draw_image_grid(
-            [
-                GridImage(
-                    "map",
-                    to_png(drawn),
-                    f"Channel {selected.channel} of {selected.layer.name}, "
-                    f"{height} × {width} values",
-                    _map_width(width),
-                    label="Click a position",
-                    marks=(
-                        (selected.column / width, selected.row / height, 1 / width, 1 / height),
-                    ),
-                    smooth=width > _MAP,
-                )
-            ],
-            key="map",
-            on_choose=chosen,
-        )
+        _draw_map(selected, channel)
     with right:
-        sides = rgb.shape[1], rgb.shape[0]
-        part = box and (
-            box[0] / sides[0],
-            box[1] / sides[1],
-            (box[2] - box[0]) / sides[0],
-            (box[3] - box[1]) / sides[1],
-        )
-        draw_image_grid(
-            [
-                GridImage(
-                    "field",
-                    to_png(rgb),
-                    "The network's input with the receptive field of the position",
-                    _IMAGE,
-                    label="Its receptive field",
-                    marks=(part,) if part else (),
-                    smooth=True,
-                )
-            ],
-            key="field",
-        )
+        _draw_field(rgb, box)
     st.html(f'<div class="ax-map-facts">{_facts(selected, field)}</div>')
     with st.container(horizontal=True, gap="small"):
         download(
-            partial(to_png, drawn), "channel.png", "This channel as PNG", key="map", label="Map"
+            partial(to_png, channel), "channel.png", "This channel as PNG", key="map", label="Map"
         )
         if box:
-            boxed = partial(_boxed, rgb, box)
             download(
-                boxed,
+                partial(_boxed, rgb, box),
                 "field.png",
                 "The image with the receptive field as PNG",
                 key="field",
                 label="Image",
             )
+
+
+def _draw_map(selected: Selection, channel: np.ndarray) -> None:
+    """Draw the channel in its colours; a click selects a position."""
+    height, width = selected.map.shape
+
+    def pick(_: str, x: float, y: float) -> None:
+        row, column = int(y * height), int(x * width)
+        pick_position(min(max(row, 0), height - 1), min(max(column, 0), width - 1))
+
+    image = GridImage(
+        "map",
+        to_png(channel),
+        f"Channel {selected.channel} of {selected.layer.name}, {height} × {width} values",
+        _map_width(width),
+        label="Click a position",
+        marks=((selected.column / width, selected.row / height, 1 / width, 1 / height),),
+        smooth=width > _MAP,
+    )
+    draw_image_grid([image], key="map", on_choose=pick)
+
+
+def _draw_field(rgb: np.ndarray, box: tuple[int, int, int, int] | None) -> None:
+    """Draw the network's input with the receptive field, if that is known."""
+    height, width = rgb.shape[:2]
+    marks: tuple[Part, ...] = ()
+    if box:
+        left, top, right, bottom = box
+        marks = ((left / width, top / height, (right - left) / width, (bottom - top) / height),)
+    image = GridImage(
+        "field",
+        to_png(rgb),
+        "The network's input with the receptive field of the position",
+        _IMAGE,
+        label="Its receptive field",
+        marks=marks,
+        smooth=True,
+    )
+    draw_image_grid([image], key="field")
 
 
 def _boxed(rgb: np.ndarray, box: tuple[int, int, int, int]) -> bytes:

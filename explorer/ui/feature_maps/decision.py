@@ -137,7 +137,7 @@ def _draw_without(model_input: ModelInput, selected: Selection) -> None:
     )
     note(
         f"The score of {most_likely[0].label} changes by {number(float(change))}. "
-        "The lines mark the probabilities before."
+        "Orange lines mark the probabilities before that."
     )
 
 

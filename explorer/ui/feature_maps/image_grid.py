@@ -70,7 +70,7 @@ def draw_image_grid(
         for frame in shown
     ]
 
-    def chosen() -> None:
+    def report_click() -> None:
         clicked = st.session_state[key].clicked
         if on_choose and clicked:
             on_choose(str(clicked["id"]), float(clicked["x"]), float(clicked["y"]))
@@ -86,5 +86,5 @@ def draw_image_grid(
             "arrows": arrows,
             "height": height,
         },
-        on_clicked_change=chosen,
+        on_clicked_change=report_click,
     )

@@ -40,7 +40,7 @@ def draw_kernels(model_input: ModelInput, selected: Selection) -> None:
             shown, which = weights[:, 0], "for its input channel"
         else:
             channel = min(selected.channel, out - 1) if selected.of == "output" else 0
-            shown, which = weights[channel], f"of channel {channel}, one for each input"
+            shown, which = weights[channel], f"of channel {channel}, one for each input channel"
         tiling = tile(
             shown,
             page=page("kernel-page", len(shown), _PAGE),

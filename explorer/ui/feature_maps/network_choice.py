@@ -133,8 +133,8 @@ def _is_downloaded(backbone: Backbone) -> bool:
     """Whether the published weights are on this machine; if not, draw a button to download them."""
     if cached_file(backbone.url):
         return True
-    place, below = st.empty(), st.empty()
-    if not place.button(
+    button, below = st.empty(), st.empty()
+    if not button.button(
         f"Download {backbone.megabytes:.0f} MB",
         icon=":material/download:",
         help="The weights that PyTorch publishes, trained on ImageNet",
@@ -152,7 +152,7 @@ def _is_downloaded(backbone: Backbone) -> bool:
             own = " You can also upload a safetensors file."
             refuse(str(error) + own * (FILE in weights_options(backbone)))
         return False
-    place.empty()
+    button.empty()
     below.empty()
     return True
 
