@@ -1,6 +1,6 @@
 """Measure every group and write benchmarks/RESULTS.md.
 
-With groups named, measure those and write nothing.
+If groups are named, measure only those and write nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.results import document
-from benchmarks.running import GROUPS, group
+from benchmarks.results import make_document
+from benchmarks.running import GROUPS, measure_group
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
@@ -25,16 +25,16 @@ def main() -> None:
         type=int,
         default=sys.maxsize,
         metavar="N",
-        help="repeat nothing more than N times, for a trial; nothing is written then either",
+        help="repeat nothing more than N times and write nothing, for a trial",
     )
-    chosen = parser.parse_args()
-    if unknown := set(chosen.groups) - set(GROUPS):
+    options = parser.parse_args()
+    if unknown := set(options.groups) - set(GROUPS):
         parser.error(f"no group {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    facts, start = machine.described(), time.perf_counter()
-    groups = [group(name, chosen.most) for name in chosen.groups or GROUPS]
-    if not chosen.groups and chosen.most == sys.maxsize:
+    facts, start = machine.describe_machine(), time.perf_counter()
+    groups = [measure_group(name, options.most) for name in options.groups or GROUPS]
+    if not options.groups and options.most == sys.maxsize:
         minutes = (time.perf_counter() - start) / 60
-        RESULTS.write_text(document(groups, facts, minutes), encoding="utf-8")
+        RESULTS.write_text(make_document(groups, facts, minutes), encoding="utf-8")
         print(f"\nWritten to {RESULTS.name}")
 
 

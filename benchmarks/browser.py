@@ -1,4 +1,4 @@
-"""The running app in Chromium at 1280 × 800, and clocks on both sides of it."""
+"""The running app in Chromium at 1280 × 800, timed in the browser and on the server."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tests.conftest import BROWSERS, FLAGS
 _TICKS = 100  # of /proc/PID/stat, per second
 
 #: `deep(selector, root)`: all elements below the root that match, inside shadow roots too.
-#: `until(start, seen)`: the milliseconds from `start` to the first frame on which `seen()` holds.
+#: `until(start, check)`: milliseconds from `start` to the first frame for which `check()` is true.
 _HELPERS = """
 window.deep = (selector, root = document) => {
-  const found = []
+  const elements = []
   const walk = (root) => {
-    found.push(...root.querySelectorAll(selector))
+    elements.push(...root.querySelectorAll(selector))
     for (const e of root.querySelectorAll('*')) if (e.shadowRoot) walk(e.shadowRoot)
   }
   walk(root)
-  return found
+  return elements
 }
-window.until = async (start, seen) => {
-  while (!seen()) {
+window.until = async (start, check) => {
+  while (!check()) {
     await new Promise(requestAnimationFrame)
     if (performance.now() - start > 20000) throw new Error('nothing changed in 20 s')
   }
@@ -43,37 +43,37 @@ window.until = async (start, seen) => {
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader's tab, at an app that runs since `started` (`time.perf_counter`)."""
+    """A reader's tab, and the app, started at `started` (`time.perf_counter`)."""
 
     server: Server
     tab: Any
     started: float
 
-    def opened(self, path: str, selector: str) -> float:
-        """Seconds until a page opened by its address shows what matches the selector."""
+    def open_page(self, path: str, selector: str) -> float:
+        """Seconds from opening a page by its link until the selector matches."""
         start = time.perf_counter()
         self.tab.goto(f"{self.server.address}/{path}")
         self.tab.wait_for_selector(selector)
         return time.perf_counter() - start
 
-    def timed(self, script: str, argument: Any = None) -> float:
-        """Seconds, from a script that gives milliseconds."""
+    def run_timed(self, script: str, argument: Any = None) -> float:
+        """Seconds, from a script that returns milliseconds."""
         return float(self.tab.evaluate(script, argument)) / 1000
 
-    def rest(self, milliseconds: int = 300) -> None:
-        """Wait until the server has nothing more to say, and a moment longer."""
+    def wait_idle(self, milliseconds: int = 300) -> None:
+        """Wait until no script is running, and a moment longer."""
         self.tab.wait_for_selector("[data-test-script-state=notRunning]")
         self.tab.wait_for_timeout(milliseconds)
 
     def processor(self) -> float:
-        """Seconds of processor time that the server has used; it must run on Linux."""
+        """Seconds of processor time that the server has used (Linux only)."""
         fields = Path(f"/proc/{self.server.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @contextmanager
-def reading() -> Iterator[Reader]:
-    """The browser is open before the app is started. Raises Missing without a browser."""
+def open_reader() -> Iterator[Reader]:
+    """Open a browser, then start the app. Raises Missing if there is no browser."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise Missing(f"no browser found (looked for {', '.join(BROWSERS)})")

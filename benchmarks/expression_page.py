@@ -1,6 +1,6 @@
 """The Expression page in Chromium
 
-From the reader's press to the changed picture, by the browser's clock, at 1280 × 800. The
+Time from the reader's press to the changed picture, by the browser's clock, at 1280 × 800. The
 server's processor time is what the operating system counts for its process.
 """
 
@@ -13,16 +13,16 @@ from statistics import median
 from typing import Any
 from urllib.parse import quote
 
-from benchmarks.browser import Reader, reading
+from benchmarks.browser import Reader, open_reader
 from benchmarks.measure import Budget, Row
 from explorer.trace.examples import EXAMPLES
 
-_SHOWN = "tr[data-id], .ax-error"
+_RESULT = "tr[data-id], .ax-error"
 _RERUNS = 30
 _STEPS = 10
 
-#: Clicks forward, until words and graph both show the step.
-_FORWARD = """
+#: Clicks "Next step" and waits until the text and the graph both show the step.
+_NEXT_STEP = """
 (number) => {
   const current = () => deep('g.node.current')[0]?.id
   const before = current()
@@ -35,70 +35,70 @@ _FORWARD = """
 
 
 def rows(most: int) -> Iterator[Row]:
-    with reading() as reader:
-        reader.opened("expression", _SHOWN)
+    with open_reader() as reader:
+        reader.open_page("expression", _RESULT)
         cold = time.perf_counter() - reader.started
         yield Row("cold start: from the command to the first picture", cold)
-        again = median(reader.opened("expression", _SHOWN) for _ in range(min(7, most)))
-        yield Row("the page opened again, by its address", again)
+        again = median(reader.open_page("expression", _RESULT) for _ in range(min(7, most)))
+        yield Row("the page opened again by its link", again)
         if sys.platform == "linux":
-            used = idle(reader, min(_RERUNS, most))
+            used = rerun_time(reader, min(_RERUNS, most))
             what = "a rerun that changes nothing: the server's processor time"
             yield Row(what, used, budget=Budget(0.020, "absolute"))
-        times = examples(reader, min(len(EXAMPLES), 20 * most))
+        times = example_times(reader, min(len(EXAMPLES), 20 * most))
         yield Row(f"one of {len(times)} examples, chosen and run (median)", median(times.values()))
         slowest = max(times, key=lambda key: times[key])
         yield Row(
-            "the slowest of them",
+            "the slowest example",
             times[slowest],
             budget=Budget(1, "absolute"),
-            note=f"It is {slowest}.",
+            note=f"The example `{slowest}`.",
         )
-        yield from walk(reader, min(_STEPS, 2 * most))
+        yield from walk_steps(reader, min(_STEPS, 2 * most))
 
 
-def idle(reader: Reader, runs: int) -> float:
-    """Seconds of processor time for one rerun, asked for by Streamlit's own key."""
-    answered: list[Any] = []
+def rerun_time(reader: Reader, runs: int) -> float:
+    """Seconds of processor time for one rerun, requested with Streamlit's own shortcut."""
+    frames: list[Any] = []
 
     def listen(socket: Any) -> None:
-        socket.on("framereceived", lambda frame: answered.append(frame))
+        socket.on("framereceived", lambda frame: frames.append(frame))
 
     reader.tab.on("websocket", listen)
-    reader.opened("expression", _SHOWN)
-    reader.rest(1000)
-    answered.clear()
+    reader.open_page("expression", _RESULT)
+    reader.wait_idle(1000)
+    frames.clear()
     before = reader.processor()
     for _ in range(runs):
         reader.tab.keyboard.press("r")
         reader.tab.wait_for_timeout(200)
-        reader.rest(100)
-    assert len(answered) >= runs  # each told the browser something
-    return round(reader.processor() - before, 2) / runs  # counted in hundredths
+        reader.wait_idle(100)
+    assert len(frames) >= runs  # each rerun sent the browser something
+    return round(reader.processor() - before, 2) / runs  # the system counts in hundredths
 
 
-def examples(reader: Reader, count: int) -> dict[str, float]:
-    """Seconds from running each example, for the first time, to its answer and its table."""
+def example_times(reader: Reader, count: int) -> dict[str, float]:
+    """Seconds from running each example for the first time to its answer and its table."""
     tab, times = reader.tab, {}
     for example in EXAMPLES[1 : count + 1]:
         tab.fill("textarea", example.source)
         start = time.perf_counter()
         tab.keyboard.press("Control+Enter")
         tab.locator(".ax-answer > b").filter(has_text=example.question).wait_for()
-        tab.wait_for_selector(_SHOWN)
+        tab.wait_for_selector(_RESULT)
         times[example.key] = time.perf_counter() - start
     return times
 
 
-def walk(reader: Reader, steps: int) -> Iterator[Row]:
+def walk_steps(reader: Reader, steps: int) -> Iterator[Row]:
     source = next(e.source for e in EXAMPLES if e.key == "two_layers")
-    reader.opened(f"expression?program={quote(source)}", ".st-key-walk-chevron_right button")
-    reader.rest()
+    reader.open_page(f"expression?program={quote(source)}", ".st-key-walk-chevron_right button")
+    reader.wait_idle()
     times = []
     for number in range(1, steps + 1):
-        times.append(reader.timed(_FORWARD, number))
-        reader.rest()
-    taken = times[1:]  # the first opens its panel
+        times.append(reader.run_timed(_NEXT_STEP, number))
+        reader.wait_idle()
+    taken = times[1:]  # the first one opens its panel
     yield Row(
         "a step of the walk (median)",
         median(taken),

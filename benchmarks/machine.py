@@ -1,4 +1,4 @@
-"""The machine a measurement was taken on, in words; nothing that tells whose it is."""
+"""A description of the machine, without anything that identifies its owner."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _LIBRARIES = (
 _PROGRAMS = {"Graphviz": ["dot", "-V"], "Chromium": ["chromium", "--version"]}
 
 
-def described() -> dict[str, str]:
-    """What it is → which."""
-    found = {
+def describe_machine() -> dict[str, str]:
+    """Property -> value."""
+    facts = {
         "Processor": f"{_processor()}, {os.cpu_count()} cores",
         "Memory": f"{_memory():.0f} GB",
         "System": _system(),
         "Python": platform.python_version(),
         "Libraries": ", ".join(filter(None, map(_library, _LIBRARIES))),
-        "Programs": ", ".join(_program(name, words) for name, words in _PROGRAMS.items()),
+        "Programs": ", ".join(_program(name, command) for name, command in _PROGRAMS.items()),
     }
     if hasattr(os, "getloadavg"):
-        found["Load before it began"] = f"{os.getloadavg()[0]:.1f} processes"
-    return found
+        facts["Load before the start"] = f"{os.getloadavg()[0]:.1f} processes"
+    return facts
 
 
 def _processor() -> str:
@@ -41,7 +41,7 @@ def _processor() -> str:
 
 
 def _memory() -> float:
-    """In GB; NaN where the system does not say."""
+    """In GB; NaN if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     except (AttributeError, ValueError, OSError):
@@ -63,10 +63,10 @@ def _library(name: str) -> str:
         return ""
 
 
-def _program(name: str, words: list[str]) -> str:
-    if shutil.which(words[0]) is None:
+def _program(name: str, command: list[str]) -> str:
+    if shutil.which(command[0]) is None:
         return f"no {name}"
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
     text = (done.stdout or done.stderr).strip()
     number = next((word for word in text.split() if word[:1].isdigit()), "")
     return f"{name} {number}".strip()

@@ -1,4 +1,4 @@
-"""What a measurement gives (a `Row`), and how it is taken: medians of functions taking turns."""
+"""One measurement (a `Row`), and how it is taken: medians of functions that take turns."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import torch
 
 
 class Missing(Exception):
-    """A tool that the measurement needs is not here; the message says which."""
+    """A tool that the measurement needs is missing; the message says which."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that ours may take: a multiple of the baseline, or absolutely, in the row's unit."""
+    """The most that ours may take: a multiple of the baseline, or an amount in the row's unit."""
 
     limit: float
     kind: Literal["ratio", "absolute"]
@@ -26,7 +26,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement, in seconds or in MB of 10**6 bytes, beside the same for its `baseline`.
+    """One measurement in seconds or in MB (10**6 bytes), and the same for its `baseline`.
 
     `ours` is None where nothing was measured; `note` then says why.
     """
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours as a multiple of the baseline's."""
+        """Ours as a multiple of the baseline."""
         return None if self.ours is None or self.theirs is None else self.ours / self.theirs
 
     @property
@@ -54,7 +54,7 @@ class Row:
 
 
 def medians(*functions: Callable[[], Any], runs: int) -> list[float]:
-    """Median seconds of each function, the functions taking turns; one warm-up each."""
+    """Median seconds of each function. They take turns, after one warm-up call each."""
     for function in functions:
         function()
     times: list[list[float]] = [[] for _ in functions]
@@ -65,7 +65,7 @@ def medians(*functions: Callable[[], Any], runs: int) -> list[float]:
 
 
 def seconds(function: Callable[[], Any]) -> float:
-    """What one call takes."""
+    """Seconds that one call takes."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
@@ -73,7 +73,7 @@ def seconds(function: Callable[[], Any]) -> float:
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
-    """torch uses so many threads inside."""
+    """torch uses `number` threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:

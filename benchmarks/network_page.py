@@ -1,7 +1,7 @@
 """The Network page in Chromium
 
-With the server warm: another network has been shown. densenet201 has not been before; each
-opening by its address asks for another run of it (mode, NaN), so that nothing is remembered.
+The server is warm: it has shown another network before, but not densenet201. Each opening by a link
+asks for a different run (mode, NaN), so that no result comes from a cache.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from benchmarks.browser import Reader, reading
+from benchmarks.browser import Reader, open_reader
 from benchmarks.measure import Budget, Row
 
 _NAME = "densenet201"
@@ -24,19 +24,25 @@ _BLOCK = "svg g.node:has-text('denseblock4')"
 
 
 def rows(most: int) -> Iterator[Row]:
-    with reading() as reader:
-        reader.opened("network?preset=resnet18", "svg g.node")
-        settled(reader)
-        yield Row(f"{_NAME} chosen from the list, to its graph", chosen(reader), budget=_LIMIT)
-        settled(reader)
+    with open_reader() as reader:
+        reader.open_page("network?preset=resnet18", "svg g.node")
+        wait_until_computed(reader)
+        yield Row(
+            f"{_NAME} chosen from the list, until its graph is shown",
+            time_choosing(reader),
+            budget=_LIMIT,
+        )
+        wait_until_computed(reader)
         times = []
         for link in _LINKS[:most]:
-            times.append(reader.opened(link, _BLOCK))
-            settled(reader)
-        yield Row(f"{_NAME} opened by its address, to its graph", median(times), budget=_LIMIT)
+            times.append(reader.open_page(link, _BLOCK))
+            wait_until_computed(reader)
+        yield Row(
+            f"{_NAME} opened by its link, until its graph is shown", median(times), budget=_LIMIT
+        )
 
 
-def chosen(reader: Reader) -> float:
+def time_choosing(reader: Reader) -> float:
     tab = reader.tab
     tab.click(".st-key-preset input")
     tab.fill(".st-key-preset input", _NAME)
@@ -48,7 +54,7 @@ def chosen(reader: Reader) -> float:
     return time.perf_counter() - start
 
 
-def settled(reader: Reader) -> None:
+def wait_until_computed(reader: Reader) -> None:
     """Wait for the numbers too: they are computed after the graph is shown."""
     reader.tab.wait_for_selector("[data-testid=stProgress]", state="detached")
-    reader.rest(1000)
+    reader.wait_idle(1000)

@@ -1,8 +1,8 @@
 """Reports on networks: `explorer.networks.inspect`
 
-Every layer's shapes, costs, activations and gradients, and every parameter's gradient, beside
-one bare forward and backward. Graphs folded by module, from a network's name to SVG, beside
-torchviz and dot on every node.
+Every layer's shapes, costs, activations and gradients, and every parameter's gradient, compared
+with one bare forward and backward. Graphs folded by module, from a network's name to SVG, compared
+with torchviz and dot for every node.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.measure import Budget, Row, medians, seconds, threads
 from explorer.networks import fold, folded_dot, inspect, problem
 from explorer.torchvision_guard import torchvision
 
-_PATIENCE = 20  # seconds
+_TIMEOUT = 20  # seconds
 
 
 def rows(most: int) -> Iterator[Row]:
@@ -30,15 +30,15 @@ def rows(most: int) -> Iterator[Row]:
         ("resnet18", 1, os.cpu_count() or 1),
     ):
         with threads(number):
-            yield whole_report(name, batch, min(15, most))
+            yield measure_report(name, batch, min(15, most))
     if shutil.which("dot") is None:
-        yield Row("folded graphs, from a name to SVG", None, note="there is no dot program")
+        yield Row("folded graphs, from a name to SVG", None, note="dot is not installed")
         return
-    yield folded_graph("resnet18", min(3, most))
-    yield folded_graph("densenet201", min(3, most), Budget(2, "absolute"))
+    yield measure_folded_graph("resnet18", min(3, most))
+    yield measure_folded_graph("densenet201", min(3, most), Budget(2, "absolute"))
 
 
-def whole_report(name: str, batch: int, runs: int) -> Row:
+def measure_report(name: str, batch: int, runs: int) -> Row:
     model = torchvision.models.get_model(name).eval()
     x = torch.randn(batch, 3, 224, 224)
     ours, plain = medians(lambda: inspect(model, x), lambda: bare(model, x), runs=runs)
@@ -52,13 +52,13 @@ def bare(model: nn.Module, x: torch.Tensor) -> None:
     model.zero_grad()
 
 
-def folded_graph(name: str, runs: int, budget: Budget | None = None) -> Row:
+def measure_folded_graph(name: str, runs: int, budget: Budget | None = None) -> Row:
     (ours,) = medians(lambda: draw_folded(name), runs=runs)
     baseline, theirs = "torchviz and dot", None
     try:
         theirs = seconds(lambda: draw_every_node(name))
     except subprocess.TimeoutExpired:
-        baseline += f": more than {_PATIENCE} s"
+        baseline += f": more than {_TIMEOUT} s"
     return Row(f"{name}, folded graph", ours, baseline, theirs, budget)
 
 
@@ -68,7 +68,7 @@ def draw_folded(name: str) -> None:
     x = preset.inputs[0].to("meta")
     structure = inspect(preset.model.to("meta"), x).structure
     assert structure is not None
-    laid_out(folded_dot(fold(structure), "MACs"))
+    lay_out(folded_dot(fold(structure), "MACs"))
 
 
 def draw_every_node(name: str) -> None:
@@ -76,10 +76,10 @@ def draw_every_node(name: str) -> None:
     preset = problem(name)
     model = preset.model
     root = model(preset.inputs[0]).sum()
-    laid_out(torchviz.make_dot(root, dict(model.named_parameters())).source)
+    lay_out(torchviz.make_dot(root, dict(model.named_parameters())).source)
 
 
-def laid_out(dot: str) -> None:
+def lay_out(dot: str) -> None:
     subprocess.run(
-        ["dot", "-Tsvg"], input=dot.encode(), capture_output=True, check=True, timeout=_PATIENCE
+        ["dot", "-Tsvg"], input=dot.encode(), capture_output=True, check=True, timeout=_TIMEOUT
     )

@@ -1,7 +1,7 @@
 """The Optimizer page in Chromium
 
-Each of the four calls is pressed in turn; the browser's clock stops at the first frame on which
-the picture that the call changes is another. The reader's own program is stepped in the sandbox.
+Each of the four calls is pressed in turn. The browser's clock stops at the first frame in which the
+picture that the call changes is different. The reader's own program is stepped in the sandbox.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from statistics import median
 from urllib.parse import quote
 
-from benchmarks.browser import Reader, reading
+from benchmarks.browser import Reader, open_reader
 from benchmarks.measure import Budget, Row
 
-#: The picture each call changes: the numbers, or the chart whose description begins so.
+#: The picture that each call changes: the numbers, or the chart whose description starts like this.
 CHANGES = {
     "zero_grad": ".blocks",
     "forward": "svg[aria-label^='The loss at']",
@@ -44,12 +44,14 @@ _PRESS = """
 
 
 def rows(most: int) -> Iterator[Row]:
-    with reading() as reader:
-        reader.opened("optimizer", ".ax-said")
+    with open_reader() as reader:
+        reader.open_page("optimizer", ".ax-said")
         for problem in PROBLEMS:
-            found = presses(reader, problem, min(_ROUNDS, most))
-            times = [taken for call in found.values() for taken in call]
-            each = ", ".join(f"{name} {median(t) * 1000:.0f} ms" for name, t in found.items())
+            times_by_call = time_presses(reader, problem, min(_ROUNDS, most))
+            times = [taken for call in times_by_call.values() for taken in call]
+            each = ", ".join(
+                f"{name} {median(t) * 1000:.0f} ms" for name, t in times_by_call.items()
+            )
             yield Row(
                 f"{problem}: a press",
                 median(times),
@@ -58,20 +60,20 @@ def rows(most: int) -> Iterator[Row]:
             )
 
 
-def presses(reader: Reader, problem: str, rounds: int) -> dict[str, list[float]]:
-    """Seconds of each press, by call."""
+def time_presses(reader: Reader, problem: str, rounds: int) -> dict[str, list[float]]:
+    """Call -> seconds of each press."""
     tab = reader.tab
-    reader.opened(f"optimizer?problem={quote(problem)}", ".ax-said")
+    reader.open_page(f"optimizer?problem={quote(problem)}", ".ax-said")
     for picture in CHANGES.values():
         tab.locator(picture).first.wait_for()
-    reader.rest()
-    for name in ("backward", "step"):  # so that the round begins with something to forget
+    reader.wait_idle()
+    for name in ("backward", "step"):  # so that the first zero_grad has gradients to clear
         tab.click(f".st-key-press-{name} button")
         tab.wait_for_timeout(100)  # it has begun
-        reader.rest()
-    found: dict[str, list[float]] = {name: [] for name in CHANGES}
+        reader.wait_idle()
+    times: dict[str, list[float]] = {name: [] for name in CHANGES}
     for _ in range(rounds):
         for name, picture in CHANGES.items():
-            found[name].append(reader.timed(_PRESS, [name, picture]))
-            reader.rest()
-    return found
+            times[name].append(reader.run_timed(_PRESS, [name, picture]))
+            reader.wait_idle()
+    return times

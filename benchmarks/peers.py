@@ -1,8 +1,8 @@
-"""Peers: torchinfo, torchview, torchlens, captum and torchviz
+"""Similar tools: torchinfo, torchview, torchlens, captum and torchviz
 
-Each beside our nearest counterpart on the same network and input. They differ in what they give;
-the notes say how. On meta: shapes without values, so that the network's own arithmetic is left
-out.
+Each is compared with our nearest counterpart on the same network and input. They give different
+results; the notes say how. On meta: shapes without values, so that the network's own arithmetic is
+left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _META = torch.device("meta")
 
 
 def rows(most: int) -> Iterator[Row]:
-    for compare, runs in COMPARED.items():
+    for compare, runs in COMPARISONS.items():
         try:
             yield compare(min(runs, most))
         except ImportError as error:
@@ -31,7 +31,7 @@ def rows(most: int) -> Iterator[Row]:
 def torchinfo(runs: int) -> Row:
     from torchinfo import summary
 
-    model, x = resnet18(_META)
+    model, x = make_resnet18(_META)
     ours, theirs = medians(
         lambda: inspect(model, x),
         lambda: summary(model, input_data=x, verbose=0, device=_META),
@@ -50,7 +50,7 @@ def torchinfo(runs: int) -> Row:
 def torchview(runs: int) -> Row:
     from torchview import draw_graph
 
-    model, x = resnet18(_META)
+    model, x = make_resnet18(_META)
 
     def folded() -> None:
         structure = inspect(model, x).structure
@@ -68,7 +68,7 @@ def torchview(runs: int) -> Row:
         "torchview.draw_graph, depth 3",
         theirs,
         note="Ours draws fewer boxes, folded by module, with parameters and MACs; theirs draws "
-        "every call with its shapes, and no costs.",
+        "every call with its shapes, without costs.",
     )
 
 
@@ -76,16 +76,16 @@ def torchlens(runs: int) -> Row:
     import torchlens as lens
     from torchlens.options import CaptureOptions
 
-    model, x = resnet18()
+    model, x = make_resnet18()
     layers = [name for name, module in model.named_modules() if not module._modules]
-    alone = CaptureOptions(unwrap_when_done=True)  # or torch would stay wrapped while ours runs
+    alone = CaptureOptions(unwrap_when_done=True)  # otherwise torch stays wrapped while ours runs
     ours, theirs = medians(
         lambda: capture(model, x, layers),
         lambda: lens.trace(model, x, capture=alone),
         runs=runs,
     )
     return Row(
-        "what every layer of resnet18 made",
+        "outputs of every layer of resnet18",
         ours,
         "torchlens.trace",
         theirs,
@@ -97,7 +97,7 @@ def torchlens(runs: int) -> Row:
 def captum_saliency(runs: int) -> Row:
     from captum.attr import Saliency
 
-    model, x = resnet18()
+    model, x = make_resnet18()
     leaf = x.clone().requires_grad_()
     method = Saliency(model)
     ours, theirs = medians(
@@ -110,21 +110,21 @@ def captum_saliency(runs: int) -> Row:
         ours,
         "captum Saliency",
         theirs,
-        note="The same gradient. Ours predicts and goes back in one pass; theirs must be told the "
-        "class, so it is predicted first; it also takes batches.",
+        note="The same gradient. Ours predicts and computes the gradient in one pass; theirs needs "
+        "the class, so a prediction comes first. Theirs also takes batches.",
     )
 
 
 def captum_grad_cam(runs: int) -> Row:
     from captum.attr import LayerAttribution, LayerGradCam
 
-    model, x = resnet18()
+    model, x = make_resnet18()
     target = int(model(x).argmax())
     method = LayerGradCam(model, model.get_submodule("layer4"))
 
     def theirs() -> None:
-        found = method.attribute(x, target=target, relu_attributions=True)
-        LayerAttribution.interpolate(found, (224, 224), "bilinear")
+        attribution = method.attribute(x, target=target, relu_attributions=True)
+        LayerAttribution.interpolate(attribution, (224, 224), "bilinear")
 
     mine, other = medians(lambda: grad_cam(model, x, "layer4", target), theirs, runs=runs)
     return Row(
@@ -132,13 +132,13 @@ def captum_grad_cam(runs: int) -> Row:
         mine,
         "captum LayerGradCam",
         other,
-        note="The same map, enlarged to the picture. Ours also gives the channels' weights; "
+        note="The same map, enlarged to the picture's size. Ours also gives the channels' weights; "
         "theirs takes batches and more kinds of target.",
     )
 
 
 def torchviz_graph(runs: int) -> Row:
-    model, x = resnet18(_META)
+    model, x = make_resnet18(_META)
     parameters = dict(model.named_parameters())
     ours, theirs = medians(
         lambda: full_graph(model, x),
@@ -150,13 +150,13 @@ def torchviz_graph(runs: int) -> Row:
         ours,
         "torchviz.make_dot",
         theirs,
-        note="Ours has torchviz draw it and reads the drawing back into nodes and edges with "
+        note="Ours has torchviz draw the graph and parses its DOT into nodes and edges with "
         "names and stable ids; theirs is the DOT text.",
     )
 
 
-#: The comparisons, and how often each is run.
-COMPARED: dict[Callable[[int], Row], int] = {
+#: Comparison -> how often it is run.
+COMPARISONS: dict[Callable[[int], Row], int] = {
     torchinfo: 15,
     torchview: 15,
     torchlens: 5,
@@ -166,7 +166,7 @@ COMPARED: dict[Callable[[int], Row], int] = {
 }
 
 
-def resnet18(device: torch.device | str = "cpu") -> tuple[torch.nn.Module, torch.Tensor]:
-    """The network in evaluation mode with random weights, and one picture of noise."""
+def make_resnet18(device: torch.device | str = "cpu") -> tuple[torch.nn.Module, torch.Tensor]:
+    """The network in evaluation mode with random weights, and one image of noise."""
     model = torchvision.models.resnet18().eval().to(device)
     return model, torch.randn(1, 3, 224, 224, device=device)

@@ -1,4 +1,4 @@
-"""Rows as text: one line each for the terminal, one table for each group in RESULTS.md."""
+"""Rows as text: one line each for the terminal, one table per group for RESULTS.md."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import date
 
 from benchmarks.measure import Row
 
-_HEAD = ("measured", "ours", "beside", "takes", "ratio", "budget", "")
-_WORDS = {True: "met", False: "**not met**", None: ""}
+_HEAD = ("measurement", "ours", "compared with", "theirs", "ratio", "budget", "")
+_VERDICTS = {True: "met", False: "**not met**", None: ""}
 
 
 @dataclass(frozen=True)
 class Group:
-    """What one module measured: its title, how it measures, and its rows."""
+    """The measurements of one module: its title, how it measures, and its rows."""
 
     title: str
     about: str
@@ -22,7 +22,7 @@ class Group:
 
 
 def amount(value: float, unit: str = "s") -> str:
-    """Three digits, with a unit that a person would choose."""
+    """The value with three digits, in a readable unit."""
     if unit == "s" and value < 1:
         value, unit = value * 1000, "ms"
     digits = f"{value:.3g}" if value < 1000 else f"{value:.0f}"
@@ -38,7 +38,7 @@ def cells(row: Row) -> tuple[str, ...]:
     if row.budget is not None:
         most = row.budget.limit
         limit = f"≤ {most:g} ×" if row.budget.kind == "ratio" else f"≤ {amount(most, row.unit)}"
-    return row.what, ours, row.baseline, theirs, ratio, limit, _WORDS[row.met]
+    return row.what, ours, row.baseline, theirs, ratio, limit, _VERDICTS[row.met]
 
 
 def line(row: Row) -> str:
@@ -47,30 +47,30 @@ def line(row: Row) -> str:
     return f"  {what}: " + ", ".join(part for part in (*rest, row.note) if part)
 
 
-def document(groups: Sequence[Group], machine: Mapping[str, str], minutes: float) -> str:
-    """The whole of RESULTS.md."""
-    every = [(group.title, row) for group in groups for row in group.rows]
-    budgets = [row for _, row in every if row.budget is not None]
+def make_document(groups: Sequence[Group], machine: Mapping[str, str], minutes: float) -> str:
+    """The text of RESULTS.md."""
+    all_rows = [(group.title, row) for group in groups for row in group.rows]
+    budgets = [row for _, row in all_rows if row.budget is not None]
     met = sum(row.met is True for row in budgets)
-    missed = "".join(_missed(title, row) for title, row in every if row.met is False)
-    silent = "".join(
-        f"- not measured: {row.what} ({title})\n" for title, row in every if row.ours is None
+    missed = "".join(_missed(title, row) for title, row in all_rows if row.met is False)
+    unmeasured = "".join(
+        f"- not measured: {row.what} ({title})\n" for title, row in all_rows if row.ours is None
     )
     facts = "".join(f"| {name} | {value} |\n" for name, value in machine.items())
     return (
         "# Speed\n\n"
         f"Written by `python -m benchmarks` on {date.today():%d %B %Y}, in {minutes:.0f} min. "
-        "Medians; what stands beside each other took turns in one run. torch uses one thread, as "
-        "in the app, unless a row says otherwise.\n\n"
-        f"{met} of {len(budgets)} budgets are met.\n\n{missed}{silent}\n"
+        "All figures are medians; the two sides of a comparison took turns in one run. torch uses "
+        "one thread, as in the app, unless a row says otherwise.\n\n"
+        f"{met} of {len(budgets)} budgets are met.\n\n{missed}{unmeasured}\n"
         f"| machine | |\n|---|---|\n{facts}\n" + "\n".join(map(table, groups))
     )
 
 
 def _missed(title: str, row: Row) -> str:
     _, ours, _, _, ratio, limit, mark = cells(row)
-    found = ratio if limit.endswith("×") else ours
-    return f"- {mark}: {row.what} ({title}): {found}, budget {limit}\n"
+    value = ratio if limit.endswith("×") else ours
+    return f"- {mark}: {row.what} ({title}): {value}, budget {limit}\n"
 
 
 def table(group: Group) -> str:
@@ -88,5 +88,5 @@ def table(group: Group) -> str:
 
 
 def _plain(text: str) -> str:
-    """Nothing in a cell may end it."""
+    """The text on one line, with bars escaped, so that it fits in a cell."""
     return " ".join(text.replace("|", "\\|").split())

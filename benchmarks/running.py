@@ -1,4 +1,4 @@
-"""Running groups, each in a process of its own: `python -m benchmarks.running NAME MOST` is one."""
+"""Measures groups, each in a process of its own: `python -m benchmarks.running NAME MOST`."""
 
 from __future__ import annotations
 
@@ -32,31 +32,33 @@ GROUPS = (
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
-def group(name: str, most: int) -> Group:
-    """Measure one group, printing each row as it comes; repeat nothing more than `most` times."""
+def measure_group(name: str, most: int) -> Group:
+    """Measure one group and print each row as it comes; repeat nothing more than `most` times."""
     title, about, rows = name, "", []
-    for found in _measured(name, most):
-        if isinstance(found, str):
-            title, _, about = (part.strip() for part in found.partition("\n"))
+    for answer in _rows_from_process(name, most):
+        if isinstance(answer, str):
+            title, _, about = (part.strip() for part in answer.partition("\n"))
             print(f"\n{title}", flush=True)
         else:
-            rows.append(found)
-            print(line(found), flush=True)
+            rows.append(answer)
+            print(line(answer), flush=True)
     return Group(title, " ".join(about.split()), tuple(rows))
 
 
-def _measured(name: str, most: int) -> Iterator[str | Row]:
-    """The group's docstring, then its rows. What one group imports or leaves in memory does not
-    touch another."""
+def _rows_from_process(name: str, most: int) -> Iterator[str | Row]:
+    """The group's docstring, then its rows.
+
+    A process per group, so that one group's imports and memory do not affect another.
+    """
     command = [sys.executable, "-m", __name__, name, str(most)]
     environment = os.environ | _ONE_THREAD
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for text in process.stdout:
-            found = json.loads(text)
-            yield found if isinstance(found, str) else _row(found)
+            answer = json.loads(text)
+            yield answer if isinstance(answer, str) else _row(answer)
     if process.returncode:
-        yield _rest(name, f"its process ended with {process.returncode}")
+        yield _row_for_failure(name, f"its process ended with {process.returncode}")
 
 
 def _row(plain: dict[str, Any]) -> Row:
@@ -64,29 +66,29 @@ def _row(plain: dict[str, Any]) -> Row:
     return Row(**plain, budget=budget and Budget(**budget))
 
 
-def _rest(name: str, why: str) -> Row:
+def _row_for_failure(name: str, why: str) -> Row:
     return Row(f"the rest of {name}", None, note=why)
 
 
-def _measure(name: str, most: int, say: Callable[[Any], None]) -> None:
+def _measure(name: str, most: int, send: Callable[[Any], None]) -> None:
     try:
         module = importlib.import_module(f"benchmarks.{name}")
-        say(module.__doc__)
+        send(module.__doc__)
         gc.collect()
         gc.freeze()  # as the app does
         for row in module.rows(most):
-            say(asdict(row))
+            send(asdict(row))
     except (Missing, ImportError) as missing:
-        say(asdict(_rest(name, str(missing))))
-    except Exception as error:  # a bad group shall not cost the others' results
+        send(asdict(_row_for_failure(name, str(missing))))
+    except Exception as error:  # one failing group must not lose the results of the others
         first = (str(error).splitlines() or [""])[0]
-        say(asdict(_rest(name, f"{type(error).__name__}: {first}")))
+        send(asdict(_row_for_failure(name, f"{type(error).__name__}: {first}")))
 
 
 if __name__ == "__main__":
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a library prints is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # a library's output is not an answer
     _measure(
         sys.argv[1],
         int(sys.argv[2]),
-        lambda found: print(json.dumps(found), file=answers, flush=True),
+        lambda answer: print(json.dumps(answer), file=answers, flush=True),
     )

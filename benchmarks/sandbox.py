@@ -1,7 +1,8 @@
 """Programs in a child process: `explorer.sandbox.run`
 
-Warm: the server has answered before. An endless program is a Python loop or one torch operation
-that never returns, given 5 s if nothing else is said; each comes from a reader of its own.
+Warm: the server has answered before. An endless program is a Python loop or a single torch
+operation that never returns, with a time limit of 5 s unless stated otherwise; each comes from a
+different reader.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from benchmarks.trace import EXAMPLE_A
 from explorer import sandbox, trace
 from explorer.sandbox.warm_up import warm_up
 
-LOOP = "while True:\n    sum(range(100_000))\n"  # a bare loop meets the limit on statements first
+LOOP = "while True:\n    sum(range(100_000))\n"  # a bare loop reaches the limit on statements first
 OPERATOR = """\
 import torch
 import torch.nn.functional as F
@@ -28,36 +29,36 @@ F.max_pool1d(torch.ones(1, 1, 4), 2**62)
 
 
 def rows(most: int) -> Iterator[Row]:
-    yield Row("first answer, with the start of the server", seconds(in_sandbox))
+    yield Row("first answer, including the start of the server", seconds(in_sandbox))
     warm_up()
-    here, there = medians(lambda: trace.run(EXAMPLE_A), in_sandbox, runs=min(50, most))
+    in_process, in_child = medians(lambda: trace.run(EXAMPLE_A), in_sandbox, runs=min(50, most))
     yield Row(
         "round trip of example A",
-        there,
+        in_child,
         "the same in this process",
-        here,
+        in_process,
         Budget(0.040, "absolute"),
     )
     if sys.platform == "linux":
-        fork, again = medians(fork_and_end, in_sandbox, runs=min(50, most))
-        yield Row("the same again", again, "a bare fork of a process as warm", fork)
+        fork, round_trip = medians(fork_and_end, in_sandbox, runs=min(50, most))
+        yield Row("round trip of example A, again", round_trip, "a bare fork of this process", fork)
     eight, one = medians(eight_at_once, in_sandbox, runs=min(10, most))
-    yield Row("eight readers at once, until the last is answered", eight, "one reader", one)
+    yield Row("eight readers at once, until the last has its answer", eight, "one reader", one)
     for name, source in (("loop", LOOP), ("operation", OPERATOR)):
         taken = median(endless(source, 1.0) for _ in range(min(3, most)))
-        yield Row(f"an endless {name} given 1 s", taken, budget=Budget(2, "absolute"))
-    for after, when in ((0.1, "at the same moment"), (2.5, "when all eight run")):
+        yield Row(f"an endless {name} with a limit of 1 s", taken, budget=Budget(2, "absolute"))
+    for after, when in ((0.1, "at the same moment"), (2.5, "while all eight run")):
         taken = median(ninth(after) for _ in range(min(3, most)))
         yield Row(
-            f"a ninth reader's small program beside eight endless ones, sent {when}",
+            f"a ninth reader's small program with eight endless ones, sent {when}",
             taken,
             budget=Budget(3, "absolute"),
         )
 
 
 def in_sandbox(reader: str | None = None) -> None:
-    found = sandbox.run(EXAMPLE_A, reader=reader)
-    assert found.error is None, found.error
+    trace = sandbox.run(EXAMPLE_A, reader=reader)
+    assert trace.error is None, trace.error
 
 
 def fork_and_end() -> None:
@@ -74,17 +75,17 @@ def eight_at_once() -> None:
 
 
 def endless(source: str, limit: float) -> float:
-    """Seconds until the answer that it did not end."""
+    """Seconds until the error message that the program took too long."""
     start = time.perf_counter()
-    found = sandbox.run(source, timeout=limit)
+    result = sandbox.run(source, timeout=limit)
     taken = time.perf_counter() - start
-    assert found.error is not None
-    assert taken > 0.8 * limit, found.error  # it was let run, up to the child's own limit
+    assert result.error is not None
+    assert taken > 0.8 * limit, result.error  # it ran up to the child's own limit
     return taken
 
 
 def ninth(after: float) -> float:
-    """Seconds to the answer of a small program sent so long after eight endless ones."""
+    """Seconds to the answer of a small program sent `after` seconds after eight endless ones."""
     with ThreadPoolExecutor(8) as pool:
         sources = zip(range(8), cycle((LOOP, OPERATOR)), strict=False)
         others = [

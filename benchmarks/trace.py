@@ -1,6 +1,6 @@
 """Recording a program: `explorer.run`
 
-Beside the same text compiled and run by plain PyTorch in the same process.
+Compared with the same text compiled and run by plain PyTorch in the same process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ for i in range(100):
     opt.step()
 """
 
-#: What, the program, its budget, and how often it is run.
+#: Name, program, budget, and how often it is run.
 PROGRAMS = (
     ("example A: five lines", EXAMPLE_A, Budget(0.010, "absolute"), 50),
     ("ToyModel, one pass on each of 4 images of 224 × 224", TOY, Budget(2, "ratio"), 15),

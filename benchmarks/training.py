@@ -1,7 +1,7 @@
 """Training sessions
 
-Beside the loop one would write by hand. The reader's own problem is stepped by replay; its
-process is left out here, and measured on the Optimizer page.
+Compared with the loop one would write by hand. The reader's own problem is stepped by replay; its
+child process is left out here and included in the Optimizer page's figures.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def rows(most: int) -> Iterator[Row]:
     yield Row(
         "linear regression, 1,000 iterations with full history",
         ours,
-        "the bare loop",
+        "a hand-written loop",
         loop,
         Budget(2, "ratio"),
     )
@@ -48,7 +48,7 @@ def rows(most: int) -> Iterator[Row]:
 
 
 def bare() -> None:
-    """What `TrainingSession(…, lr=0.1).iterate(1000)` repeats, by hand."""
+    """What `TrainingSession(…, lr=0.1).iterate(1000)` does, written by hand."""
     torch.manual_seed(0)
     X = torch.randn(1000, 2)
     y = X @ torch.tensor([2.0, -3.4]) + 4.2 + 0.01 * torch.randn(1000)
@@ -85,5 +85,5 @@ def moons_surface() -> None:
 
 
 def ask(request: Any) -> Any:
-    """The sandbox's work without its process: JSON both ways."""
+    """The sandbox's job without its process: JSON in both directions."""
     return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))

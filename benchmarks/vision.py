@@ -1,6 +1,7 @@
 """Images and feature maps: `explorer.vision`
 
-Compared with plain PyTorch, Pillow and matplotlib. Memory is the growth of the process at its peak.
+Compared with plain PyTorch, Pillow and matplotlib. Memory is how much the process grows at its
+peak.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ def rows(most: int) -> Iterator[Row]:
         data = encoded(mode, side, format, **options)
         ours, theirs = medians(partial(decode, data), partial(plain, data), runs=min(runs, most))
         what = f"decode a {name}"
-        yield Row(what, ours, "Pillow, every pixel", theirs, Budget(2, "absolute"))
+        yield Row(what, ours, "Pillow, full size", theirs, Budget(2, "absolute"))
         if sys.platform == "linux":
             grown, theirs = (growth(data, decoder) for decoder in (decode, plain))
             limit = Budget(300, "absolute")
-            yield Row(f"{what}: memory", grown, "Pillow, every pixel", theirs, limit, unit="MB")
+            yield Row(f"{what}: memory", grown, "Pillow, full size", theirs, limit, unit="MB")
 
 
 def capturing(most: int) -> Iterator[Row]:
@@ -56,11 +57,11 @@ def capturing(most: int) -> Iterator[Row]:
             model(x)
 
     ours, other = medians(lambda: filmstrip(model, x), bare, runs=min(25, most))
-    what = "the maps of every convolution of resnet18"
+    what = "feature maps of every convolution of resnet18"
     yield Row(what, ours, "bare forward", other, Budget(1.25, "ratio"))
     strip = filmstrip(model, x)
     jobs = {
-        "statistics of all of them": lambda: [channel_statistics(m.activations) for m in strip],
+        "statistics of all these maps": lambda: [channel_statistics(m.activations) for m in strip],
         "receptive fields of resnet18": lambda: receptive_fields(model, x),
     }
     for what, job in jobs.items():
@@ -80,7 +81,11 @@ def tiling(runs: int) -> Row:
 
     ours, other = medians(lambda: tile(maps).png(), axes, runs=runs)
     return Row(
-        "64 maps of 56 × 56 to PNG", ours, "64 matplotlib axes", other, Budget(0.030, "absolute")
+        "64 maps of 56 × 56 as one PNG",
+        ours,
+        "64 matplotlib axes",
+        other,
+        Budget(0.030, "absolute"),
     )
 
 
@@ -102,8 +107,8 @@ def first_picture(runs: int) -> Row:
             model(backbone.transform(image)[None])
 
     mine, other = medians(ours, hand_written, runs=runs)
-    what = "12-megapixel upload to the filmstrip of the shipped network"
-    return Row(what, mine, "a bare prediction", other, Budget(1, "absolute"))
+    what = "12-megapixel upload, to the filmstrip of the small network"
+    return Row(what, mine, "the prediction alone", other, Budget(1, "absolute"))
 
 
 def encoded(mode: str, side: int, format: str, **options: Any) -> bytes:
@@ -119,7 +124,7 @@ def plain(data: bytes) -> None:
 
 
 def growth(data: bytes, decoder: Any) -> float:
-    """MB that a fresh process grows by, at its peak, while it decodes."""
+    """By how many MB a fresh process grows, at its peak, while it decodes."""
     fresh = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(1, fresh) as pool:
         file = Path(folder, "picture")
@@ -129,10 +134,10 @@ def growth(data: bytes, decoder: Any) -> float:
 
 def _growth(file: Path, decoder: Any) -> float:
     data = file.read_bytes()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-    rest = _kilobytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before = _kilobytes("VmRSS")
     decoder(data)
-    return (_kilobytes("VmHWM") - rest) * 1024 / 1e6
+    return (_kilobytes("VmHWM") - before) * 1024 / 1e6
 
 
 def _kilobytes(name: str) -> int:

@@ -1,4 +1,4 @@
-"""The benchmarks' one mechanism: rows with numbers, marks that are right, nothing lost."""
+"""The rows of the benchmarks: numbers, verdicts on budgets, and nothing lost."""
 
 import re
 
@@ -6,14 +6,16 @@ import pytest
 
 from benchmarks import trace
 from benchmarks.measure import Budget, Row
-from benchmarks.results import Group, document, table
-from benchmarks.running import group
+from benchmarks.results import Group, make_document, table
+from benchmarks.running import measure_group
 
 
 def lines_of(rows: tuple[Row, ...]) -> dict[str, list[str]]:
-    """The cells of each row of a group's table, by the first."""
-    found = [re.split(r"(?<!\\)\|", line) for line in table(Group("Title", "", rows)).splitlines()]
-    cells = [[cell.strip() for cell in line[1:-1]] for line in found if len(line) > 1][2:]
+    """First cell -> the others, for each row of a group's table."""
+    columns = [
+        re.split(r"(?<!\\)\|", line) for line in table(Group("Title", "", rows)).splitlines()
+    ]
+    cells = [[cell.strip() for cell in line[1:-1]] for line in columns if len(line) > 1][2:]
     return {first: rest for first, *rest in cells}
 
 
@@ -23,7 +25,7 @@ def seconds(amount: str) -> float:
 
 
 def test_a_group_gives_each_program_a_row_with_numbers() -> None:
-    rows = group("trace", 1).rows
+    rows = measure_group("trace", 1).rows
     assert [row.what for row in rows] == [what for what, *_ in trace.PROGRAMS]
     for ours, baseline, theirs, ratio, *_ in lines_of(rows).values():
         assert baseline == "plain torch"
@@ -31,7 +33,7 @@ def test_a_group_gives_each_program_a_row_with_numbers() -> None:
         assert float(ratio.split()[0]) == pytest.approx(seconds(ours) / seconds(theirs), 0.02)
 
 
-def test_what_keeps_its_budget_is_met_and_what_does_not_is_marked() -> None:
+def test_rows_say_whether_their_budget_is_met() -> None:
     rows = (
         Row("1.4 times", 1.4, "peer", 1.0, Budget(1.5, "ratio")),
         Row("1.6 times", 1.6, "peer", 1.0, Budget(1.5, "ratio")),
@@ -54,13 +56,13 @@ def test_what_keeps_its_budget_is_met_and_what_does_not_is_marked() -> None:
     assert cells["1.6 times"] == ["1.6 s", "peer", "1 s", "1.60 ×", "≤ 1.5 ×", "**not met**"]
     assert cells["memory"][0] == "301 MB"
     assert cells["not \\| measured (1)"][0] == "not measured"
-    text = document([Group("Title", "About.", rows)], {"Memory": "1 GB"}, 1.0)
+    text = make_document([Group("Title", "About.", rows)], {"Memory": "1 GB"}, 1.0)
     assert "2 of 6 budgets are met" in text
     assert text.count("- **not met**") == 3
     assert "- not measured: not | measured" in text
 
 
 def test_a_group_that_cannot_run_says_why() -> None:
-    (row,) = group("nothing_of_the_kind", 1).rows
+    (row,) = measure_group("nothing_of_the_kind", 1).rows
     assert row.ours is None
     assert "nothing_of_the_kind" in row.note

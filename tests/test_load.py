@@ -1,4 +1,4 @@
-"""The load script against the real app: a few readers, no wrong answer, nothing left behind."""
+"""The load test against the real app: a few readers, no wrong answer, nothing kept."""
 
 from __future__ import annotations
 
@@ -10,68 +10,68 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import maps, report
-from benchmarks.load.crowd import read, sweep, warm
-from benchmarks.load.files import Wrong
+from benchmarks.load import feature_maps, report
+from benchmarks.load.crowd import run_crowd, trigger_cleanup, visit_every_page
+from benchmarks.load.files import WrongAnswer
 from benchmarks.load.mix import ACTIONS, PAGES
 from benchmarks.load.reader import KNOWN, NEW, Reader
 from benchmarks.load.serving import Server, serving
 from explorer.ui.common import pages
 
-#: Of what a session holds, that which Streamlit counts: sessions, uploads, pictures.
-HELD = {
+#: What Streamlit counts of its sessions -> the metric's family and label.
+METRICS = {
     "sessions": ("active_sessions", ""),
     "uploads": ("cache_memory_bytes", "UploadedFileManager"),
     "pictures": ("cache_memory_bytes", "media_file"),
 }
 
 
-def _held(server: Server) -> dict[str, int]:
-    return {what: server.metric(family, label) for what, (family, label) in HELD.items()}
+def _counts(server: Server) -> dict[str, int]:
+    return {what: server.metric(family, label) for what, (family, label) in METRICS.items()}
 
 
-async def _stays(server: Server) -> Reader:
-    """A reader who has uploaded a picture, and then looked at a network."""
+async def _reader_with_upload(server: Server) -> Reader:
+    """A reader who has uploaded a picture and then opened the Network page."""
     reader = Reader(server.address, PAGES, ACTIONS, random.Random(1), [], set())
-    await reader.go("feature_maps")
-    await reader.see(lambda tab: None)
-    await maps.upload(reader)
-    await reader.go("network")
-    await reader.see(lambda tab: None if tab.all("imgs") else "no picture")
+    await reader.open_page("feature_maps")
+    await reader.wait_for_answer(lambda tab: None)
+    await feature_maps.upload_image(reader)
+    await reader.open_page("network")
+    await reader.wait_for_answer(lambda tab: None if tab.all("imgs") else "no picture")
     return reader
 
 
-async def _visited(server: Server) -> None:
-    await warm(server)
-    reader = await _stays(server)
-    while_there = await asyncio.to_thread(_held, server)
+async def _visit(server: Server) -> None:
+    await visit_every_page(server)
+    reader = await _reader_with_upload(server)
+    while_there = await asyncio.to_thread(_counts, server)
     assert all(while_there.values()), while_there
     await reader.tab.set("selectbox", "preset", "TestNet")
-    with pytest.raises(Wrong, match="not this"):  # that no errors are found must mean something
-        await reader.see(lambda tab: "not this")
-    crowd = await read(server, 3, 8.0, 0, set())
-    assert not crowd.errors, report.errors([crowd])
+    with pytest.raises(WrongAnswer, match="not this"):  # so wrong answers are noticed
+        await reader.wait_for_answer(lambda tab: "not this")
+    crowd = await run_crowd(server, 3, 8.0, 0, set())
+    assert not crowd.errors, report.errors_list([crowd])
     assert len(crowd.done) >= 6
     await reader.tab.close()
     limit = time.monotonic() + 20
-    left = while_there
-    while any(left.values()) and time.monotonic() < limit:
+    remaining = while_there
+    while any(remaining.values()) and time.monotonic() < limit:
         await asyncio.sleep(1.5)
-        await sweep(server)
-        left = await asyncio.to_thread(_held, server)
-    assert not any(left.values()), left
+        await trigger_cleanup(server)
+        remaining = await asyncio.to_thread(_counts, server)
+    assert not any(remaining.values()), remaining
 
 
-def test_readers_are_answered_and_leave_nothing(tmp_path: Path) -> None:
+def test_readers_get_answers_and_nothing_is_kept(tmp_path: Path) -> None:
     with (
         serving(tmp_path / "log", STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL="1") as server,
-        ThreadPoolExecutor(1) as apart,  # the browser tests leave this thread with a loop
+        ThreadPoolExecutor(1) as apart,  # browser tests leave an event loop in this thread
     ):
-        apart.submit(asyncio.run, _visited(server)).result()
+        apart.submit(asyncio.run, _visit(server)).result()
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-def test_the_pages_readers_visit_exist() -> None:
+def test_the_visited_pages_exist() -> None:
     assert set(PAGES) <= {page.key for page in pages.PAGES}
 
 

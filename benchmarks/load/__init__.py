@@ -1,1 +1,1 @@
-"""Load: real Streamlit sessions, opened and used without a browser. `python -m benchmarks.load`."""
+"""Load test with real Streamlit sessions, without a browser: `python -m benchmarks.load`."""

@@ -1,11 +1,12 @@
-"""Readers at one server, on two processors: how long answers take, and what stays behind.
+"""Many readers at one server: how long answers take, and how much memory the server uses.
 
     python -m benchmarks.load [--readers 20] [--seconds 120] [--seed 0]
 
-First `--readers` readers for `--seconds`; then all leave, and memory is looked at once Streamlit
-has dropped their sessions; then more and more readers until the 95 % passes 1 s. The server is
-started as README says, pinned with the readers to two processors. What readers do is in mix.py.
-The tables go to the screen and to benchmarks/LOAD.md (not with --quick, a short trial).
+First, `--readers` readers use the app for `--seconds` and leave; memory is measured again once
+Streamlit has dropped their sessions. Then there are more and more readers, until the 95th
+percentile of the times exceeds 1 s. The server is started as in README.md and shares two processors
+with the readers. mix.py says what readers do. The tables are printed and written to
+benchmarks/LOAD.md (not with --quick, a short trial).
 """
 
 from __future__ import annotations
@@ -17,36 +18,46 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.load import report
-from benchmarks.load.crowd import Crowd, read, sweep, times, warm
-from benchmarks.load.serving import Server, Usage, kept, pin, serving
+from benchmarks.load.crowd import (
+    Crowd,
+    median_and_p95,
+    run_crowd,
+    trigger_cleanup,
+    visit_every_page,
+)
+from benchmarks.load.serving import Server, Usage, pin_processors, serving, session_ttl
 
 _FILE = Path(__file__).parent.parent / "LOAD.md"
-#: Crowds of the second part, and for how many seconds each reads.
-STAGES, STAGE = (5, 10, 20, 30, 40, 60, 80), 40.0
+#: Numbers of readers in the second part, and how many seconds each lasts.
+STAGES, STAGE_SECONDS = (5, 10, 20, 30, 40, 60, 80), 40.0
 
 
-async def first(server: Server, options: argparse.Namespace) -> tuple[Crowd, dict[str, Usage]]:
-    """The readers that were asked for, and the server before, with and after them."""
-    await warm(server)
-    moments = {"before, each page visited once": server.usage()}
-    crowd = await read(server, options.readers, options.seconds, options.seed, set())
-    moments["at most"] = crowd.peak
-    moments["all have left"] = server.usage()
+async def run_first_part(
+    server: Server, options: argparse.Namespace
+) -> tuple[Crowd, dict[str, Usage]]:
+    """The given number of readers, and the server before, during and after their visit."""
+    await visit_every_page(server)
+    moments = {"at the start, each page visited once": server.usage()}
+    crowd = await run_crowd(server, options.readers, options.seconds, options.seed, set())
+    moments["peak"] = crowd.peak
+    moments["all readers have left"] = server.usage()
     if not options.quick:
-        await asyncio.sleep(kept() + 2)
-        await sweep(server)
+        await asyncio.sleep(session_ttl() + 2)
+        await trigger_cleanup(server)
         await asyncio.sleep(1)
-        moments[f"their sessions dropped, after {kept()} s"] = server.usage()
+        moments[f"their sessions dropped after {session_ttl()} s"] = server.usage()
     return crowd, moments
 
 
-async def second(server: Server, options: argparse.Namespace) -> list[Crowd]:
-    """More and more readers, until the 95 % passes the limit."""
+async def run_second_part(server: Server, options: argparse.Namespace) -> list[Crowd]:
+    """More and more readers, until the 95th percentile exceeds the limit."""
     crowds: list[Crowd] = []
     for readers in STAGES:
-        crowds.append(await read(server, readers, STAGE, f"{options.seed} {readers}", set()))
-        print(report.crowds(crowds[-1:]), flush=True)
-        if times(crowds[-1].done)[1] > report.LIMIT:
+        crowds.append(
+            await run_crowd(server, readers, STAGE_SECONDS, f"{options.seed} {readers}", set())
+        )
+        print(report.crowds_table(crowds[-1:]), flush=True)
+        if median_and_p95(crowds[-1].done)[1] > report.LIMIT:
             break
     return crowds
 
@@ -60,49 +71,57 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="no waiting, no second part, no file")
     options = parser.parse_args()
-    processors = pin()
+    processors = pin_processors()
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "log") as server:
-        crowd, moments = asyncio.run(first(server, options))
-        parts = [report.kinds(crowd), report.usages(moments), report.errors([crowd])]
-        print("\n\n".join([report.crowds([crowd]), *parts]), flush=True)
+        crowd, moments = asyncio.run(run_first_part(server, options))
+        parts = [
+            report.crowds_table([crowd]),
+            report.actions_table(crowd),
+            report.memory_table(moments),
+            report.errors_list([crowd]),
+        ]
+        print("\n\n".join(parts), flush=True)
         if options.quick:
             return
-        crowds = asyncio.run(second(server, options))
+        crowds = asyncio.run(run_second_part(server, options))
         moments["after the second part"] = server.usage()
     text = f"""\
 # Load
 
 Written by `python -m benchmarks.load --readers {options.readers} --seconds {options.seconds:g} \
---seed {options.seed}` on {date.today()}. Server and readers share {processors} \
-processors. Readers hold real Streamlit sessions without a browser (`benchmarks/load/tab.py`); \
-every answer is checked. Of their inputs {crowd.new:.0%} had never been seen before.
+--seed {options.seed}` on {date.today()}. The server and the readers share \
+{processors} processors. Each reader has a real Streamlit session without a browser \
+(`benchmarks/load/tab.py`), and every answer is checked. {crowd.new:.0%} of their inputs had never \
+been seen before.
 
 {report.machine()}
 
 ## {crowd.readers} readers
 
-{report.crowds([crowd])}
+{report.crowds_table([crowd])}
 
-{report.kinds(crowd)}
+{report.actions_table(crowd)}
 
-Seconds are from a reader's act until the run that answers it has ended and its pictures are there.
+Times are from a reader's action until the run that answers it has ended and its pictures are \
+loaded.
 
 ## Memory
 
-{report.usages(moments)}
+{report.memory_table(moments)}
 
-Streamlit keeps the session of a reader who has left for {kept()} s, in case the reader comes \
-back, and drops it when the next one leaves. Caches shared by all readers stay, within their limits.
+Streamlit keeps a reader's session for {session_ttl()} s after the reader has left, in case the \
+reader comes back, and drops it when the next reader leaves. Caches shared by all readers remain, \
+within their limits.
 
 ## More readers
 
-{report.crowds(crowds)}
+{report.crowds_table(crowds)}
 
-{report.most(crowds)}
+{report.capacity(crowds)}
 
 ## Errors
 
-{report.errors([crowd, *crowds])}
+{report.errors_list([crowd, *crowds])}
 
 ## The mix
 

@@ -1,4 +1,4 @@
-"""What a reader does on the Expression page."""
+"""Actions on the Expression page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import random
 import re
 from html import escape, unescape
 
-from benchmarks.load.reader import NotHere, Reader
+from benchmarks.load.reader import NotApplicable, Reader
 from benchmarks.load.tab import Tab
 from explorer.trace.examples import EXAMPLES
 
 _TITLES = {f"{example.group}: {example.title}": example for example in EXAMPLES}
-#: What each panel shows, whatever the program.
-_SHOWN = {
+#: Panel -> whether the tab shows it, for any program.
+_PANELS = {
     "Tensors": lambda tab: tab.has("bidi_component", "tensors"),
     "Step": lambda tab: any(
         words in tab.texts() for words in ("ax-step", "Backward starts at", "There was no backward")
@@ -25,7 +25,7 @@ _SHOWN = {
 
 
 def program(rng: random.Random) -> tuple[str, str]:
-    """A program nobody has run, and what it prints, by arithmetic that is exact in float32."""
+    """A program nobody has run, and its output, from arithmetic that is exact in float32."""
     a, b, c, d = (rng.randint(-999, 999) / 4 for _ in range(4))
     kind = rng.choice(("square", "matrix", "loop"))
     if kind == "square":
@@ -73,74 +73,74 @@ print("answer", net.weight.item())
 
 
 def printed(tab: Tab) -> str:
-    found = re.search(r'<pre class="ax-printed">(.*?)</pre>', tab.texts(), re.DOTALL)
-    return unescape(found[1]) if found else ""
+    match = re.search(r'<pre class="ax-printed">(.*?)</pre>', tab.texts(), re.DOTALL)
+    return unescape(match[1]) if match else ""
 
 
-def _answers(tab: Tab, answer: str) -> str | None:
+def _check_answer(tab: Tab, answer: str) -> str | None:
     if printed(tab) != answer:
         return f"printed {printed(tab)!r}, not {answer!r}"
     rows = tab.data("tensors")["rows"] if tab.has("bidi_component", "tensors") else [True]
     return None if rows and tab.has("bidi_component", "graph") else "no graph or no table"
 
 
-async def own(reader: Reader) -> None:
+async def new_program(reader: Reader) -> None:
     """Type a program and run it."""
     text, answer = program(reader.rng)
     await reader.tab.set("text_area", "program", text)
-    await reader.see(lambda tab: _answers(tab, answer))
+    await reader.wait_for_answer(lambda tab: _check_answer(tab, answer))
 
 
-async def link(reader: Reader) -> None:
+async def open_link(reader: Reader) -> None:
     """Leave, and come back by a link to a program."""
     text, answer = program(reader.rng)
-    await reader.go("expression", program=text)
-    await reader.see(lambda tab: _answers(tab, answer))
+    await reader.open_page("expression", program=text)
+    await reader.wait_for_answer(lambda tab: _check_answer(tab, answer))
 
 
-async def example(reader: Reader) -> None:
-    """Choose an example: its program stands in the editor, its question is answered."""
+async def choose_example(reader: Reader) -> None:
+    """Choose an example: the editor contains its program, and its question is answered."""
     title = reader.rng.choice(list(_TITLES))
     chosen = _TITLES[title]
 
     def check(tab: Tab) -> str | None:
         if tab.value("text_area", "program") != chosen.source:
             return f"the editor does not hold the example {chosen.key}"
-        asked = f"<b>{escape(chosen.question)}</b>"
-        return None if asked in tab.texts() else f"no answer to {chosen.question!r}"
+        question = f"<b>{escape(chosen.question)}</b>"
+        return None if question in tab.texts() else f"no answer to {chosen.question!r}"
 
     if reader.tab.value("text_area", "program") == chosen.source:
-        raise NotHere
+        raise NotApplicable
     await reader.tab.set("selectbox", "Example", title)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def walk(reader: Reader) -> None:
-    """One step forward in the backward pass, from its end to its beginning again."""
+async def next_step(reader: Reader) -> None:
+    """The next step of the backward pass; after the last step, the first."""
     if not reader.tab.has("slider", "walk-slider"):
-        raise NotHere
+        raise NotApplicable
     slider = reader.tab.widget("slider", "walk-slider")
     at, last = int(slider.value[0] if slider.value else 0), int(slider.max)
-    wanted, button = (1, "walk-first_page") if at == last else (at + 1, "walk-chevron_right")
-    if wanted == at:
-        raise NotHere
+    target, button = (1, "walk-first_page") if at == last else (at + 1, "walk-chevron_right")
+    if target == at:
+        raise NotApplicable
 
     def check(tab: Tab) -> str | None:
-        found = re.search(r"<b>Step ([\d,]+) of ([\d,]+):", tab.texts())
-        # Of a very long pass, some steps are left out.
-        reached = int(found[1].replace(",", "")) if found else 0
-        return None if reached >= wanted else f"step {reached}, not {wanted} of {last}"
+        match = re.search(r"<b>Step ([\d,]+) of ([\d,]+):", tab.texts())
+        # A very long pass does not show all steps.
+        reached = int(match[1].replace(",", "")) if match else 0
+        return None if reached >= target else f"step {reached}, not {target} of {last}"
 
     await reader.tab.press(button)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def panel(reader: Reader) -> None:
-    """Another panel."""
+async def switch_panel(reader: Reader) -> None:
+    """Switch to another panel."""
     if not reader.tab.has("button_group", "panel"):
-        raise NotHere
+        raise NotApplicable
     offered = [option.content for option in reader.tab.widget("button_group", "panel").options]
     shown = reader.tab.value("button_group", "panel")
     name = reader.rng.choice([n for n in offered if [n] != shown])
     await reader.tab.set("button_group", "panel", [name])
-    await reader.see(lambda tab: None if _SHOWN[name](tab) else f"no panel {name}")
+    await reader.wait_for_answer(lambda tab: None if _PANELS[name](tab) else f"no panel {name}")

@@ -1,15 +1,15 @@
-"""The mix: which pages readers read, and what they do there.
+"""The mix: which pages readers visit, and what they do there.
 
-Of the actions that give the server something to work on, half give it what no one has given
-before; the other half comes from the app's examples, lists and samples.
+Half of the inputs that readers give are new to the server; the other half comes from the app's
+examples, lists and samples.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.load import expression, maps, network, optimizer
-from benchmarks.load.files import Wrong
+from benchmarks.load import expression, feature_maps, network, optimizer
+from benchmarks.load.files import WrongAnswer
 from benchmarks.load.reader import KNOWN, NEW, NOTHING, Action, Reader
 from benchmarks.load.tab import Check, Tab
 
@@ -34,59 +34,59 @@ VISITS = {
 PAGES = {page: visits.share for page, visits in VISITS.items()}
 
 
-async def arrive(reader: Reader) -> None:
-    """Open a page; on no page yet."""
+async def open_app(reader: Reader) -> None:
+    """Open one of the pages, in a new tab."""
     pages = list(PAGES)
     reader.page = ""
     page = reader.rng.choices(pages, [PAGES[p] for p in pages])[0]
-    await reader.go(page)
-    await reader.see(_first_answer(page))
+    await reader.open_page(page)
+    await reader.wait_for_answer(_page_is_drawn(page))
 
 
-async def move(reader: Reader) -> None:
-    """Go to another page by the navigation."""
+async def change_page(reader: Reader) -> None:
+    """Go to another page with the navigation."""
     pages = [page for page in PAGES if page != reader.page]
     page = reader.rng.choices(pages, [PAGES[p] for p in pages])[0]
-    await reader.go(page)
-    await reader.see(_first_answer(page))
+    await reader.open_page(page)
+    await reader.wait_for_answer(_page_is_drawn(page))
 
 
-def _first_answer(page: str) -> Check:
+def _page_is_drawn(page: str) -> Check:
     def check(tab: Tab) -> str | None:
         try:
             tab.data(VISITS[page].component)
-        except Wrong as wrong:
+        except WrongAnswer as wrong:
             return str(wrong)
         return None
 
     return check
 
 
-#: What is done on each page, in shares of what is done there; on "any", of what is done anywhere.
+#: The weights of a page's actions are relative to each other; those of "any" count on every page.
 ACTIONS = (
-    Action("any", "arrive", NOTHING, 0, arrive),
-    Action("any", "go to another page", KNOWN, 4, move),
-    Action("any", "leave, come by a link to a program", NEW, 4, expression.link),
-    Action("expression", "run a program of one's own", NEW, 23, expression.own),
-    Action("expression", "choose an example", KNOWN, 23, expression.example),
-    Action("expression", "walk the backward pass", NOTHING, 28, expression.walk),
-    Action("expression", "another panel", NOTHING, 18, expression.panel),
-    Action("optimizer", "a program of one's own", NEW, 10, optimizer.own),
-    Action("optimizer", "new seed", NEW, 7, optimizer.seed),
-    Action("optimizer", "another learning rate", NEW, 6, optimizer.rate),
-    Action("optimizer", "another problem", KNOWN, 23, optimizer.problem),
-    Action("optimizer", "press the next call", NOTHING, 32, optimizer.call),
+    Action("any", "open the app", NOTHING, 0, open_app),
+    Action("any", "go to another page", KNOWN, 4, change_page),
+    Action("any", "leave, come back by a link to a program", NEW, 4, expression.open_link),
+    Action("expression", "run a new program", NEW, 23, expression.new_program),
+    Action("expression", "choose an example", KNOWN, 23, expression.choose_example),
+    Action("expression", "next step of the walk", NOTHING, 28, expression.next_step),
+    Action("expression", "switch to another panel", NOTHING, 18, expression.switch_panel),
+    Action("optimizer", "enter a new program", NEW, 10, optimizer.new_program),
+    Action("optimizer", "new seed", NEW, 7, optimizer.new_seed),
+    Action("optimizer", "change the learning rate", NEW, 6, optimizer.change_lr),
+    Action("optimizer", "change the problem", KNOWN, 23, optimizer.change_problem),
+    Action("optimizer", "press the next button", NOTHING, 32, optimizer.press_next_call),
     Action("optimizer", "one iteration", NOTHING, 10, optimizer.iterate),
-    Action("optimizer", "run 200 (first picture)", NOTHING, 4, optimizer.run),
-    Action("network", "another size of input", NEW, 28, network.size),
-    Action("network", "another network", KNOWN, 26, network.preset),
-    Action("network", "resnet18, until its numbers", KNOWN, 2, network.large),
-    Action("network", "choose a layer", NOTHING, 24, network.layer),
-    Action("network", "another tab", NOTHING, 12, network.part),
-    Action("feature_maps", "upload a picture", NEW, 28, maps.upload),
-    Action("feature_maps", "another sample picture", KNOWN, 20, maps.sample),
-    Action("feature_maps", "another network", KNOWN, 8, maps.network),
-    Action("feature_maps", "another layer", NOTHING, 16, maps.layer),
-    Action("feature_maps", "another channel", NOTHING, 10, maps.channel),
-    Action("feature_maps", "another tab", NOTHING, 10, maps.view),
+    Action("optimizer", "200 iterations, to the first picture", NOTHING, 4, optimizer.run_200),
+    Action("network", "change the input size", NEW, 28, network.change_size),
+    Action("network", "change the network", KNOWN, 26, network.choose_preset),
+    Action("network", "choose resnet18, to its numbers", KNOWN, 2, network.choose_large),
+    Action("network", "choose a layer", NOTHING, 24, network.choose_layer),
+    Action("network", "switch to another tab", NOTHING, 12, network.switch_tab),
+    Action("feature_maps", "upload an image", NEW, 28, feature_maps.upload_image),
+    Action("feature_maps", "choose another sample image", KNOWN, 20, feature_maps.choose_sample),
+    Action("feature_maps", "change the network", KNOWN, 8, feature_maps.change_network),
+    Action("feature_maps", "choose another layer", NOTHING, 16, feature_maps.choose_layer),
+    Action("feature_maps", "choose another channel", NOTHING, 10, feature_maps.choose_channel),
+    Action("feature_maps", "switch to another tab", NOTHING, 10, feature_maps.switch_tab),
 )

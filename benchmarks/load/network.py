@@ -1,4 +1,4 @@
-"""What a reader does on the Network page."""
+"""Actions on the Network page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-from benchmarks.load.reader import NotHere, Reader
+from benchmarks.load.reader import NotApplicable, Reader
 from benchmarks.load.tab import Tab
 from explorer.networks import problem
 from explorer.networks.classifiers import CLASSIFIERS
@@ -18,9 +18,9 @@ _SMALL = (
 _LARGE = "resnet18"
 #: Networks that take pictures of any size.
 _ANY_SIZE = ("ToyModel", "shapes net")
-_SIDES, _MOST = (24, 128), 8
-#: What each tab shows.
-_PARTS = {
+_SIDES, _MAX_BATCH = (24, 128), 8
+#: Tab -> whether the page shows its contents.
+_TABS = {
     "Layers": lambda tab: tab.has("bidi_component", "layers"),
     "Histogram": lambda tab: tab.has("selectbox", "parameter"),
     "Hook laboratory": lambda tab: tab.has("selectbox", "place"),
@@ -33,33 +33,33 @@ _PARTS = {
 
 @cache
 def _parameters(name: str) -> int:
-    """How many, by plain PyTorch."""
+    """The number of parameters, counted by plain PyTorch."""
     with torch.device("meta" if name in CLASSIFIERS else "cpu"):
         return sum(p.numel() for p in problem(name).model.parameters())
 
 
-def _wrong_total(tab: Tab, name: str) -> str | None:
+def _check_total(tab: Tab, name: str) -> str | None:
     total = f"Total params <b>{_parameters(name):,}</b>"
     if not tab.has("bidi_component", "layers"):
-        return f"no table of layers, but {_trouble(tab)}"
+        return f"no table of layers, but {_page_errors(tab)}"
     return None if total in tab.texts() else f"{name} does not have {total}"
 
 
-def _trouble(tab: Tab) -> list[str]:
-    """What the page says went wrong."""
+def _page_errors(tab: Tab) -> list[str]:
+    """The error messages on the page."""
     return [part.body[:300] for part in tab.all("html") if "ax-error" in part.body[:60]]
 
 
-async def preset(reader: Reader) -> None:
-    """Another small network."""
+async def choose_preset(reader: Reader) -> None:
+    """Choose another small network."""
     now = reader.tab.value("selectbox", "preset")
     await _preset(reader, reader.rng.choice([name for name in _SMALL if name != now]))
 
 
-async def large(reader: Reader) -> None:
-    """A large network; answered when its numbers are there."""
+async def choose_large(reader: Reader) -> None:
+    """Choose a large network and wait for its numbers."""
     if reader.tab.value("selectbox", "preset") == _LARGE:
-        raise NotHere
+        raise NotApplicable
     await _preset(reader, _LARGE)
 
 
@@ -69,23 +69,25 @@ async def _preset(reader: Reader, name: str) -> None:
     def check(tab: Tab) -> str | None:
         if tab.all("progress"):
             return "it is still running"
-        return _wrong_total(tab, name) if layers else None
+        return _check_total(tab, name) if layers else None
 
     await reader.tab.set("selectbox", "preset", name)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def size(reader: Reader) -> None:
-    """Pictures of another size, or another number of them."""
+async def change_size(reader: Reader) -> None:
+    """Change the size or the number of the input pictures."""
     tab = reader.tab
     if tab.value("tab_container", "part") not in ("", "Layers"):
         await tab.set("tab_container", "part", "Layers")
-        await reader.see(lambda tab: None if _PARTS["Layers"](tab) else "no table of layers")
+        await reader.wait_for_answer(
+            lambda tab: None if _TABS["Layers"](tab) else "no table of layers"
+        )
     name = tab.value("selectbox", "preset")
     if name not in _ANY_SIZE:
         name = reader.rng.choice(_ANY_SIZE)
         await _preset(reader, name)
-    reader.begin()
+    reader.start_timing()
     side = round(tab.value("number_input", f"side-{name}"))
     batch = round(tab.value("number_input", f"batch-{name}"))
 
@@ -94,30 +96,30 @@ async def size(reader: Reader) -> None:
     def draw() -> tuple[str, int, int]:
         if is_side:
             return name, batch, reader.rng.randint(*_SIDES)
-        return name, reader.rng.randint(1, _MOST), side
+        return name, reader.rng.randint(1, _MAX_BATCH), side
 
-    _, batch, side = reader.fresh(draw)
+    _, batch, side = reader.draw_unused(draw)
     shape = f"{batch}×3×{side}×{side}"
 
     def check(tab: Tab) -> str | None:
         if not tab.has("bidi_component", "layers"):
-            return f"no table of layers, but {_trouble(tab)}"
+            return f"no table of layers, but {_page_errors(tab)}"
         inputs = [row["cells"][2] for row in tab.data("layers")["rows"]]
         return None if shape in inputs else f"no layer of {name} has the input {shape}: {inputs}"
 
     changed, value = ("side", side) if is_side else ("batch", batch)
     await tab.set("number_input", f"{changed}-{name}", float(value))
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def layer(reader: Reader) -> None:
+async def choose_layer(reader: Reader) -> None:
     """Choose a layer in the table."""
     if not reader.tab.has("bidi_component", "layers"):
-        raise NotHere
+        raise NotApplicable
     shown = reader.tab.data("layers")
     other = [row["id"] for row in shown["rows"] if row["id"] != shown["selected"]]
     if not other:
-        raise NotHere
+        raise NotApplicable
     row = reader.rng.choice(other)
     name = shown["rows"][row]["cells"][0].partition(" #")[0]
 
@@ -128,15 +130,17 @@ async def layer(reader: Reader) -> None:
         return None if is_same or name == "(model)" else f"the layer {name} was not chosen"
 
     await reader.tab.click("layers", row)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def part(reader: Reader) -> None:
-    """Another tab."""
-    labels = [part for part in _PARTS if part != reader.tab.value("tab_container", "part")]
+async def switch_tab(reader: Reader) -> None:
+    """Switch to another tab."""
+    labels = [part for part in _TABS if part != reader.tab.value("tab_container", "part")]
     name = reader.rng.choice(labels)
     samples = reader.tab.value("selectbox", "preset") in ("ToyModel", "LeNet-5", "shapes net")
     if name == "Accumulation" and not samples:
-        raise NotHere
+        raise NotApplicable
     await reader.tab.set("tab_container", "part", name)
-    await reader.see(lambda tab: None if _PARTS[name](tab) else f"the tab {name} is empty")
+    await reader.wait_for_answer(
+        lambda tab: None if _TABS[name](tab) else f"the tab {name} is empty"
+    )

@@ -1,4 +1,4 @@
-"""One reader: draws actions from the mix, does one every few seconds, and notes how it went."""
+"""One reader: draws an action from the mix every few seconds, does it and times the answer."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TypeVar
 
 from websockets.exceptions import WebSocketException
 
-from benchmarks.load.files import PATIENCE, Wrong
+from benchmarks.load.files import TIMEOUT, WrongAnswer
 from benchmarks.load.tab import Check, Tab
 
 T = TypeVar("T")
-#: Seconds between the beginnings of a reader's actions, and how far they stray.
-EVERY, STRAY = 3.0, 1.0
-#: What an action gives the server: something no one has given before, something known, nothing.
+#: Seconds between the starts of a reader's actions, and by how much this varies.
+INTERVAL, JITTER = 3.0, 1.0
+#: The input that an action gives the server: new to the server, known, or none.
 NEW, KNOWN, NOTHING = "new", "known", ""
 
 
-class NotHere(Exception):
-    """The action makes no sense as the page stands; another is drawn."""
+class NotApplicable(Exception):
+    """The page cannot do this action now; another one is drawn."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Action:
 
 
 @dataclass(frozen=True)
-class Done:
-    """What became of an action: seconds until its answer, and the error if that was wrong."""
+class ActionResult:
+    """Seconds from an action to its answer, and the error if the answer was wrong."""
 
     action: Action
     seconds: float
@@ -47,48 +47,51 @@ class Done:
 
 @dataclass
 class Reader:
-    """A reader at a server's `address`. `done` grows; `used` holds what some reader has given."""
+    """A reader at a server's `address`.
+
+    `done` collects the results of all readers' actions, `used` their inputs.
+    """
 
     address: str
     pages: dict[str, float]
     mix: tuple[Action, ...]
     rng: random.Random
-    done: list[Done]
+    done: list[ActionResult]
     used: set[object]
     page: str = ""
     tab: Tab = field(init=False)
-    _began: float = 0.0
-    _answered: float | None = None
+    _timing_started: float = 0.0
+    _timing_stopped: float | None = None
 
-    async def read(self, until: float) -> None:
-        """Arrive, read until the clock says `until`, leave."""
-        await asyncio.sleep(self.rng.uniform(0, EVERY))
-        await self._do(next(action for action in self.mix if action.name == "arrive"))
+    async def read(self, end_time: float) -> None:
+        """Open the app, use it until `time.monotonic()` reaches `end_time`, leave."""
+        await asyncio.sleep(self.rng.uniform(0, INTERVAL))
+        await self._do(next(action for action in self.mix if action.name == "open the app"))
         while True:
-            next_one = self._began + EVERY + self.rng.uniform(-STRAY, STRAY)
-            if max(next_one, time.monotonic()) > until:
+            next_start = self._timing_started + INTERVAL + self.rng.uniform(-JITTER, JITTER)
+            if max(next_start, time.monotonic()) > end_time:
                 break
-            await asyncio.sleep(max(0.0, next_one - time.monotonic()))
-            while not await self._do(self._drawn()):
+            await asyncio.sleep(max(0.0, next_start - time.monotonic()))
+            while not await self._do(self._draw_action()):
                 pass
         await self.tab.close()
 
     # --- for actions ---
 
-    async def see(self, check: Check, patience: float = PATIENCE) -> None:
+    async def wait_for_answer(self, check: Check, timeout: float = TIMEOUT) -> None:
         """Wait for the answer that `check` accepts."""
-        await self.tab.until(check, patience)
+        await self.tab.wait_until(check, timeout)
 
-    def begin(self) -> None:
-        """What came before was only the way to the action."""
-        self._began = time.monotonic()
+    def start_timing(self) -> None:
+        """Start timing here: what came before only prepared the action."""
+        self._timing_started = time.monotonic()
 
-    def answered(self) -> None:
-        """The reader has an answer; what comes after is not waited for."""
-        self._answered = time.monotonic()
+    def stop_timing(self) -> None:
+        """Stop timing here: the reader has an answer."""
+        self._timing_stopped = time.monotonic()
 
-    async def go(self, page: str, **query: str) -> None:
-        """To a page: by the navigation, or, with a `query`, as a new reader by a link."""
+    async def open_page(self, page: str, **query: str) -> None:
+        """Open a page: with the navigation, or, with a `query`, by a link in a new tab."""
         if query or not self.page:
             if self.page:
                 await self.tab.close()
@@ -98,40 +101,40 @@ class Reader:
             await self.tab.visit(page)
         self.page = page
 
-    def fresh(self, draw: Callable[[], T]) -> T:
-        """What `draw` gives, drawn again until no reader has used it."""
+    def draw_unused(self, draw: Callable[[], T]) -> T:
+        """The first result of `draw` that no reader has used."""
         for _ in range(100):
-            found = draw()
-            if found not in self.used:
-                self.used.add(found)
-                return found
-        raise NotHere
+            value = draw()
+            if value not in self.used:
+                self.used.add(value)
+                return value
+        raise NotApplicable
 
     # --- the loop ---
 
-    def _drawn(self) -> Action:
-        here = [a for a in self.mix if a.page in (self.page, "any")]
-        return self.rng.choices(here, [a.weight for a in here])[0]
+    def _draw_action(self) -> Action:
+        actions = [a for a in self.mix if a.page in (self.page, "any")]
+        return self.rng.choices(actions, [a.weight for a in actions])[0]
 
     async def _do(self, action: Action) -> bool:
-        """Do it and note it; False if it makes no sense here."""
-        self._answered = None
-        self.begin()
+        """Do the action and append its result; False if the page cannot do it now."""
+        self._timing_stopped = None
+        self.start_timing()
         error = ""
         try:
             await action.do(self)
-        except NotHere:
+        except NotApplicable:
             return False
-        except (Wrong, WebSocketException, OSError) as wrong:
+        except (WrongAnswer, WebSocketException, OSError) as wrong:
             error = f"{type(wrong).__name__}: {wrong}"
-        end = self._answered or time.monotonic()
-        self.done.append(Done(action, end - self._began, error))
-        if error:  # as a reader would: open the page anew
+        end = self._timing_stopped or time.monotonic()
+        self.done.append(ActionResult(action, end - self._timing_started, error))
+        if error:  # open the page again, as a reader would
             await self.tab.close()
             self.page = ""
-            await self.go(action.page if action.page in self.pages else "expression")
+            await self.open_page(action.page if action.page in self.pages else "expression")
             try:
-                await self.see(lambda tab: None)
-            except (Wrong, WebSocketException, OSError) as wrong:
-                self.done.append(Done(action, 0.0, f"after an error: {wrong}"))
+                await self.wait_for_answer(lambda tab: None)
+            except (WrongAnswer, WebSocketException, OSError) as wrong:
+                self.done.append(ActionResult(action, 0.0, f"after an error: {wrong}"))
         return True

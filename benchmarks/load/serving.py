@@ -1,4 +1,4 @@
-"""The app as README starts it, and what its processes take, by /proc (Linux)."""
+"""The app, started as in README.md, and the memory and time of its processes (Linux: /proc)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from pathlib import Path
 from benchmarks.load.files import get
 
 _ROOT = Path(__file__).parent.parent.parent
-#: Processors for server and readers together.
+#: Processors shared by the server and the readers.
 PROCESSORS = 2
-#: Streamlit keeps the session of a reader who has left, so that a short break in the network
-#: loses nothing: seconds, from its own settings.
-_KEPT = "server.disconnectedSessionTTL"
+#: For how many seconds Streamlit keeps the session of a reader who has left or lost the connection.
+_SESSION_TTL_OPTION = "server.disconnectedSessionTTL"
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the server's processes take: the app's, the sandbox's, and its children."""
+    """Memory and time of the server's processes: the app's, the sandbox's and its children's."""
 
     pss: int
-    """Bytes of memory; what several processes share counts once."""
+    """Bytes of memory; memory shared by several processes counts once."""
     app: int
     """Bytes of the app's process alone."""
     processes: int
@@ -37,7 +36,7 @@ class Usage:
     sessions: int
     """Readers who are connected."""
     processor: float
-    """Seconds of processor time so far, of processes that still run or have been waited for."""
+    """Seconds of processor time so far, of processes that run or have been waited for."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Server:
         )
 
     def metric(self, family: str, label: str = "") -> int:
-        """The sum of a family of Streamlit's own metrics, of those whose text has `label`."""
+        """The sum of those of Streamlit's own metrics in a family whose text contains `label`."""
         text = get(f"{self.address}/_stcore/metrics?families={family}").decode()
         lines = [line for line in text.splitlines() if line.startswith(family) and label in line]
         return sum(round(float(line.rsplit(" ", 1)[1])) for line in lines)
@@ -67,7 +66,7 @@ class Server:
 
 @contextmanager
 def serving(log: Path, **environment: str) -> Iterator[Server]:
-    """The app on a free port of this machine, until the block ends."""
+    """Run the app on a free port of this machine, until the block ends."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -90,15 +89,15 @@ def serving(log: Path, **environment: str) -> Iterator[Server]:
                 process.wait()
 
 
-def kept() -> int:
+def session_ttl() -> int:
     """Seconds for which Streamlit keeps the session of a reader who has left."""
     from streamlit import config
 
-    return int(config.get_option(_KEPT))
+    return int(config.get_option(_SESSION_TTL_OPTION))
 
 
-def pin() -> int:
-    """Confine this process, and with it the server, to two processors; how many it has now."""
+def pin_processors() -> int:
+    """Restrict this process, and so the server, to two processors. Returns how many it has now."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
         return len(os.sched_getaffinity(0))
@@ -117,16 +116,16 @@ def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all below it."""
+    """A process and all its descendants."""
     parents = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         fields = _text(file).rpartition(")")[2].split()
         if fields:
             parents[int(file.parent.name)] = int(fields[1])
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found
+    family = [pid]
+    for member in family:
+        family += [child for child, parent in parents.items() if parent == member]
+    return family
 
 
 def _pss(pid: int) -> int:
@@ -134,8 +133,8 @@ def _pss(pid: int) -> int:
 
 
 def _number(pid: int, file: str, name: str) -> int:
-    found = re.search(rf"^{name}:\s*(\d+)", _text(Path(f"/proc/{pid}/{file}")), re.MULTILINE)
-    return int(found[1]) if found else 0
+    match = re.search(rf"^{name}:\s*(\d+)", _text(Path(f"/proc/{pid}/{file}")), re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def _processor(pid: int) -> float:
@@ -146,5 +145,5 @@ def _processor(pid: int) -> float:
 def _text(file: Path) -> str:
     try:
         return file.read_text()
-    except OSError:  # the process has ended, or this is no Linux
+    except OSError:  # the process has ended, or this is not Linux
         return ""

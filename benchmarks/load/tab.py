@@ -1,9 +1,9 @@
-"""One reader's tab: a real Streamlit session over its websocket, as the browser holds one.
+"""One reader's tab: a real Streamlit session over a WebSocket, like a browser's.
 
-It speaks Streamlit's own protobuf messages: asks for a run with the widgets' states, keeps the
-elements that come back, fetches the pictures they refer to, and asks again where a fragment wants
-to be run by the clock. Unlike a browser it draws nothing, and it does not send back widgets that
-stand as the server set them up.
+It uses Streamlit's own protobuf messages: it requests a run with the widgets' states, keeps the
+elements that come back, fetches the pictures they refer to, and requests further runs of a fragment
+that reruns at an interval. Unlike a browser it draws nothing, and it does not send the states of
+widgets that still have their defaults.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.load.files import PATIENCE, Wrong, delete, get, put
+from benchmarks.load.files import TIMEOUT, WrongAnswer, delete, get, put
 from benchmarks.load.page import Page
 
-#: Seconds without a run after which a page is at rest.
-REST = 5.0
+#: Seconds without a run after which a page is considered idle.
+IDLE_TIME = 5.0
 Check = Callable[["Tab"], str | None]
 
 
 @dataclass
-class _Kept:
+class _CachedMessage:
     """A message the server may refer to by its hash, and the run in which it was last used."""
 
     message: ForwardMsg
@@ -39,7 +39,7 @@ class _Kept:
 
 
 class Tab(Page):
-    """A session; `received` and `fetched` count its bytes."""
+    """A session; `received` and `fetched` count bytes."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -47,63 +47,63 @@ class Tab(Page):
         self.received = 0
         self.fetched = 0
         self._uploaded: list[str] = []
-        self._messages: dict[str, _Kept] = {}
+        self._messages: dict[str, _CachedMessage] = {}
         self._media: set[str] = set()
         self._runs, self._age, self._busy = 0, 2, False
         self._pages: dict[str, str] = {}
         self._page = self._name = self.session = ""
         self._clocks: dict[str, asyncio.Task[None]] = {}
         self._files: asyncio.Future[Any] | None = None
-        self._news: asyncio.Queue[str] = asyncio.Queue()
+        self._statuses: asyncio.Queue[str] = asyncio.Queue()
         self._socket: ClientConnection | None = None
         self._listener: asyncio.Task[None] | None = None
 
     async def open(self, page: str = "", **query: str) -> None:
-        """Connect, and ask for a page by the name in its address."""
-        where = self.address.replace("http", "ws", 1) + "/_stcore/stream"
-        self._socket = await connect(where, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
+        """Connect and request a page by the name in its URL."""
+        url = self.address.replace("http", "ws", 1) + "/_stcore/stream"
+        self._socket = await connect(url, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
         self._listener = asyncio.create_task(self._listen(self._socket))
         self._name, self.query = page, dict(query)
-        await self._ask()
+        await self._request_run()
 
     async def visit(self, page: str) -> None:
         """Go to another page, as a link in the navigation does."""
         self._stop_clocks()
         self.clear()
         self._page = self._pages[page]
-        await self._ask()
+        await self._request_run()
 
     async def close(self) -> None:
-        """Leave, as a reader who closes the tab."""
+        """Disconnect, as when a reader closes the tab."""
         self._stop_clocks()
         if self._socket is not None:
             await self._socket.close()
         if self._listener is not None:
             self._listener.cancel()
 
-    # --- what a reader does ---
+    # --- actions ---
 
     async def press(self, key: str) -> None:
-        """Press a button, by its key or its label."""
-        found = self.widget("button", key)
-        if found.disabled:
-            raise Wrong(f"the button {key} is disabled")
-        state = WidgetState(id=found.id, trigger_value=True)
-        await self._ask(triggers=[state])
+        """Press a button, given its key or its label."""
+        button = self.widget("button", key)
+        if button.disabled:
+            raise WrongAnswer(f"the button {key} is disabled")
+        state = WidgetState(id=button.id, trigger_value=True)
+        await self._request_run(triggers=[state])
 
     async def set(self, kind: str, key: str, value: Any) -> None:
-        """Give a widget another value; of one of several options, the words on it."""
-        self.give(kind, key, value)
-        await self._ask()
+        """Set a widget's value; for an option, its label."""
+        self.set_value(kind, key, value)
+        await self._request_run()
 
     async def click(self, key: str, value: Any, event: str = "clicked") -> None:
         """Click on a component, which reports `value`."""
         name = f"$$STREAMLIT_INTERNAL_KEY_{self.widget('bidi_component', key).id}__events"
-        told = json.dumps([{"event": event, "value": value}])
-        await self._ask(triggers=[WidgetState(id=name, json_trigger_value=told)])
+        payload = json.dumps([{"event": event, "value": value}])
+        await self._request_run(triggers=[WidgetState(id=name, json_trigger_value=payload)])
 
     async def upload(self, key: str, name: str, data: bytes) -> None:
-        """Give a file uploader a file."""
+        """Upload a file with a file uploader."""
         assert self._socket is not None
         self._files = asyncio.get_running_loop().create_future()
         request = BackMsg()
@@ -111,7 +111,7 @@ class Tab(Page):
         request.file_urls_request.file_names.append(name)
         request.file_urls_request.session_id = self.session
         await self._socket.send(request.SerializeToString())
-        urls = (await asyncio.wait_for(self._files, PATIENCE)).file_urls[0]
+        urls = (await asyncio.wait_for(self._files, TIMEOUT)).file_urls[0]
         await asyncio.to_thread(put, self.address, urls.upload_url, name, data)
         state = WidgetState(id=self.widget("file_uploader", key).id)
         for old in self._uploaded:
@@ -121,48 +121,53 @@ class Tab(Page):
         info.file_id, info.name, info.size = urls.file_id, name, len(data)
         info.file_urls.CopyFrom(urls)
         self.states[state.id] = state
-        await self._ask()
+        await self._request_run()
 
-    async def until(self, check: Check, patience: float = PATIENCE) -> None:
-        """Wait until a run has ended after which `check` has nothing to object, and the pictures
-        are there. Raises Wrong with its objection."""
-        begun = time.monotonic()
-        limit = begun + patience
+    async def wait_until(self, check: Check, timeout: float = TIMEOUT) -> None:
+        """Wait until a run has ended after which `check` gives no objection, and load the pictures.
+
+        Raises WrongAnswer with the last objection.
+        """
+        start = time.monotonic()
+        limit = start + timeout
         objection: str | None = "no answer"
         while objection is not None:
-            # Once the page is at rest, a wrong answer stays wrong.
-            wait = limit - time.monotonic() if self._busy or self._clocks else REST
+            # Once the page is idle, a wrong answer stays wrong.
+            wait = limit - time.monotonic() if self._busy or self._clocks else IDLE_TIME
             try:
-                end = await asyncio.wait_for(self._news.get(), wait)
+                status = await asyncio.wait_for(self._statuses.get(), wait)
             except TimeoutError:
-                raise Wrong(f"{objection} (after {time.monotonic() - begun:.1f} s)") from None
-            if end == "FINISHED_EARLY_FOR_RERUN":
+                raise WrongAnswer(f"{objection} (after {time.monotonic() - start:.1f} s)") from None
+            if status == "FINISHED_EARLY_FOR_RERUN":
                 continue
-            if end not in ("FINISHED_SUCCESSFULLY", "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"):
-                raise Wrong(f"the run ended with {end}")
-            for found in self.all("exception"):
-                raise Wrong(f"exception on the page: {found.type}: {found.message}")
+            if status not in ("FINISHED_SUCCESSFULLY", "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"):
+                raise WrongAnswer(f"the run ended with {status}")
+            for error in self.all("exception"):
+                raise WrongAnswer(f"exception on the page: {error.type}: {error.message}")
             objection = check(self)
-        await self._pictures()
+        await self._fetch_pictures()
 
-    # --- the conversation ---
+    # --- messages ---
 
-    async def _ask(
-        self, triggers: list[WidgetState] | None = None, fragment: str = "", by_clock: bool = False
+    async def _request_run(
+        self,
+        triggers: list[WidgetState] | None = None,
+        fragment: str = "",
+        at_interval: bool = False,
     ) -> None:
         assert self._socket is not None
         request = BackMsg()
-        wanted = request.rerun_script
-        wanted.query_string = urlencode(self.query)
-        wanted.page_script_hash, wanted.page_name = self._page, self._name
-        wanted.fragment_id, wanted.is_auto_rerun = fragment, by_clock
-        wanted.cached_message_hashes.extend(self._messages)
-        wanted.widget_states.widgets.extend([*self.states.values(), *(triggers or [])])
-        wanted.context_info.timezone = "UTC"
-        if not by_clock:
+        rerun = request.rerun_script
+        rerun.query_string = urlencode(self.query)
+        rerun.page_script_hash, rerun.page_name = self._page, self._name
+        rerun.fragment_id, rerun.is_auto_rerun = fragment, at_interval
+        rerun.cached_message_hashes.extend(self._messages)
+        rerun.widget_states.widgets.extend([*self.states.values(), *(triggers or [])])
+        rerun.context_info.timezone = "UTC"
+        if not at_interval:
             self._busy = True
-            while not self._news.empty():  # of runs before this one
-                self._news.get_nowait()
+            while not self._statuses.empty():  # statuses of earlier runs
+                self._statuses.get_nowait()
         await self._socket.send(request.SerializeToString())
 
     async def _listen(self, socket: ClientConnection) -> None:
@@ -171,41 +176,41 @@ class Tab(Page):
                 self.received += len(frame)
                 message = ForwardMsg()
                 message.ParseFromString(frame)
-                self._heard(message)
+                self._receive(message)
         except Exception as error:
-            self._news.put_nowait(f"a lost connection: {error}")
+            self._statuses.put_nowait(f"a lost connection: {error}")
 
-    def _heard(self, message: ForwardMsg) -> None:
+    def _receive(self, message: ForwardMsg) -> None:
         kind = message.WhichOneof("type")
         if kind == "ref_hash":
-            kept = self._messages[message.ref_hash]
-            kept.used, path = self._runs, message.metadata.delta_path
-            self.place(tuple(path), kept.message.delta)
+            cached = self._messages[message.ref_hash]
+            cached.used, path = self._runs, message.metadata.delta_path
+            self.apply_delta(tuple(path), cached.message.delta)
         elif kind == "delta":
             if message.metadata.cacheable:
-                self._messages[message.hash] = _Kept(message, self._runs)
-            self.place(tuple(message.metadata.delta_path), message.delta)
+                self._messages[message.hash] = _CachedMessage(message, self._runs)
+            self.apply_delta(tuple(message.metadata.delta_path), message.delta)
         elif kind == "new_session":
-            self._begun(message)
+            self._run_started(message)
         elif kind == "navigation":
             pages = message.navigation.app_pages
             self._pages = {page.url_pathname: page.page_script_hash for page in pages}
             self._page, self._name = message.navigation.page_script_hash, ""
         elif kind == "script_finished":
-            self._ended(ForwardMsg.ScriptFinishedStatus.Name(message.script_finished))
+            self._run_ended(ForwardMsg.ScriptFinishedStatus.Name(message.script_finished))
         elif kind == "page_info_changed":
             self.query = dict(parse_qsl(message.page_info_changed.query_string))
         elif kind == "auto_rerun":
-            self._wind(message.auto_rerun.fragment_id, message.auto_rerun.interval)
+            self._start_clock(message.auto_rerun.fragment_id, message.auto_rerun.interval)
         elif kind == "stop_auto_rerun":
             for name in message.stop_auto_rerun.fragment_ids:
                 self._stop_clock(name)
         elif kind == "file_urls_response" and self._files is not None:
             self._files.set_result(message.file_urls_response)
         elif kind in ("session_event", "page_not_found"):
-            self._news.put_nowait(str(message))
+            self._statuses.put_nowait(str(message))
 
-    def _begun(self, message: ForwardMsg) -> None:
+    def _run_started(self, message: ForwardMsg) -> None:
         new, run = message.new_session, message.metadata.run
         self.run = run.script_run_id
         if run.fragment_ids:
@@ -215,32 +220,32 @@ class Tab(Page):
         self.session = new.initialize.session_id or self.session
         self._age = new.config.max_cached_message_age
 
-    def _ended(self, end: str) -> None:
-        if end == "FINISHED_SUCCESSFULLY":
+    def _run_ended(self, status: str) -> None:
+        if status == "FINISHED_SUCCESSFULLY":
             self._busy = False
-            self.tidy()
+            self.drop_stale()
             self._runs += 1
             for name in [n for n, k in self._messages.items() if self._runs - k.used > self._age]:
                 del self._messages[name]
-        self._news.put_nowait(end)
+        self._statuses.put_nowait(status)
 
-    async def _pictures(self) -> None:
-        """Fetch the pictures that were not fetched before, as a browser's cache does."""
+    async def _fetch_pictures(self) -> None:
+        """Fetch the pictures that have not been fetched before; a browser caches the others."""
         names = {p.url for images in self.all("imgs") for p in images.imgs}
         for name in sorted(n for n in names - self._media if n.startswith("/media")):
             self._media.add(name)
             self.fetched += len(await asyncio.to_thread(get, self.address + name))
 
-    # --- fragments that run by the clock ---
+    # --- fragments that rerun at an interval ---
 
-    def _wind(self, name: str, interval: float) -> None:
+    def _start_clock(self, name: str, interval: float) -> None:
         if name not in self._clocks:
             self._clocks[name] = asyncio.create_task(self._tick(name, interval))
 
     async def _tick(self, name: str, interval: float) -> None:
         while True:
             await asyncio.sleep(interval)
-            await self._ask(fragment=name, by_clock=True)
+            await self._request_run(fragment=name, at_interval=True)
 
     def _stop_clock(self, name: str) -> None:
         if name in self._clocks:

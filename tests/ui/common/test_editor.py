@@ -25,23 +25,23 @@ def _has(tab: Tab, name: str) -> str | None:
 async def _writes_twice(address: str) -> None:
     tab = Tab(address)
     await tab.open("expression")
-    await tab.until(lambda tab: None, SECONDS)
+    await tab.wait_until(lambda tab: None, SECONDS)
     examples = tab.widget("selectbox", "Example")
     shown = WidgetState(id=examples.id, string_value=examples.options[examples.default])
     await tab.set("text_area", "program", FIRST)
-    await tab.until(lambda tab: _has(tab, "first"), SECONDS)
+    await tab.wait_until(lambda tab: _has(tab, "first"), SECONDS)
     # What a browser sends that has not heard of this answer: the list shows the example still.
     tab.states[examples.id] = shown
     await tab.set("text_area", "program", SECOND)
-    await tab.until(lambda tab: _has(tab, "second"), SECONDS)
+    await tab.wait_until(lambda tab: _has(tab, "second"), SECONDS)
     tab.states[examples.id] = shown
     await tab.press("Run")
-    await tab.until(lambda tab: _has(tab, "second"), SECONDS)
+    await tab.wait_until(lambda tab: _has(tab, "second"), SECONDS)
     assert tab.value("text_area", "program") == SECOND
     # A choice of the list that stands there now counts.
     title = examples.options[3]
     await tab.set("selectbox", "Example", title)
-    await tab.until(
+    await tab.wait_until(
         lambda tab: None if tab.value("selectbox", "Example") == title else "not chosen", SECONDS
     )
     assert tab.value("text_area", "program") not in (FIRST, SECOND)

@@ -1,4 +1,4 @@
-"""What a reader does on the Feature maps page."""
+"""Actions on the Feature maps page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from benchmarks.load.reader import NotHere, Reader
+from benchmarks.load.reader import NotApplicable, Reader
 from benchmarks.load.tab import Tab
 
 _SIDES = (64, 320)
@@ -22,8 +22,8 @@ _VIEWS = {
 }
 
 
-async def upload(reader: Reader) -> None:
-    """Upload a new image; the page shows its size and its colours."""
+async def upload_image(reader: Reader) -> None:
+    """Upload a new image; the page must show its size and its colours."""
     rng = reader.rng
     width, height = rng.randint(*_SIDES), rng.randint(*_SIDES)
     colour = np.array([rng.randrange(256) for _ in range(3)])
@@ -38,14 +38,14 @@ async def upload(reader: Reader) -> None:
             return f"the image is {width} × {height}; the page says {shown['label']}"
         png = base64.b64decode(shown["src"].partition(",")[2])
         mean = np.array(Image.open(io.BytesIO(png)).convert("RGB")).mean(axis=(0, 1))
-        far = abs(mean - pixels.mean(axis=(0, 1))).max()
-        return None if far < 2 else f"the image's colour is {far:.1f} off"
+        deviation = abs(mean - pixels.mean(axis=(0, 1))).max()
+        return None if deviation < 2 else f"the image's colour is {deviation:.1f} off"
 
     await reader.tab.upload("picture-file", f"{rng.getrandbits(32):x}.png", file.getvalue())
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def sample(reader: Reader) -> None:
+async def choose_sample(reader: Reader) -> None:
     """Choose another sample image."""
     offered = list(reader.tab.widget("selectbox", "picture").options)
     now = reader.tab.value("selectbox", "picture")
@@ -56,11 +56,11 @@ async def sample(reader: Reader) -> None:
         return None if alt.startswith(name) else f"{name} was chosen; the page shows {alt}"
 
     await reader.tab.set("selectbox", "picture", name)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def network(reader: Reader) -> None:
-    """Choose another network."""
+async def change_network(reader: Reader) -> None:
+    """Change the network."""
     now = reader.tab.value("selectbox", "network")
     name = reader.rng.choice([n for n in _NETWORKS if n != now])
 
@@ -69,15 +69,15 @@ async def network(reader: Reader) -> None:
         return None if alt == f"The input of {name}" else f"{name} was chosen; the page shows {alt}"
 
     await reader.tab.set("selectbox", "network", name)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def layer(reader: Reader) -> None:
+async def choose_layer(reader: Reader) -> None:
     """Choose another layer."""
     offered = list(reader.tab.widget("selectbox", "layer").options)
     now = reader.tab.value("selectbox", "layer")
     if len(offered) < 2:
-        raise NotHere
+        raise NotApplicable
     name = reader.rng.choice([n for n in offered if n != now])
 
     def check(tab: Tab) -> str | None:
@@ -89,28 +89,30 @@ async def layer(reader: Reader) -> None:
         return None if fine else f"{name} was chosen; the page shows {alt}"
 
     await reader.tab.set("selectbox", "layer", name)
-    await reader.see(check)
+    await reader.wait_for_answer(check)
 
 
-async def channel(reader: Reader) -> None:
+async def choose_channel(reader: Reader) -> None:
     """Choose another channel."""
-    most = round(reader.tab.widget("number_input", "channel").max)
+    last = round(reader.tab.widget("number_input", "channel").max)
     now = round(reader.tab.value("number_input", "channel"))
-    if not most or not reader.tab.has("bidi_component", "map"):
-        raise NotHere
-    wanted = reader.rng.choice([n for n in range(most + 1) if n != now])
+    if not last or not reader.tab.has("bidi_component", "map"):
+        raise NotApplicable
+    target = reader.rng.choice([n for n in range(last + 1) if n != now])
 
     def check(tab: Tab) -> str | None:
         alt = tab.data("map")["pictures"][0]["alt"]
-        return None if alt.startswith(f"Channel {wanted} of") else f"channel {wanted}: {alt}"
+        return None if alt.startswith(f"Channel {target} of") else f"channel {target}: {alt}"
 
-    await reader.tab.set("number_input", "channel", float(wanted))
-    await reader.see(check)
+    await reader.tab.set("number_input", "channel", float(target))
+    await reader.wait_for_answer(check)
 
 
-async def view(reader: Reader) -> None:
-    """Choose another tab."""
+async def switch_tab(reader: Reader) -> None:
+    """Switch to another tab."""
     now = reader.tab.value("tab_container", "view")
     name = reader.rng.choice([n for n in _VIEWS if n != now])
     await reader.tab.set("tab_container", "view", name)
-    await reader.see(lambda tab: None if _VIEWS[name](tab) else f"the tab {name} is empty")
+    await reader.wait_for_answer(
+        lambda tab: None if _VIEWS[name](tab) else f"the tab {name} is empty"
+    )
