@@ -18,7 +18,7 @@ from explorer.networks.inspection import copy_tensors, scalar_loss
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
 from explorer.trace.records import Edge, Node
-from explorer.trace.torchviz_graph import DrawnNode, draw, walk
+from explorer.trace.torchviz_graph import DrawnNode, draw_graph, walk_graph
 
 #: Neighbouring blocks of equal structure are shown as one when there are at least this many.
 REPEATS = 4
@@ -229,7 +229,7 @@ def full_graph(
             return FullGraph((), ())
         names: dict[str, Tensor] = dict(model.named_parameters())
         names |= {f"input {i}": t for i, t in enumerate(tensors_in(passed))}
-        drawn, pairs = draw([total], names | {"loss": total}, walk([total]))
+        drawn, pairs = draw_graph([total], names | {"loss": total}, walk_graph([total]))
     nodes = (_full_node(i, node) for i, node in enumerate(drawn))
     return FullGraph(tuple(nodes), tuple(Edge(f"n{a}", f"n{b}", kind) for a, b, kind in pairs))
 

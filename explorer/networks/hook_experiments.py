@@ -16,7 +16,7 @@ from explorer.networks.hooks import Hook, HookEvent, HookRecording, find_targets
 from explorer.networks.inspection import copy_tensors, inspect, scalar_loss
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.records import LayerError
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.records import Array
 
 
@@ -124,7 +124,7 @@ def _compare(name: str, before: Tensor | None, after: Tensor | None) -> Gradient
 
 
 def _array(tensor: Tensor | None) -> Array | None:
-    return None if tensor is None else Kept(tensor).array()
+    return None if tensor is None else CapturedValues(tensor).array()
 
 
 @dataclass(frozen=True, eq=False)

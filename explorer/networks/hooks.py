@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from explorer.networks.borrow import Loan
 from explorer.networks.layer_recorder import tensors_in
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.records import Array
 
 
@@ -166,7 +166,7 @@ def _parts(label: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _value(label: str, value: Any) -> HookValue:
     if not isinstance(value, Tensor):
         return HookValue(label, None, None)
-    return HookValue(label, tuple(value.shape), Kept(value.detach()).array())
+    return HookValue(label, tuple(value.shape), CapturedValues(value.detach()).array())
 
 
 def install(hook: Hook, model: nn.Module, recording: HookRecording, loan: Loan) -> None:

@@ -1,8 +1,8 @@
-"""Running code to a Trace: recording, hooks, torchviz graph, backward steps, checks.
+"""From a program to its Trace: recording, hooks, torchviz graph, backward steps, checks.
 
-`run` gives the Trace of a program, `to_plain` and `from_plain` make JSON of it and back, `fold`
-shortens a large graph. `check.check` compares its gradients with central differences,
-`script.script` writes it as a plain PyTorch program.
+`run` returns the Trace of a program; `to_plain` and `from_plain` convert it to JSON and back;
+`fold` shrinks a large graph. `check.check` compares the program's gradients with central
+differences; `script.script` turns the Trace into a plain PyTorch script.
 """
 
 from explorer.trace.codec import from_plain, to_plain

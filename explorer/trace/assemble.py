@@ -1,4 +1,4 @@
-"""From what the recorder holds to the plain Trace."""
+"""Converts the recorder's live objects to the plain Trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import nn
 from explorer.language import ProgramError, without_addresses
 from explorer.language.module_proxy import ModuleProxy
 from explorer.trace.answers import explain
-from explorer.trace.capture import Kept, keep
+from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.none_reasons import why_none
 from explorer.trace.pass_graph import MAX_NODES, dot_text, fold, pass_graph
 from explorer.trace.passes import RawPass, RawStep
@@ -30,11 +30,11 @@ from explorer.trace.records import (
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.run_analysis import RunAnalysis
-from explorer.trace.tensor_registry import LiveTensor, below, named_parameters
+from explorer.trace.tensor_registry import LiveTensor, join_path, named_parameters
 
-#: Longest text of a variable that is not a tensor, and most variables and items kept.
+#: Longest text of a variable that is not a tensor, and most variables and items recorded.
 MAX_TEXT, MAX_ITEMS = 500, 200
-#: Of a longer pass, this many first steps and this many last ones are kept.
+#: How many of the first steps, and of the last ones, are kept of a longer pass.
 FIRST_STEPS, LAST_STEPS = 1000, 1000
 
 
@@ -48,13 +48,13 @@ def assemble(
     needs_upstream: str | None,
     warned: Sequence[warnings.WarningMessage],
 ) -> Trace:
-    """Turn everything into plain data. Call it with torch functions disabled."""
-    finals = _finals(recorder, variables)
+    """Convert everything to plain data. Call it with torch functions disabled."""
+    finals = _final_values(recorder, variables)
     tensors = _shown_tensors(recorder)
     ids = {live.number: index for index, live in enumerate(tensors)}
     analysis = RunAnalysis(recorder, source, error, finals, variables)
     records = [_record(live, ids[live.number], analysis) for live in tensors]
-    passes = [_assemble_pass(raw, recorder, ids, records) for raw in recorder.kept_passes]
+    passes = [_assemble_pass(raw, recorder, ids, records) for raw in recorder.recorded_passes]
     if passes:
         nodes = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
         records = [replace(record, node=nodes.get(record.id)) for record in records]
@@ -74,13 +74,13 @@ def assemble(
         seed=seed,
         capture=recorder.capture,
         answers=explain(analysis),
-        events=recorder.events.all(),
+        events=recorder.events.all_events(),
         event_count=recorder.events.count,
     )
 
 
 def _notes(warned: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
-    """The first line of each of torch's warnings, for the reader."""
+    """The first line of each of torch's warnings to users, each once and at most five."""
     for_users = [w for w in warned if issubclass(w.category, UserWarning)]
     texts = (without_addresses(str(w.message)) for w in for_users)
     return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[:5]
@@ -89,36 +89,36 @@ def _notes(warned: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
 # -- variables ------------------------------------------------------------------------------
 
 
-def _finals(
+def _final_values(
     recorder: ProgramRecorder, variables: Mapping[str, Any]
 ) -> dict[str, LiveTensor | Plain]:
-    """Every variable as it is at the end; tensors changed since their line get a new record."""
+    """Every variable at the end of the run; a tensor changed since its line gets a new record."""
     finals: dict[str, LiveTensor | Plain] = {}
     for name, value in list(variables.items())[:MAX_ITEMS]:
         if isinstance(value, torch.Tensor):
-            finals[name] = _final(recorder, name, value)
+            finals[name] = _final_record(recorder, name, value)
         elif isinstance(value, nn.Module):
             finals[name] = _describe(value)
             for label, parameter in islice(named_parameters(value), MAX_ITEMS):
-                path = below(name, label)
-                finals[path] = _final(recorder, path, parameter)
+                path = join_path(name, label)
+                finals[path] = _final_record(recorder, path, parameter)
         elif not _is_definition(value):
             finals[name] = to_plain_value(value)
     return finals
 
 
-def _final(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTensor:
-    known = [
+def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTensor:
+    named = [
         live
         for slot in recorder.slots.values()
         for live in slot
         if live.tensor is tensor and live.named
     ]
-    same = [live for live in known if live.name == name]
-    for live in reversed(same):
+    same_name = [live for live in named if live.name == name]
+    for live in reversed(same_name):
         if live.is_current():
             return live
-    line = (same or known)[-1].line if known else recorder.line
+    line = (same_name or named)[-1].line if named else recorder.line
     live = recorder.add(("final", name), line, name, tensor)
     live.named = True
     return live
@@ -129,7 +129,7 @@ def _is_definition(value: Any) -> bool:
 
 
 def to_plain_value(value: Any, depth: int = 0) -> Plain:
-    """A value that is not a tensor, as numbers, text and lists; anything else as its text."""
+    """A value that is not a tensor, as numbers, text, lists and dicts; other types as a text."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -145,7 +145,7 @@ def to_plain_value(value: Any, depth: int = 0) -> Plain:
 
 
 def _key(key: Any, depth: int = 0) -> str:
-    """A key of a dict as Python writes it; an object of the program's own as its class."""
+    """A key of a dict as Python writes it; for other objects, the name of the class."""
     if isinstance(key, str):
         return repr(key[:100]) if depth else key
     if key is None or isinstance(key, int | float):
@@ -156,7 +156,7 @@ def _key(key: Any, depth: int = 0) -> str:
 
 
 def _describe(value: Any) -> str:
-    """An object in words; its own __repr__ is code of the program and is not run again."""
+    """A short text for an object. Its __repr__ may be code of the program, so it is not called."""
     if isinstance(value, torch.Tensor):
         return f"tensor of shape {tuple(value.shape)}"
     if isinstance(value, int):
@@ -179,14 +179,14 @@ def _shown_tensors(recorder: ProgramRecorder) -> list[LiveTensor]:
 def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord:
     tensor = live.tensor
     retained = tensor.retains_grad
-    grad: Kept | None
+    grad: CapturedValues | None
     if (live.is_leaf and live.requires_grad) or retained:
-        grad, origin = (None if tensor.grad is None else keep(tensor.grad)), ".grad"
+        grad, origin = (None if tensor.grad is None else capture_values(tensor.grad)), ".grad"
     else:
         grad, origin = live.grad, "hook"
     array = None if grad is None else grad.array()
-    has_own = origin == ".grad" and array is not None
-    why, term = ("", "") if has_own else why_none(live, analysis)
+    has_grad = origin == ".grad" and array is not None
+    why, term = ("", "") if has_grad else why_none(live, analysis)
     return TensorRecord(
         id=index,
         name=live.name,
@@ -197,7 +197,7 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         is_leaf=live.is_leaf,
         retains_grad=retained,
         grad_fn=None if live.grad_fn is None else type(live.grad_fn).__name__,
-        value=live.kept.array(),
+        value=live.captured.array(),
         grad=array,
         grad_from=origin if array is not None else None,
         version=max(live.version, 0),
@@ -206,7 +206,7 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         visit=live.visit,
         why_none=why,
         nbytes=tensor.numel() * tensor.element_size(),
-        visits=max(live.visit, analysis.recorder.runs[live.statement]),
+        visits=max(live.visit, analysis.recorder.run_counts[live.statement]),
         module=analysis.recorder.module_name(live.module),
         why_term=term,
     )
@@ -245,7 +245,7 @@ def _root_name(tensor: torch.Tensor, recorder: ProgramRecorder) -> str:
 
 
 def _number_steps(steps: Sequence[RawStep]) -> list[tuple[int, RawStep]]:
-    """The steps that are kept, numbered from 1."""
+    """The steps to keep, with their numbers in the pass, from 1."""
     numbered = list(enumerate(steps, start=1))
     if len(numbered) > FIRST_STEPS + LAST_STEPS:
         del numbered[FIRST_STEPS:-LAST_STEPS]
@@ -292,4 +292,4 @@ def _assemble_step(
 
 
 def _plain_saved(value: Any) -> Array | Plain:
-    return value.array() if isinstance(value, Kept) else value
+    return value.array() if isinstance(value, CapturedValues) else value

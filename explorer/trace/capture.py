@@ -1,4 +1,4 @@
-"""Copying tensors into plain arrays: small ones whole and at once, large ones as a summary."""
+"""Copies tensors into plain arrays: small ones whole and at once, large ones as a summary."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BINS = 20
 SAMPLE = 1 << 16
 
 
-class Kept:
-    """A tensor's values as they are now.
+class CapturedValues:
+    """The values of a tensor at the moment of capture.
 
-    Up to `WHOLE` elements are copied at once. A larger tensor is only referred to, because most
-    are dropped again before anybody asks; should it be changed in place meanwhile, the values
-    are those of the later `version`.
+    Up to `WHOLE` elements are copied at once. A larger tensor is held and summarised only when
+    `array` is called, because most captures are discarded before that. If it is changed in place
+    in the meantime, the summary shows the later values.
     """
 
     __slots__ = ("__weakref__", "_array", "_tensor", "shape")
@@ -35,40 +35,41 @@ class Kept:
             self._tensor = tensor.detach()
 
     def array(self) -> Array | None:
-        """The values, or None for a tensor that has none to read (meta, or inside vmap)."""
+        """The values, or None for a tensor whose values cannot be read (meta, or inside vmap)."""
         if self._tensor is not None:
             self._array, self._tensor = summarise(self._tensor), None
         return self._array
 
-    def is_open(self) -> bool:
-        """Whether this still holds on to the tensor, so that its address is not used again."""
+    def holds_tensor(self) -> bool:
+        """Whether this still holds the tensor, so that its memory address cannot be reused."""
         return self._tensor is not None
 
-    def same_as(self, tensor: torch.Tensor) -> bool:
-        """Whether a small tensor still holds these values; large ones are taken to."""
+    def still_equals(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor still has these values; assumed to be so for a large tensor."""
         if not isinstance(self._array, np.ndarray):
             return True
         now = to_numpy(tensor)
         return now is None or np.array_equal(now, self._array, equal_nan=now.dtype.kind in "fc")
 
 
-#: Large tensors referred to at present. A gradient leaves one node as it enters the next, and a
-#: saved tensor is somebody's value: one summary serves all.
-_LARGE: WeakValueDictionary[tuple[object, ...], Kept] = WeakValueDictionary()
+#: Captures that still hold a large tensor. The same tensor is often captured several times: a
+#: gradient leaves one node and enters the next, a saved tensor is also the value of a variable.
+#: They share one summary.
+_LARGE: WeakValueDictionary[tuple[object, ...], CapturedValues] = WeakValueDictionary()
 
 
-def keep(tensor: torch.Tensor) -> Kept:
-    """The tensor's values now; for a large one, the same `Kept` as long as nothing changed it."""
+def capture_values(tensor: torch.Tensor) -> CapturedValues:
+    """Capture the tensor's values; captures of an unchanged large tensor are shared."""
     if tensor.numel() <= WHOLE or tensor.is_inference():
-        return Kept(tensor)
+        return CapturedValues(tensor)
     try:
         key = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version)
     except RuntimeError:  # sparse, or inside vmap
-        return Kept(tensor)
-    known = _LARGE.get(key)
-    if known is None or not known.is_open():
-        known = _LARGE[key] = Kept(tensor)
-    return known
+        return CapturedValues(tensor)
+    captured = _LARGE.get(key)
+    if captured is None or not captured.holds_tensor():
+        captured = _LARGE[key] = CapturedValues(tensor)
+    return captured
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray | None:
@@ -132,10 +133,10 @@ def _empty(tensor: torch.Tensor, count: int) -> Summary:
 
 def _corner(tensor: torch.Tensor) -> np.ndarray:
     leading = max(tensor.dim() - 2, 0)
-    part, room = tensor, WHOLE
+    corner, remaining = tensor, WHOLE
     for axis in reversed(range(tensor.dim())):
-        length = min(3 if axis < leading else 8, part.shape[axis], room)
-        part = part.narrow(axis, 0, length)
-        room //= max(length, 1)  # many short axes are a large corner too
-    array = to_numpy(part)
+        length = min(3 if axis < leading else 8, corner.shape[axis], remaining)
+        corner = corner.narrow(axis, 0, length)
+        remaining //= max(length, 1)  # even short axes add up to a large corner if there are many
+    array = to_numpy(corner)
     return array if array is not None else np.zeros(0)

@@ -1,7 +1,7 @@
-"""Plain dataclasses to JSON and back, driven by their type hints.
+"""Converts plain dataclasses to JSON and back, guided by their type hints.
 
-One codec serves the trace download, the sandbox's pipe and the caches. NaN and infinities
-survive (Python's json writes and reads them). Arrays travel as base64 of their bytes.
+The trace download, the sandbox's pipe and the caches all use this codec. NaN and infinities
+survive (Python's json writes and reads them). Arrays are encoded as base64 of their bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
-    """Turn dataclasses, arrays, tuples and dicts into what `json.dumps` takes."""
+    """Convert dataclasses, arrays, tuples and dicts to values that `json.dumps` accepts."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"$": type(value).__name__, **fields}
@@ -41,15 +41,15 @@ def to_plain(value: Any) -> Any:
 
 
 def _text(value: str) -> str:
-    """The text with a question mark for every half of a surrogate pair, which UTF-8 cannot say."""
+    """The text, with every lone surrogate, which UTF-8 cannot encode, replaced by "?"."""
     return value if value.isascii() else value.encode(errors="replace").decode()
 
 
 def from_plain(kind: type[T], data: Any) -> T:
-    """Rebuild what `to_plain` made; `kind` is the dataclass expected at the top.
+    """Rebuild a value that `to_plain` converted; `kind` is the dataclass expected at the top.
 
-    Raises an exception, mostly ValueError, TypeError or KeyError, on data of another shape or
-    type: whoever reads what a stranger's program may have written must expect any.
+    Raises an exception on data of another shape or type, usually ValueError, TypeError or
+    KeyError. A caller that reads data from an untrusted program must expect any exception.
     """
     return typing.cast(T, _build(kind, data))
 
@@ -88,7 +88,7 @@ def _build(kind: Any, data: Any) -> Any:
 
 
 def _checked(kind: Any, value: Any) -> Any:
-    """The value, if it may stand where `kind` is expected; a whole number may for a float."""
+    """The value, if it is allowed where `kind` is expected, as an int is for a float."""
     allowed = _types(kind)
     if object in allowed or type(value) in allowed:
         return value
@@ -99,15 +99,15 @@ def _checked(kind: Any, value: Any) -> Any:
 
 @cache
 def _types(kind: Any) -> frozenset[Any]:
-    """The types that need no building that may stand where `kind` is expected; `object` for any."""
+    """The types allowed where `kind` is expected; `object` if every type is."""
     options = [get_origin(option) or option for option in _options(kind)]
-    # Any is a class itself; a name in quotes is a type that holds itself (`Plain`).
+    # Any is itself a class; a name in quotes refers to a recursive type (`Plain`).
     return frozenset(o if isinstance(o, type) and o is not Any else object for o in options)
 
 
 @cache
 def _options(kind: Any) -> tuple[Any, ...]:
-    """A type, or the members of a union, nested ones too."""
+    """The members of a union, nested ones included; of any other type, the type alone."""
     if get_origin(kind) in (Union, types.UnionType):
         return tuple(option for arg in get_args(kind) for option in _options(arg))
     return (kind,)
@@ -115,7 +115,7 @@ def _options(kind: Any) -> tuple[Any, ...]:
 
 @cache
 def _alternatives(kind: Any) -> dict[str, type]:
-    """The dataclasses that may stand where `kind` is expected, by name."""
+    """The dataclasses allowed where `kind` is expected, by name."""
     kinds = [option for option in _options(kind) if isinstance(option, type)]
     return {option.__name__: option for option in kinds if dataclasses.is_dataclass(option)}
 

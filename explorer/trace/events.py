@@ -1,6 +1,6 @@
-"""What happened besides operations: the log of hook calls, optimizer steps and cleared gradients.
+"""The log of everything other than operations: hook calls, optimizer steps, cleared gradients.
 
-Each becomes an `Event`, in the order they ran; of very many the first and the last are kept.
+Each becomes an `Event`, in the order they ran; of very many, the first and the last are kept.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import Any
 
 import torch
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.records import Array, Change, Event, Unkept
 
-#: Events kept: this many first ones, and this many last ones.
+#: How many of the first events, and of the last ones, are kept.
 FIRST_EVENTS, LAST_EVENTS = 200, 100
-#: Most elements of a tensor whose values an event keeps; tensors in one event.
+#: Most elements of a tensor whose values an event records, and most tensors in one event.
 MOST_ELEMENTS, MOST_CHANGES = 64, 20
 
-#: A tensor at the time of an event: its values, if there are few; None where there is no tensor.
-Snapshot = Kept | Unkept | None
+#: A tensor at the time of an event: its values, or its shape alone if there are many of them;
+#: None where there is no tensor.
+Snapshot = CapturedValues | Unkept | None
 
 
 @dataclass
@@ -30,9 +31,9 @@ class HookCall:
 
     `is_leaf` says whether the tensor was a leaf when the hook was registered with the method
     `kind`. `hooks` holds the names under which hooks were registered on this tensor; one list
-    serves all its calls. `dropped` is the variable inside the hook that was given a new tensor
-    in place of the hook's argument, `read_grad` the line that read the tensor's `.grad`, which
-    was None.
+    is shared by all its calls. `argument` is the name of the hook's argument; `dropped` is that
+    name again, if the hook assigned a new tensor to it, which has no effect. `read_grad` is the
+    line in the hook that read the tensor's `.grad` while it was None.
     """
 
     line: int
@@ -42,22 +43,22 @@ class HookCall:
     gradient: Snapshot
     hooks: list[str]
     tensor: torch.Tensor | None
-    given: torch.Tensor | None
+    received: torch.Tensor | None
     returned: Snapshot = None
     is_replaced: bool = False
     argument: str = ""
     dropped: str = ""
     read_grad: int = 0
 
-    def bound(self, name: str, value: Any) -> None:
-        """Inside the hook, `name` was given a value: a new one for its own argument is lost."""
-        if value is not None and value is self.given:
+    def note_assignment(self, name: str, value: Any) -> None:
+        """Record that the hook assigned `value` to `name`: to its argument, it has no effect."""
+        if value is not None and value is self.received:
             self.argument = self.argument or name
         elif name == self.argument and isinstance(value, torch.Tensor):
             self.dropped = name
 
-    def reads(self, tensor: torch.Tensor, line: int) -> None:
-        """Inside the hook, `.grad` of this tensor was read and was None."""
+    def note_none_grad(self, tensor: torch.Tensor, line: int) -> None:
+        """Record that the hook read `.grad` of this tensor while it was None."""
         if tensor is self.tensor:
             self.read_grad = line
 
@@ -66,18 +67,18 @@ class HookCall:
 class OptimizerUse:
     """An optimizer the program used, and what its steps did.
 
-    `skipped` holds the parameters a step left alone because they had no gradient, with the line;
-    `moved` those it changed although their gradient was zero, with their values before and
-    after. `empty` holds the lines of a step that found all gradients cleared, and of the
-    zero_grad that cleared them.
+    `skipped` holds the parameters that a step did not change because they had no gradient, with
+    the line. `moved` holds those it changed although their gradient was zero, with the line and
+    their values before and after. `empty_step` holds the line of a step that ran when all
+    gradients were cleared, and the line of the zero_grad that cleared them.
     """
 
     optimizer: torch.optim.Optimizer
     line: int
     steps: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
-    moved: dict[str, tuple[int, Kept, Kept]] = field(default_factory=dict)
-    empty: tuple[int, int] | None = None
+    moved: dict[str, tuple[int, CapturedValues, CapturedValues]] = field(default_factory=dict)
+    empty_step: tuple[int, int] | None = None
 
     def parameters(self) -> list[torch.Tensor]:
         return [p for parameters, _ in self._groups() for p in parameters]
@@ -87,15 +88,15 @@ class OptimizerUse:
         return next((g for parameters, g in groups if any(p is tensor for p in parameters)), {})
 
     def _groups(self) -> Iterator[tuple[list[torch.Tensor], dict[str, Any]]]:
-        """The groups with their tensors; a program may have put anything else into these lists."""
+        """The groups with their tensors; a program may put objects of any type into these lists."""
         for group in self.optimizer.param_groups:
-            given = group.get("params") if isinstance(group, dict) else None
-            if isinstance(given, list | tuple):
-                yield [p for p in given if isinstance(p, torch.Tensor)], group
+            parameters = group.get("params") if isinstance(group, dict) else None
+            if isinstance(parameters, list | tuple):
+                yield [p for p in parameters if isinstance(p, torch.Tensor)], group
 
 
 class EventLog:
-    """The events of one run, and what the answers need to know about hooks and optimizers."""
+    """The events of one run, and what the answers need to know about its hooks and optimizers."""
 
     def __init__(self) -> None:
         self.first: list[Event] = []
@@ -103,13 +104,13 @@ class EventLog:
         self.count = 0
         #: The calls of hooks on tensors, and the one that is running.
         self.hook_calls: list[HookCall] = []
-        self.running: HookCall | None = None
+        self.running_hook: HookCall | None = None
         #: By id of the optimizer.
         self.optimizers: dict[int, OptimizerUse] = {}
         #: The lines that called `retain_grad`.
-        self.retained: list[int] = []
+        self.retain_grad_lines: list[int] = []
 
-    def all(self) -> tuple[Event, ...]:
+    def all_events(self) -> tuple[Event, ...]:
         """The events that are kept, in the order they ran."""
         return (*self.first, *self.last)
 
@@ -125,22 +126,24 @@ class EventLog:
             self.last.append(event)
 
     def add_hook_call(self, call: HookCall) -> None:
-        """Keep a hook call; of very many the first."""
+        """Keep a hook call, if it is one of the first."""
         if len(self.hook_calls) < FIRST_EVENTS:
             self.hook_calls.append(call)
 
 
-def snapshot(tensor: torch.Tensor | None) -> Snapshot:
+def take_snapshot(tensor: torch.Tensor | None) -> Snapshot:
     """A copy of a small tensor's values; of a large one only its shape."""
     if tensor is None:
         return None
-    return Kept(tensor) if tensor.numel() <= MOST_ELEMENTS else Unkept(tuple(tensor.shape))
+    return (
+        CapturedValues(tensor) if tensor.numel() <= MOST_ELEMENTS else Unkept(tuple(tensor.shape))
+    )
 
 
-def change(name: str, before: Snapshot, after: Snapshot) -> Change:
+def make_change(name: str, before: Snapshot, after: Snapshot) -> Change:
     """What an event did to one tensor, as plain data."""
     return Change(name, _plain(before), _plain(after))
 
 
 def _plain(values: Snapshot) -> Array | Unkept | None:
-    return values.array() if isinstance(values, Kept) else values
+    return values.array() if isinstance(values, CapturedValues) else values

@@ -1,7 +1,7 @@
-"""Where the history of a tensor was lost, and what was written in place.
+"""Records where values are cut from the graph, and which tensors are changed in place.
 
-A cut is remembered with the value that came out of it (a tensor, a number, an array) and handed
-on to whatever is computed from that value, so that a missing gradient can name its line.
+A cut is stored with the value it produced (a tensor, a number or an array) and passed on to
+everything computed from that value, so that a missing gradient can be traced to its line.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import torch
 
 from explorer.language.thread_safe_ast import parse_tree
 
-#: Values without history remembered for each function on each line; older ones are let go.
+#: Values without history stored for each function on each line; older ones are discarded.
 MOST_VALUES = 8
-#: Writes remembered in all; cuts handed on to one value.
+#: Most writes stored in all, and most cuts stored for one value.
 MOST_WRITES, MOST_CUTS = 300, 4
 
-#: Functions whose result has no history, and why, as the end of "… on line 4: ".
+#: Why a function's result has no history, as the end of a sentence: "… on line 4: ".
 CAUSES: dict[str, str] = {
     "detach": "detach() gives the same values without their history",
     "detach_": "detach_() removes the history",
@@ -49,10 +49,10 @@ CAUSES: dict[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The operation after which nothing leads back to `tensor`; `how` is a key of `CAUSES`."""
+    """An operation whose result has no path back to `tensor`; `cause` is a key of `CAUSES`."""
 
     line: int
-    how: str
+    cause: str
     function: str
     tensor: torch.Tensor
     name: str
@@ -70,69 +70,74 @@ class Write:
 
 
 class History:
-    """Follows values that have left the graph."""
+    """Follows values that have been cut from the graph."""
 
     def __init__(self) -> None:
         self.values: dict[int, tuple[Callable[[], Any], tuple[Cut, ...]]] = {}
         self.names: dict[str, tuple[Cut, ...]] = {}
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
-        self._places: dict[tuple[int, str], deque[int]] = {}
-        self._latest: tuple[int, tuple[Cut, ...]] = (0, ())
+        #: By line and function: the ids of the values stored for them.
+        self._value_ids: dict[tuple[int, str], deque[int]] = {}
+        #: The last line that read a plain value out of a tensor, and that value's cuts.
+        self._last_read: tuple[int, tuple[Cut, ...]] = (0, ())
 
     @property
     def active(self) -> bool:
-        """Whether anything has left the graph so far."""
-        return bool(self.values or self.names or self._latest[0])
+        """Whether any value has been cut from the graph so far."""
+        return bool(self.values or self.names or self._last_read[0])
 
-    def of(self, value: Any) -> tuple[Cut, ...]:
-        """The cuts this very object came out of."""
-        known = self.values.get(id(value))
-        return known[1] if known is not None and known[0]() is value else ()
+    def cuts_of(self, value: Any) -> tuple[Cut, ...]:
+        """The cuts behind this object itself; an equal one does not count."""
+        entry = self.values.get(id(value))
+        return entry[1] if entry is not None and entry[0]() is value else ()
 
-    def among(self, values: Iterable[Any]) -> tuple[Cut, ...]:
-        """The cuts of several objects, each once."""
+    def cuts_of_any(self, values: Iterable[Any]) -> tuple[Cut, ...]:
+        """The cuts behind several objects, each cut once."""
         if not self.values:
             return ()
-        return _merged(cut for value in values for cut in self.of(value))
+        return _unique_cuts(cut for value in values for cut in self.cuts_of(value))
 
-    def lost(self, value: Any, cuts: tuple[Cut, ...], line: int, function: str) -> None:
-        """`value` came out of these cuts."""
-        place = self._places.setdefault((line, function), deque())
-        if len(place) >= MOST_VALUES:
-            self.values.pop(place.popleft(), None)
-        place.append(id(value))
-        self.values[id(value)] = (_held(value), cuts)
+    def add_cuts(self, value: Any, cuts: tuple[Cut, ...], line: int, function: str) -> None:
+        """Store the cuts behind `value`, which `function` returned on this line."""
+        value_ids = self._value_ids.setdefault((line, function), deque())
+        if len(value_ids) >= MOST_VALUES:
+            self.values.pop(value_ids.popleft(), None)
+        value_ids.append(id(value))
+        self.values[id(value)] = (_reference(value), cuts)
 
-    def escaped(self, value: Any, cut: Cut) -> None:
-        """A plain value was read out of a tensor. Small whole numbers have no identity."""
+    def add_plain_value(self, value: Any, cut: Cut) -> None:
+        """Store that a plain value was read out of a tensor.
+
+        Integers are not stored by id: Python shares one object among all small equal integers.
+        """
         if isinstance(value, float | np.ndarray | list):
-            self.lost(value, (cut,), cut.line, cut.function)
-        self._latest = (cut.line, (cut,))
+            self.add_cuts(value, (cut,), cut.line, cut.function)
+        self._last_read = (cut.line, (cut,))
 
-    def bound(self, line: int, text: str, name: str, value: Any) -> None:
-        """A name was given a value by the statement `text`.
+    def note_assignment(self, line: int, text: str, name: str, value: Any) -> None:
+        """Store the cuts behind `name`, to which the statement `text` assigned `value`.
 
-        Arithmetic on plain numbers makes new objects: there the names in the statement say where
-        a value came from.
+        Arithmetic on plain numbers creates new objects, so the origin of such a value is taken
+        from the names that the statement reads.
         """
         if isinstance(value, float | int | np.ndarray | list | tuple):
-            cuts = self.of(value) or self.named(line, text)
+            cuts = self.cuts_of(value) or self.cuts_read_by(line, text)
             if cuts:
                 self.names[name] = cuts
             else:
                 self.names.pop(name, None)
 
-    def named(self, line: int, text: str) -> tuple[Cut, ...]:
-        """The cuts behind the plain numbers a statement reads, by their names."""
-        here = self._latest[1] if self._latest[0] == line else ()
+    def cuts_read_by(self, line: int, text: str) -> tuple[Cut, ...]:
+        """The cuts behind the plain numbers that the statement `text` on this line reads."""
+        from_line = self._last_read[1] if self._last_read[0] == line else ()
         if not self.names:
-            return here
-        used = (self.names.get(name, ()) for name in names_read(text))
-        return _merged((*here, *(cut for cuts in used for cut in cuts)))
+            return from_line
+        from_names = (self.names.get(name, ()) for name in names_read(text))
+        return _unique_cuts((*from_line, *(cut for cuts in from_names for cut in cuts)))
 
 
-def cause(function: str, result: Any, recording: bool) -> str:
-    """Which of `CAUSES` applies to a result without history."""
+def find_cause(function: str, result: Any, recording: bool) -> str:
+    """The key in `CAUSES` of the reason why a result has no history."""
     if function in CAUSES:
         return function
     if not recording:
@@ -144,7 +149,7 @@ def cause(function: str, result: Any, recording: bool) -> str:
 
 @lru_cache(maxsize=512)
 def names_read(statement: str) -> frozenset[str]:
-    """The names a statement reads, also the first line of a compound one."""
+    """The names a statement reads; of a compound statement, those on its first line."""
     try:
         tree = parse_tree(statement if not statement.endswith(":") else f"{statement} pass")
     except (SyntaxError, ValueError):
@@ -153,13 +158,14 @@ def names_read(statement: str) -> frozenset[str]:
     return frozenset(node.id for node in loads)
 
 
-def _held(value: Any) -> Callable[[], Any]:
-    """Gives the value back: tensors and arrays as long as they live, anything else always."""
+def _reference(value: Any) -> Callable[[], Any]:
+    """A function that returns the value: weakly held where possible (tensors and arrays)."""
     try:
         return weakref.ref(value)
     except TypeError:
         return lambda: value
 
 
-def _merged(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
+def _unique_cuts(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
+    """The first `MOST_CUTS` cuts, each once."""
     return tuple({id(cut): cut for cut in cuts}.values())[:MOST_CUTS]

@@ -48,7 +48,7 @@ def _integers() -> Reason:
 
 
 def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
-    cuts = analysis.recorder.history.of(record.tensor)
+    cuts = analysis.recorder.history.cuts_of(record.tensor)
     for cut in cuts[:1]:
         yield Reason("cut", f"Its history was cut {where(cut)}.", cure_of(cut), cut.line)
     yield Reason(
@@ -90,7 +90,7 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         cuts = [cut for cut in analysis.cuts if analysis.cuts_off(cut, record.tensor)]
         for cut in cuts[:2]:
             yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
-        if not cuts or recorder.refused is None:
+        if not cuts or recorder.refused_backward is None:
             yield Reason("backward", "backward has not run yet.", "Call .backward() on the result.")
         return
     if id(record.tensor) in analysis.reached:
@@ -102,13 +102,13 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
                 "Read .grad before it is cleared, or pass set_to_none=False.",
                 line,
             )
-        elif not analysis.stored:
+        elif not analysis.stores_gradients:
             yield Reason(
                 "autograd.grad",
                 "torch.autograd.grad returns gradients; it does not store them in .grad.",
                 "Use what it returns, or call .backward().",
             )
-        elif analysis.error is not None and not analysis.finished(record.tensor):
+        elif analysis.error is not None and not analysis.was_visited(record.tensor):
             yield Reason("failed", "backward failed before it reached this tensor.")
         else:
             yield Reason(
@@ -121,18 +121,18 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
 def _not_reached(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
     """A backward ran, and not through this tensor."""
     tensor = record.tensor
-    records = [r for r in analysis.every if r.tensor is tensor]
+    records = [r for r in analysis.records if r.tensor is tensor]
     late = next(
         (
             user
-            for user in analysis.every
+            for user in analysis.records
             for frozen in user.frozen
             if frozen.tensor is tensor and not frozen.requires_grad
         ),
         None,
     )
-    early = next((s for s in records if not s.requires_grad and s.used), None)
-    line_used = late.line if late is not None else early.used if early is not None else 0
+    early = next((s for s in records if not s.requires_grad and s.first_use), None)
+    line_used = late.line if late is not None else early.first_use if early is not None else 0
     is_late = bool(line_used) and record.is_leaf
     if is_late:
         since = next((s.line for s in records if s.requires_grad), record.line)
@@ -148,8 +148,8 @@ def _not_reached(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
     if is_late or cuts:
         return
-    used = next((s.used for s in records if s.used), 0)
-    roots = {analysis.name(root) for raw in analysis.passes for root in raw.roots[:1]}
+    used = next((s.first_use for s in records if s.first_use), 0)
+    roots = {analysis.name_of(root) for raw in analysis.passes for root in raw.roots[:1]}
     root = " and ".join(sorted(roots)) or "what backward started from"
     if not used:
         yield Reason(
@@ -169,7 +169,7 @@ def _not_reached(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
 
 def was_leaf(record: LiveTensor, analysis: RunAnalysis) -> LiveTensor | None:
     """The leaf that had this tensor's name before."""
-    for earlier in reversed(analysis.history_of(record.name)):
+    for earlier in reversed(analysis.records_named(record.name)):
         own_name = earlier.first_name in ("", record.name)
         is_leaf = earlier.is_leaf and earlier.requires_grad
         if earlier.number < record.number and is_leaf and own_name:
@@ -179,7 +179,7 @@ def was_leaf(record: LiveTensor, analysis: RunAnalysis) -> LiveTensor | None:
 
 def _keep_name(record: LiveTensor, analysis: RunAnalysis) -> str:
     """How to do what the line does without taking the leaf's name away."""
-    name, text = record.name, analysis.text(record.line)
+    name, text = record.name, analysis.line_text(record.line)
     if f"{name}.grad" in text or record.operation in ("sub", "__isub__", "rsub"):
         return f"Change the leaf itself: with torch.no_grad(): {name} -= …"
     if ".to(" in text or ".cuda(" in text or ".float(" in text or ".double(" in text:
@@ -190,8 +190,8 @@ def _keep_name(record: LiveTensor, analysis: RunAnalysis) -> str:
 def where(cut: Cut) -> str:
     """The place and cause of a cut, "on line 4, at y: detach() gives …"."""
     at = f", at {cut.name}" if cut.name else ""
-    cause = CAUSES[cut.how]
-    if cut.how in ("bool", "integer", "other"):
+    cause = CAUSES[cut.cause]
+    if cut.cause in ("bool", "integer", "other"):
         cause = f"{cause} ({cut.function})"
     return f"on line {cut.line}{at}: {cause}"
 
@@ -212,4 +212,4 @@ def cure_of(cut: Cut) -> str:
         "integer": "Keep floating-point numbers where the gradient must flow.",
         "other": "Use a function that has a derivative.",
     }
-    return cures.get(cut.how, f"Keep {name} as a tensor: compute only with torch functions.")
+    return cures.get(cut.cause, f"Keep {name} as a tensor: compute only with torch functions.")

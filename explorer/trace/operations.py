@@ -1,4 +1,4 @@
-"""Observes every torch operation a program runs, also inside layers."""
+"""Observes every torch operation a program runs, including those inside layers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from explorer.language import Environment
-from explorer.trace.history import Cut, cause
+from explorer.trace.history import Cut, find_cause
 from explorer.trace.run_log import FailedOperation, RunLog
 from explorer.trace.tensor_registry import LiveTensor
 
 #: Functions that read a plain value out of a tensor.
-ESCAPES = frozenset(["item", "tolist", "numpy", "__array__", "__float__", "__int__"])
-#: Functions whose result does not depend on the values of the tensors given.
-VALUELESS = frozenset(["grad", "backward", "requires_grad_", "retain_grad", "register_hook"])
-#: Functions that make a tensor from plain numbers.
-CREATES = frozenset(["tensor", "as_tensor", "from_numpy"])
-#: Tensors whose `.grad` was read and was None that are kept.
+PLAIN_READERS = frozenset(["item", "tolist", "numpy", "__array__", "__float__", "__int__"])
+#: Functions whose result does not depend on the values of their tensor arguments.
+VALUE_INDEPENDENT = frozenset(
+    ["grad", "backward", "requires_grad_", "retain_grad", "register_hook"]
+)
+#: Functions that create a tensor from plain numbers.
+CONSTRUCTORS = frozenset(["tensor", "as_tensor", "from_numpy"])
+#: Most tensors recorded whose `.grad` was read while it was None.
 MOST_NONE_READS = 30
-#: Results of one operation that are recorded (of torch.split, for example).
+#: Most results of one operation (such as torch.split) that are recorded.
 MOST_RESULTS = 20
 
 _MODULE_CALL = nn.Module._call_impl.__code__
@@ -33,7 +35,7 @@ _BOTTOM = Environment.run.__code__
 
 
 class Operations(TorchFunctionMode):
-    """Active while the program runs. Writes to the log what each operation did."""
+    """A mode, active while the program runs, that logs the effect of each operation."""
 
     def __init__(self, log: RunLog) -> None:
         super().__init__()
@@ -45,20 +47,22 @@ class Operations(TorchFunctionMode):
             result = func(*args, **kwargs)
         except Exception:
             log = self.log
-            log.failed = FailedOperation(_name(func), log.line, tuple(_tensors(args, kwargs)))
+            log.failed_operation = FailedOperation(
+                _name(func), log.line, tuple(_tensors(args, kwargs))
+            )
             raise
         if func is not torch.Tensor.backward:
             self.log_result(func, args, kwargs, result)
         return result
 
     def log_result(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        """An operation gave `result`. Called with torch functions disabled."""
+        """Log what an operation returned. Call it with torch functions disabled."""
         name = _name(func)
         outputs = _outputs(result)
         if outputs:
             if name == "grad":
                 return
-        elif name in ESCAPES:
+        elif name in PLAIN_READERS:
             self.log_plain_value(name, args[0], result)
             return
         elif name == "__setitem__":
@@ -77,86 +81,88 @@ class Operations(TorchFunctionMode):
             log.add_write(name, args[0])
         inputs = tuple(live for live in map(self.record_of, tensors) if live is not None)
         for live in inputs:
-            live.used = live.used or log.line
-        cuts = log.history.among(_leaves(args, kwargs))
+            live.first_use = live.first_use or log.line
+        cuts = log.history.cuts_of_any(_flat_arguments(args, kwargs))
         for output in outputs:
             if output.grad_fn is not None:
                 self.record_output(name, output, inputs, cuts)
-            elif (not output.requires_grad or name in CREATES) and not _is_valueless(name):
+            elif _is_value_independent(name):
+                continue
+            elif not output.requires_grad or name in CONSTRUCTORS:
                 self.log_cut(name, output, tensors, cuts)
 
     def record_output(
         self, name: str, output: torch.Tensor, inputs: tuple[LiveTensor, ...], cuts: tuple[Cut, ...]
     ) -> None:
-        """A tensor with history came out."""
+        """Record an output that has history."""
         log = self.log
         log.check_size(output)
         node: Any = output.grad_fn
         key = (id(node), output.output_nr)
-        if key in log.made:
+        if key in log.by_output:
             return
-        # On the node itself, which outlives the records of a long loop.
+        # Stored on the node too: in a long loop, it lives longer than its record.
         node.metadata.setdefault("line", log.line)
         log.ordinal += 1
         live = log.add((log.line, name, log.ordinal), log.line, name, output)
         live.operation, live.inputs, live.cuts = name, inputs, cuts
-        live.frozen = [given for given in inputs if not given.requires_grad]
-        live.fresh = frozenset(
-            id(given) for given in inputs if given.version == given.tensor._version
+        live.frozen = [source for source in inputs if not source.requires_grad]
+        live.current_inputs = frozenset(
+            id(source) for source in inputs if source.version == source.tensor._version
         )
-        live.module = _module_here()
+        live.module = _running_module()
 
     def log_cut(
         self, name: str, output: torch.Tensor, tensors: list[torch.Tensor], cuts: tuple[Cut, ...]
     ) -> None:
-        """A tensor without history came out; a cut if one with history went in."""
+        """Log an output without history: it is a cut if one of the inputs has history."""
         log = self.log
         source = next((t for t in tensors if t.requires_grad and t is not output), None)
         if source is not None:
-            how = cause(name, output, torch.is_grad_enabled())
-            cut = Cut(log.line, how, name, source, log.name_of(source))
+            cause = find_cause(name, output, torch.is_grad_enabled())
+            cut = Cut(log.line, cause, name, source, log.name_of(source))
             cuts = (cut, *cuts)
-        elif name in CREATES and not cuts:
-            cuts = log.history.named(log.line, log.statement())
+        elif name in CONSTRUCTORS and not cuts:
+            cuts = log.history.cuts_read_by(log.line, log.statement_text())
         if cuts:
-            log.history.lost(output, cuts, log.line, name)
+            log.history.add_cuts(output, cuts, log.line, name)
 
     def log_plain_value(self, name: str, source: Any, result: Any) -> None:
-        """A plain number or array was read out of a tensor."""
+        """Log that a plain number or array was read out of a tensor."""
         log = self.log
         if not isinstance(source, torch.Tensor):
             return
-        before = log.history.of(source)
+        earlier_cuts = log.history.cuts_of(source)
         if source.requires_grad:
             cut = Cut(log.line, name, name, source, log.name_of(source))
-            log.history.escaped(result, cut)
-        elif before:
-            cut = before[0]
-            if cut.line == log.line and cut.how in ("detach", "data"):
-                # x.detach().numpy() on one line: it was numpy that was wanted.
-                cut = replace(cut, how=name, function=name)
-            log.history.escaped(result, cut)
+            log.history.add_plain_value(result, cut)
+        elif earlier_cuts:
+            cut = earlier_cuts[0]
+            if cut.line == log.line and cut.cause in ("detach", "data"):
+                # x.detach().numpy() on one line: the program needs detach only for numpy.
+                cut = replace(cut, cause=name, function=name)
+            log.history.add_plain_value(result, cut)
 
     def log_none_grad(self, args: Any) -> None:
-        """`.grad` was read and was None (one argument), or was set to None (two)."""
+        """Log that `.grad` was read while it was None (one argument), or set to None (two)."""
         log = self.log
         tensor = args[0]
-        if len(args) == 1 and log.events.running is not None:
-            log.events.running.reads(tensor, log.line)
+        if len(args) == 1 and log.events.running_hook is not None:
+            log.events.running_hook.note_none_grad(tensor, log.line)
         elif len(args) == 1 and len(log.none_reads) < MOST_NONE_READS:
             log.none_reads.setdefault(id(tensor), (tensor, log.line, log.pass_count))
         elif args[1] is None:
             log.cleared[id(tensor)] = log.line
 
     def log_data_set(self, tensor: torch.Tensor) -> None:
-        """`x.data = …` gives x other values without a new version."""
+        """Log `x.data = …`, which changes the values of x without changing its version."""
         live = self.log.find(tensor)
         if live is not None:
             live.version = -2
         self.log.add_write("data", tensor)
 
     def record_of(self, tensor: torch.Tensor) -> LiveTensor | None:
-        """The record of an operand; of a view without gradient, that of its base."""
+        """The record of an input; for a view that needs no gradient, the record of its base."""
         live = self.log.find(tensor)
         if live is None and not tensor.requires_grad and tensor._is_view():
             base = tensor._base
@@ -165,7 +171,7 @@ class Operations(TorchFunctionMode):
 
 
 def _name(func: Any) -> str:
-    """The function's name; for an attribute the attribute's."""
+    """The name of a function, or of the attribute that it reads or writes."""
     name = getattr(func, "__name__", "")
     if name in ("__get__", "__set__"):
         return str(getattr(func.__self__, "__name__", ""))
@@ -180,28 +186,28 @@ def _outputs(result: Any) -> tuple[torch.Tensor, ...]:
     return ()
 
 
-def _leaves(args: Any, kwargs: Any) -> Iterator[Any]:
-    """Every argument, those inside lists and tuples too."""
+def _flat_arguments(args: Any, kwargs: Any) -> Iterator[Any]:
+    """Every argument, including those inside lists and tuples."""
     for arg in (*args, *kwargs.values()):
         yield arg
         if isinstance(arg, list | tuple):
-            yield from _leaves(arg[:MOST_RESULTS], {})
+            yield from _flat_arguments(arg[:MOST_RESULTS], {})
 
 
 def _tensors(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
-    return (arg for arg in _leaves(args, kwargs) if isinstance(arg, torch.Tensor))
+    return (arg for arg in _flat_arguments(args, kwargs) if isinstance(arg, torch.Tensor))
 
 
 def _is_in_place(name: str) -> bool:
     return (name.endswith("_") and not name.endswith("__")) or name == "__setitem__"
 
 
-def _is_valueless(name: str) -> bool:
-    return name in VALUELESS or name.endswith("_like") or name.startswith("new_")
+def _is_value_independent(name: str) -> bool:
+    return name in VALUE_INDEPENDENT or name.endswith("_like") or name.startswith("new_")
 
 
-def _module_here() -> nn.Module | None:
-    """The innermost module whose call is running: read from the stack, so no hook is needed."""
+def _running_module() -> nn.Module | None:
+    """The innermost module whose call is running, read from the stack: this needs no hook."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not _BOTTOM:
         if frame.f_code is _MODULE_CALL:

@@ -1,7 +1,7 @@
-"""The graph of a backward pass: its nodes and edges, folded where there are many, and as DOT.
+"""The graph of a backward pass: its nodes and edges, folded if there are many, and as DOT.
 
-torchviz draws the graph (see `torchviz_graph`); here it gets the program's names, values and
-gradients. Labels are made from what strangers type: everything is escaped for graphviz's HTML
+torchviz draws the graph (see `torchviz_graph`); this module adds the program's names, values and
+gradients. Labels contain text from untrusted programs, so all text is escaped for graphviz's HTML
 labels (https://graphviz.org/doc/info/shapes.html#html).
 """
 
@@ -23,7 +23,7 @@ from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import array_lines, shape_text
 from explorer.trace.torchviz_graph import DrawnNode, leaf_of
 
-#: Above this many nodes a graph is drawn folded.
+#: A graph with more nodes than this is drawn folded.
 MAX_NODES = 300
 #: Longest name in a label.
 MAX_NAME = 40
@@ -36,12 +36,12 @@ def pass_graph(
 
     `ids` gives the id of a TensorRecord by the number of its LiveTensor.
     """
-    functions = [_tensor_made_by(node, recorder, ids) for node in raw.functions]
+    results = [_result_of_node(node, recorder, ids) for node in raw.functions]
     tensors = _leaves_and_outputs(raw, recorder, ids)
     nodes: list[Node] = []
     for position, drawn in enumerate(raw.drawn):
         is_function = drawn.function is not None
-        live = functions[position] if is_function else tensors.get(position)
+        live = results[position] if is_function else tensors.get(position)
         nodes.append(
             Node(
                 id=f"n{position}",
@@ -56,7 +56,7 @@ def pass_graph(
         )
     _add_lines_and_modules(nodes, raw.edges)
     edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in raw.edges]
-    _add_frozen(nodes, edges, functions, ids)
+    _add_frozen(nodes, edges, results, ids)
     return nodes, edges
 
 
@@ -69,19 +69,19 @@ def _line(raw: RawPass, position: int, live: LiveTensor | None) -> int | None:
     return None
 
 
-def _tensor_made_by(
+def _result_of_node(
     node: Any, recorder: ProgramRecorder, ids: Mapping[int, int]
 ) -> LiveTensor | None:
-    """The record of the tensor a node made: the named one, where it has several."""
-    made = [live for live in recorder.made.get((id(node), 0), []) if live.number in ids]
-    named = [live for live in made if live.named]
-    return (named or made)[-1] if made else None
+    """The record of the tensor a node computed; a named one, if there are several."""
+    results = [live for live in recorder.by_output.get((id(node), 0), []) if live.number in ids]
+    named = [live for live in results if live.named]
+    return (named or results)[-1] if results else None
 
 
 def _leaves_and_outputs(
     raw: RawPass, recorder: ProgramRecorder, ids: Mapping[int, int]
 ) -> dict[int, LiveTensor]:
-    """The tensor of each drawn leaf and output, by the position of its node."""
+    """The record of each drawn leaf and output, by the position of its node."""
     tensors: dict[int, LiveTensor] = {}
     outputs = [p for p, drawn in enumerate(raw.drawn) if drawn.kind == "output"]
     pairs: list[tuple[int, torch.Tensor]] = list(zip(outputs, raw.roots, strict=False))
@@ -101,18 +101,18 @@ def _leaves_and_outputs(
 def _add_frozen(
     nodes: list[Node],
     edges: list[Edge],
-    functions: Sequence[LiveTensor | None],
+    results: Sequence[LiveTensor | None],
     ids: Mapping[int, int],
 ) -> None:
-    """Add the inputs that need no gradient; torchviz leaves them out."""
+    """Add the inputs that need no gradient, which torchviz leaves out."""
     node_ids: dict[int, str] = {}
-    for position, live in enumerate(functions):
+    for position, live in enumerate(results):
         for frozen in live.frozen if live is not None else ():
             if frozen.number not in ids:
                 continue
             if frozen.number not in node_ids:
                 node_ids[frozen.number] = f"n{len(nodes)}"
-                shape = tuple(frozen.kept.shape)
+                shape = tuple(frozen.captured.shape)
                 index = ids[frozen.number]
                 nodes.append(
                     Node(
@@ -129,7 +129,7 @@ def _add_frozen(
 
 
 def _add_lines_and_modules(nodes: list[Node], edges: Sequence[tuple[int, int, str]]) -> None:
-    """A node inside an operation gets its line and module; a parameter, where it is used."""
+    """Give nodes without a line or module those of the node that uses them."""
     users: dict[int, list[int]] = {}
     for source, target, _ in edges:
         users.setdefault(source, []).append(target)
@@ -144,7 +144,7 @@ def _add_lines_and_modules(nodes: list[Node], edges: Sequence[tuple[int, int, st
 
 
 def _shape(live: LiveTensor | None) -> tuple[int, ...] | None:
-    return None if live is None else tuple(live.kept.shape)
+    return None if live is None else tuple(live.captured.shape)
 
 
 def _kind_text(kind: str) -> str:
@@ -152,7 +152,7 @@ def _kind_text(kind: str) -> str:
 
 
 def _label_of(drawn: DrawnNode, live: LiveTensor | None) -> str:
-    """A leaf keeps the name it was first given, whatever a loop calls it later."""
+    """The name of the tensor; for a leaf its first name, as a loop may give it others later."""
     if live is not None:
         return live.first_name or live.name if drawn.kind == "leaf" else live.name
     return drawn.name if drawn.kind in ("saved", "leaf") else ""
@@ -164,26 +164,30 @@ def _label_of(drawn: DrawnNode, live: LiveTensor | None) -> str:
 def fold(
     nodes: Sequence[Node], edges: Sequence[Edge], unfolded: Collection[str] = ()
 ) -> tuple[list[Node], list[Edge]]:
-    """Join the function nodes of each line into one node of kind "block".
+    """Merge the function nodes of each line into one node of kind "block".
 
-    A block's id is `line<N>`; the blocks named in `unfolded` stay open. Leaves and outputs are not
-    folded. Nodes whose line is not known belong to the block "line0".
+    A block's id is `line<N>`; blocks whose ids are in `unfolded` are not merged, nor are leaves
+    and outputs. Nodes whose line is not known belong to the block "line0".
     """
     blocks: dict[str, list[Node]] = defaultdict(list)
-    owner: dict[str, str] = {}
+    block_of: dict[str, str] = {}
     for node in nodes:
         if node.kind in ("function", "accumulate", "saved", "frozen"):
             block = f"line{node.line or 0}"
             if block not in unfolded:
                 blocks[block].append(node)
-                owner[node.id] = block
-    folded = [node for node in nodes if node.id not in owner]
+                block_of[node.id] = block
+    folded = [node for node in nodes if node.id not in block_of]
     folded += [_fold_block(name, members) for name, members in blocks.items()]
-    joined = dict.fromkeys(
-        Edge(owner.get(edge.source, edge.source), owner.get(edge.target, edge.target), edge.kind)
+    merged = dict.fromkeys(
+        Edge(
+            block_of.get(edge.source, edge.source),
+            block_of.get(edge.target, edge.target),
+            edge.kind,
+        )
         for edge in edges
     )
-    return folded, [e for e in joined if e.source != e.target or e.source not in blocks]
+    return folded, [e for e in merged if e.source != e.target or e.source not in blocks]
 
 
 def _fold_block(name: str, members: Sequence[Node]) -> Node:
@@ -191,8 +195,8 @@ def _fold_block(name: str, members: Sequence[Node]) -> Node:
     text = ", ".join(f"{kind} ×{count}" for kind, count in kinds.most_common(3))
     line = members[0].line
     label = f"line {line}" if line else "elsewhere"
-    many = f"{len(members)} node{'' if len(members) == 1 else 's'}"
-    return Node(name, "block", f"{many}: {text}".rstrip(": "), label, line=line)
+    size = f"{len(members)} node{'' if len(members) == 1 else 's'}"
+    return Node(name, "block", f"{size}: {text}".rstrip(": "), label, line=line)
 
 
 # -- DOT ----------------------------------------------------------------------------------------
@@ -205,9 +209,9 @@ def dot_text(
     *,
     hide: Collection[str] = (),
 ) -> str:
-    """Graphviz source for a pass. `hide` names kinds to leave out, such as "saved"."""
-    kept = {node.id for node in nodes if node.kind not in hide}
-    # An output is drawn next to the function that made it: its numbers are shown once.
+    """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"."""
+    shown = {node.id for node in nodes if node.kind not in hide}
+    # An output is drawn next to the function that computed it: show its numbers only once.
     outputs = {node.tensor for node in nodes if node.kind == "output"}
     lines = [
         "digraph {",
@@ -217,7 +221,7 @@ def dot_text(
         f'  edge [color="{LINE}" arrowsize="0.7"]',
     ]
     for node in nodes:
-        if node.id in kept:
+        if node.id in shown:
             is_repeated = node.kind == "function" and node.tensor in outputs
             record = None if node.tensor is None or is_repeated else tensors.get(node.tensor)
             style = ' style="filled,rounded,dashed"' if node.kind == "frozen" else ""
@@ -228,10 +232,10 @@ def dot_text(
                 f"{style} label=<{_html_label(node, label, record)}>]"
             )
     for edge in edges:
-        if edge.source in kept and edge.target in kept and edge.kind not in hide:
-            extra = "" if edge.kind == "flow" else ' style="dashed" arrowhead="none"'
+        if edge.source in shown and edge.target in shown and edge.kind not in hide:
+            style = "" if edge.kind == "flow" else ' style="dashed" arrowhead="none"'
             lines.append(
-                f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{extra}]'
+                f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{style}]'
             )
     return "\n".join([*lines, "}"]) + "\n"
 
@@ -255,7 +259,7 @@ def _html_label(node: Node, label: str, record: TensorRecord | None) -> str:
 
 
 def _escape(text: str) -> str:
-    """Escaped for an HTML label, shortened, without control characters."""
+    """The text for an HTML label: shortened, escaped, and without control characters."""
     clean = "".join(c if c.isprintable() else " " for c in text)
     short = clean if len(clean) <= MAX_NAME else clean[: MAX_NAME - 1] + "…"
     return escape(short, quote=True) or " "

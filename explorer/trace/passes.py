@@ -1,7 +1,7 @@
-"""One backward pass, watched through hooks on the autograd nodes.
+"""Observes one backward pass through hooks on the autograd nodes.
 
-The hooks are put on when `.backward()` is called and taken off when it returns, so the forward
-code is not touched. A node's prehook sees the gradient after all hooks of the reader's own.
+The hooks are registered when `.backward()` is called and removed when it returns, so the forward
+code is not affected. A node's prehook receives the gradient after all hooks of the program.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from weakref import WeakKeyDictionary
 import torch
 
 from explorer.language import is_uninitialised
-from explorer.trace.capture import Kept, keep
-from explorer.trace.torchviz_graph import DrawnNode, draw, leaf_of, walk
+from explorer.trace.capture import CapturedValues, capture_values
+from explorer.trace.torchviz_graph import DrawnNode, draw_graph, leaf_of, walk_graph
 
 
 @dataclass
 class RawStep:
-    """What the hooks saw at one node; `function` indexes the pass's nodes."""
+    """What the hooks received at one node; `function` is its index in the pass's `functions`."""
 
     function: int
-    grads_in: list[Kept | None]
+    grads_in: list[CapturedValues | None]
     saved: dict[str, Any]
-    grads_out: list[Kept | None] = field(default_factory=list)
-    #: By the name it was saved under, the id of each saved tensor; and those torch refused to
-    #: show, because they were changed in place or freed.
+    grads_out: list[CapturedValues | None] = field(default_factory=list)
+    #: The id of each saved tensor, by the name under which it was saved.
     sources: dict[str, int] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
-    #: At AccumulateGrad: the leaf's `.grad` before and after.
-    before: Kept | None = None
-    after: Kept | None = None
+    #: The names of saved tensors that cannot be read: they were changed in place or freed.
+    unreadable: list[str] = field(default_factory=list)
+    #: At AccumulateGrad: the leaf's `.grad` before and after the step.
+    before: CapturedValues | None = None
+    after: CapturedValues | None = None
 
 
 @dataclass
 class RawPass:
-    """A pass as it was recorded; live nodes are kept to match them with tensors later."""
+    """A pass as it was recorded; the live nodes are held to match them with tensors later."""
 
     number: int
     line: int | None
@@ -48,82 +48,84 @@ class RawPass:
     edges: list[tuple[int, int, str]]
     steps: list[RawStep] = field(default_factory=list)
     ours: bool = False
-    #: By id, the record of each leaf as the pass found it.
+    #: By id of a leaf: its record as it was when the pass began.
     leaves: dict[int, Any] = field(default_factory=dict)
 
-    def watched(self, run: Callable[[], Any]) -> Any:
-        """Run the backward call with a hook on every node. No hook remains, whatever happens."""
+    def run_with_hooks(self, run: Callable[[], Any]) -> Any:
+        """Run the backward call with hooks on every node; they are removed even if it fails."""
         handles = []
         try:
             for index, node in enumerate(self.functions):
-                handles.append(node.register_prehook(self._before(index, node)))
-                handles.append(node.register_hook(self._after(index, node)))
+                handles.append(node.register_prehook(self._make_prehook(index, node)))
+                handles.append(node.register_hook(self._make_hook(index, node)))
             return run()
         finally:
             for handle in handles:
                 handle.remove()
 
-    def _before(self, index: int, node: Any) -> Callable[[Any], None]:
-        def before(grads: Sequence[torch.Tensor | None]) -> None:
+    def _make_prehook(self, index: int, node: Any) -> Callable[[Any], None]:
+        def prehook(grads: Sequence[torch.Tensor | None]) -> None:
             with torch._C.DisableTorchFunction():
-                step = RawStep(index, _keep(grads), {})
+                step = RawStep(index, _capture_gradients(grads), {})
                 step.saved = saved_values(node, step)
-                step.before = _stored(node)
+                step.before = _stored_gradient(node)
                 if leaf_of(node) is not None:
-                    # It may become .grad itself, and be added to in the next pass.
-                    _read(step.grads_in)
+                    # It may become .grad itself, which the next pass changes in place.
+                    _read_values(step.grads_in)
                 self.steps.append(step)
 
-        return before
+        return prehook
 
-    def _after(self, index: int, node: Any) -> Callable[[Any, Any], None]:
-        def after(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
+    def _make_hook(self, index: int, node: Any) -> Callable[[Any, Any], None]:
+        def hook(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
             for step in reversed(self.steps):
                 if step.function == index:
-                    step.grads_out = _keep(grads_out)
-                    step.after = _stored(node)
+                    step.grads_out = _capture_gradients(grads_out)
+                    step.after = _stored_gradient(node)
                     return
 
-        return after
+        return hook
 
 
-def begin(
+def start_pass(
     number: int,
     line: int | None,
     call: str,
     roots: Sequence[torch.Tensor],
     names: dict[str, torch.Tensor],
 ) -> RawPass:
-    """Look at the graph behind `roots` before the pass frees what it saved."""
-    functions = walk(roots)
-    drawn, edges = draw(roots, names, functions)
+    """Record the graph behind `roots` before the pass frees its saved tensors."""
+    functions = walk_graph(roots)
+    drawn, edges = draw_graph(roots, names, functions)
     return RawPass(number, line, call, list(roots), functions, drawn, edges)
 
 
-def _keep(grads: Sequence[torch.Tensor | None]) -> list[Kept | None]:
-    return [None if grad is None else keep(grad) for grad in grads]
+def _capture_gradients(grads: Sequence[torch.Tensor | None]) -> list[CapturedValues | None]:
+    return [None if grad is None else capture_values(grad) for grad in grads]
 
 
-def _read(kept: Sequence[Kept | None]) -> None:
-    for item in kept:
-        if item is not None:
-            item.array()
+def _read_values(captures: Sequence[CapturedValues | None]) -> None:
+    """Read large tensors now: they may be changed in place later."""
+    for captured in captures:
+        if captured is not None:
+            captured.array()
 
 
-def _stored(node: Any) -> Kept | None:
+def _stored_gradient(node: Any) -> CapturedValues | None:
     """The `.grad` of the leaf an AccumulateGrad node belongs to, as it is now."""
     leaf = leaf_of(node)
     if leaf is None or leaf.grad is None:
         return None
-    stored = keep(leaf.grad)
-    _read([stored])
-    return stored
+    captured = capture_values(leaf.grad)
+    _read_values([captured])
+    return captured
 
 
 def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
-    """What a node kept from the forward pass, by autograd's names: tensors as `Kept`.
+    """What a node saved in the forward pass, by autograd's names; tensors as `CapturedValues`.
 
-    A tensor changed in place since, or freed, cannot be read: it is left out, and `step` told.
+    A tensor that has since been changed in place or freed cannot be read: it is left out, and
+    its name is added to `step.unreadable`.
     """
     saved: dict[str, Any] = {}
     for attribute, name in _saved_names(type(node)):
@@ -132,34 +134,35 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
         try:
             value = getattr(node, attribute)
         except RuntimeError:
-            step.refused.append(name)
+            step.unreadable.append(name)
             continue
         if isinstance(value, torch.Tensor):
-            saved[name] = keep(value)
+            saved[name] = capture_values(value)
             step.sources[name] = id(value)
         elif isinstance(value, bool | int | float | str) or value is None:
             saved[name] = _signed(value)
         elif isinstance(value, tuple | list) and len(value) <= 8:
-            if name == "indices":  # one tensor for each axis, None where the whole axis is meant
-                saved |= {
-                    f"{name}[{i}]": None if t is None else keep(t) for i, t in enumerate(value)
-                }
+            if name == "indices":  # one tensor for each axis, None for a whole axis
+                for i, t in enumerate(value):
+                    saved[f"{name}[{i}]"] = None if t is None else capture_values(t)
             else:
                 saved[name] = [_signed(v) for v in value if isinstance(v, int | float | bool)]
-    if not saved and hasattr(node, "saved_tensors"):  # a torch.autograd.Function of the reader's
+    if not saved and hasattr(node, "saved_tensors"):  # the program's own autograd.Function
         try:
-            kept = node.saved_tensors
+            tensors = node.saved_tensors
         except RuntimeError:
-            step.refused.append("saved_tensors")
+            step.unreadable.append("saved_tensors")
             return saved
-        saved = {f"saved_tensors[{i}]": keep(t) for i, t in enumerate(kept) if t is not None}
+        saved = {
+            f"saved_tensors[{i}]": capture_values(t) for i, t in enumerate(tensors) if t is not None
+        }
     return saved
 
 
 def _signed(value: Any) -> Any:
-    """torch shows a negative axis as a number of 64 bits without a sign."""
-    wrapped = isinstance(value, int) and value >= 2**63
-    return value - 2**64 if wrapped else value
+    """The value; torch returns a negative axis as an unsigned 64-bit number."""
+    is_negative = isinstance(value, int) and value >= 2**63
+    return value - 2**64 if is_negative else value
 
 
 def _saved_names(kind: type) -> list[tuple[str, str]]:
@@ -170,5 +173,5 @@ def _saved_names(kind: type) -> list[tuple[str, str]]:
     return _SAVED_NAMES[kind]
 
 
-#: By the class of a node. A class of the reader's own must not be kept for it.
+#: By the class of a node; weakly, so that classes of a program are not kept alive.
 _SAVED_NAMES: WeakKeyDictionary[type, list[tuple[str, str]]] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""Records a running program: its tensors and where they were made, and its backward passes."""
+"""Records a running program: its tensors, where each was created, and its backward passes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from torch import nn
 
 from explorer.language import OutsideLanguage, SourceLocation
 from explorer.trace import passes
-from explorer.trace.capture import Kept
-from explorer.trace.events import Snapshot, change, snapshot
+from explorer.trace.capture import CapturedValues
+from explorer.trace.events import Snapshot, make_change, take_snapshot
 from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.operations import Operations
 from explorer.trace.passes import RawPass
 from explorer.trace.run_log import RunLog
-from explorer.trace.tensor_registry import FIRST
+from explorer.trace.tensor_registry import FIRST_VISITS
 from explorer.trace.torchviz_graph import leaf_of, leaves_of
 
-#: Most elements of a leaf whose descent is recorded, and how many points of it are kept.
+#: Most elements of a leaf whose values are followed from pass to pass, and how many are kept.
 MOST_FOLLOWED, POINTS = 16, 6
-#: Leaves whose descent is recorded.
+#: Most leaves that are followed.
 MOST_LEAVES = 40
-#: Backward calls that may run inside each other, in hooks and custom backwards. From about 60 on
-#: torch continues in threads of its own, which a forked child lacks.
+#: Most backward calls that may be nested, in hooks and custom backwards. From about 60 on, torch
+#: continues in other threads, which do not exist in a forked child.
 MOST_NESTED = 20
-#: Additions to a gradient that are kept.
+#: Most accumulated gradients that are recorded.
 MOST_ADDED = 12
 
 _quiet = torch._C.DisableTorchFunction
@@ -36,7 +36,7 @@ _quiet = torch._C.DisableTorchFunction
 
 @dataclass(frozen=True, eq=False)
 class Accumulation:
-    """A backward that found a gradient already in `.grad` and added to it."""
+    """A backward pass that added to a gradient already in `.grad`."""
 
     line: int | None
     number: int
@@ -55,7 +55,7 @@ class RefusedBackward:
 
 @dataclass(frozen=True, eq=False)
 class LeafBefore:
-    """A leaf as it was before a backward pass; values of small ones only."""
+    """A leaf as it was before a backward pass; with its values only if it is small."""
 
     leaf: torch.Tensor
     value: Snapshot
@@ -63,16 +63,16 @@ class LeafBefore:
     had_gradient: bool
 
     @classmethod
-    def of(cls, leaf: torch.Tensor) -> LeafBefore:
+    def from_leaf(cls, leaf: torch.Tensor) -> LeafBefore:
         grad = leaf.grad
         had = grad is not None and bool(grad.any())
-        return cls(leaf, snapshot(leaf), snapshot(grad), had)
+        return cls(leaf, take_snapshot(leaf), take_snapshot(grad), had)
 
 
 class ProgramRecorder(RunLog):
-    """The log of a running program; `explorer.trace.running` makes the Trace of it.
+    """The log of a running program, from which `explorer.trace.running` builds the Trace.
 
-    The methods of `Watcher` are called by the rewritten program.
+    The rewritten program calls the methods of `Watcher`.
     """
 
     def __init__(self, capture: str = "hook", **limits: Any) -> None:
@@ -81,48 +81,53 @@ class ProgramRecorder(RunLog):
         self.first_passes: list[RawPass] = []
         self.last_pass: RawPass | None = None
         self.depth = 0
-        self.refused: RefusedBackward | None = None
-        self.added: list[Accumulation] = []
-        #: By id of a leaf: its latest values, each with the gradient it had there.
-        self.descents: dict[int, tuple[torch.Tensor, deque[tuple[Kept, Kept]]]] = {}
+        self.refused_backward: RefusedBackward | None = None
+        self.accumulations: list[Accumulation] = []
+        #: By id of a leaf: the leaf, and its latest values, each with its gradient at that value.
+        self.descents: dict[
+            int, tuple[torch.Tensor, deque[tuple[CapturedValues, CapturedValues]]]
+        ] = {}
 
     @property
-    def kept_passes(self) -> list[RawPass]:
+    def recorded_passes(self) -> list[RawPass]:
         return [*self.first_passes, *([self.last_pass] if self.last_pass else [])]
 
-    def watching(self) -> Operations:
-        """Active while the program runs: every operation is recorded."""
+    def observe_operations(self) -> Operations:
+        """The mode that records every operation, to be active while the program runs."""
         return Operations(self)
 
     # -- called by the rewritten program --------------------------------------------------------
 
     def step(self, line: int) -> None:
         self.ordinal = 0
-        self.runs[line] += 1
+        self.run_counts[line] += 1
         super().step(line)
 
     def enter(self, scope: str) -> None:
-        self.calls[scope] += 1
+        self.call_counts[scope] += 1
 
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             with _quiet():
                 self.check_size(value)
                 live = self.find(value)
-                where = self.locations[place]
+                location = self.locations[place]
                 if live is None and value.numel():
-                    self.met(value, where)
-                    self.add(("note", place), where.line, where.text, value)
-                elif live is not None and not live.named and where.text:
-                    live.name, live.line = where.text, where.line
+                    self.find_cuts_in_statement(value, location)
+                    self.add(("note", place), location.line, location.text, value)
+                elif live is not None and not live.named and location.text:
+                    live.name, live.line = location.text, location.line
         return value
 
-    def met(self, tensor: torch.Tensor, where: SourceLocation) -> None:
-        """A tensor without a record; torch.from_numpy is not an operation that can be observed."""
-        if self.history.active and tensor.grad_fn is None and not self.history.of(tensor):
-            cuts = self.history.named(where.line, where.text)
+    def find_cuts_in_statement(self, tensor: torch.Tensor, location: SourceLocation) -> None:
+        """Give a tensor without a record the cuts behind the numbers its statement reads.
+
+        torch.from_numpy creates such a tensor: it is not an operation that can be observed.
+        """
+        if self.history.active and tensor.grad_fn is None and not self.history.cuts_of(tensor):
+            cuts = self.history.cuts_read_by(location.line, location.text)
             if cuts:
-                self.history.lost(tensor, cuts, where.line, "from_numpy")
+                self.history.add_cuts(tensor, cuts, location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
@@ -130,13 +135,13 @@ class ProgramRecorder(RunLog):
         ):
             with _quiet():
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
-                    self.met(value, self.locations[place])
+                    self.find_cuts_in_statement(value, self.locations[place])
                 self.bind_value(place, name, value)
         if self.history.active:
-            where = self.locations[place]
-            self.history.bound(where.line, where.text, name, value)
-        if self.events.running is not None:
-            self.events.running.bound(name, value)
+            location = self.locations[place]
+            self.history.note_assignment(location.line, location.text, name, value)
+        if self.events.running_hook is not None:
+            self.events.running_hook.note_assignment(name, value)
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
@@ -145,8 +150,8 @@ class ProgramRecorder(RunLog):
         if roots and all(t.requires_grad for t in roots):
             return self.backward(what, roots, lambda: function(*args, **kwargs))
         if roots:
-            without = next(t for t in roots if not t.requires_grad)
-            self.refused = RefusedBackward(self.line, without)
+            root = next(t for t in roots if not t.requires_grad)
+            self.refused_backward = RefusedBackward(self.line, root)
         elif what.endswith(".zero_grad"):
             return self.observed.zero_grad(receiver, lambda: function(*args, **kwargs))
         elif what == "Optimizer.step":
@@ -155,7 +160,7 @@ class ProgramRecorder(RunLog):
         elif ".register_" in what:
             return self.observed.register(what, receiver, function, *args, **kwargs)
         elif what == "Tensor.retain_grad":
-            self.events.retained.append(self.line)
+            self.events.retain_grad_lines.append(self.line)
         return function(*args, **kwargs)
 
     # -- passes -----------------------------------------------------------------------------
@@ -167,31 +172,31 @@ class ProgramRecorder(RunLog):
         run: Callable[[], Any],
         ours: bool = False,
     ) -> Any:
-        """Run a backward call and record the pass; the first three are kept, and the last."""
+        """Run a backward call and record the pass; the first three passes and the last are kept."""
         if self.depth == MOST_NESTED:
             raise OutsideLanguage(
-                f"More than {MOST_NESTED} backward calls run inside each other.",
-                "Let a backward or a hook of yours end before the next backward call.",
+                f"More than {MOST_NESTED} calls of backward are nested inside each other.",
+                "Let the hook or custom backward return before you call backward again.",
             )
         self.pass_count += 1
-        at = self.line
+        call_line = self.line
         with _quiet():
-            line = None if ours else at
-            raw = passes.begin(self.pass_count, line, what, roots, self.named_leaves())
+            line = None if ours else call_line
+            raw = passes.start_pass(self.pass_count, line, what, roots, self.named_leaves())
             raw.ours = ours
             leaves = leaves_of(raw.functions)
-            raw.leaves = {id(leaf): self.refreshed(leaf) for leaf in leaves}
-            before = [LeafBefore.of(leaf) for leaf in leaves]
-        if len(self.first_passes) < FIRST:
+            raw.leaves = {id(leaf): self.refresh(leaf) for leaf in leaves}
+            before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
+        if len(self.first_passes) < FIRST_VISITS:
             self.first_passes.append(raw)
         else:
             self.last_pass = raw
         self.depth += 1
         try:
-            result = raw.watched(run)
+            result = raw.run_with_hooks(run)
         finally:
             self.depth -= 1
-            self.line = at  # hooks and custom backwards have lines of their own
+            self.line = call_line  # hooks and custom backwards ran other lines
             with _quiet():
                 self.assign_gradients(raw)
             self.check_time()
@@ -200,17 +205,17 @@ class ProgramRecorder(RunLog):
         return result
 
     def assign_gradients(self, raw: RawPass) -> None:
-        """Give the gradients that the hooks captured to the tensors they belong to."""
+        """Store each gradient that the hooks captured in the record of its tensor."""
         for step in raw.steps:
             node = raw.functions[step.function]
             for output_nr, grad in enumerate(step.grads_in):
-                for live in self.made.get((id(node), output_nr), ()):
+                for live in self.by_output.get((id(node), output_nr), ()):
                     if grad is not None:
                         live.grad = grad
 
     def log_pass(self, raw: RawPass, before: list[LeafBefore]) -> None:
-        """A pass has ended: log what it added to which gradient, and where each small leaf is."""
-        arrived = {
+        """Log what a finished pass added to each `.grad`, and the value of each small leaf."""
+        gradients = {
             id(leaf): step.grads_in[0]
             for step in raw.steps
             if (leaf := leaf_of(raw.functions[step.function])) is not None
@@ -218,36 +223,42 @@ class ProgramRecorder(RunLog):
         changes = []
         for earlier in before:
             leaf, value = earlier.leaf, earlier.value
-            slope = arrived.get(id(leaf))
-            if slope is not None and isinstance(value, Kept) and leaf.numel() <= MOST_FOLLOWED:
+            slope = gradients.get(id(leaf))
+            if (
+                slope is not None
+                and isinstance(value, CapturedValues)
+                and leaf.numel() <= MOST_FOLLOWED
+            ):
                 self.add_descent(leaf, value, slope)
             if raw.call == "torch.autograd.grad" or leaf.grad is None:
                 continue
-            new = snapshot(leaf.grad)
-            changes.append(change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
-            if earlier.had_gradient and slope is not None and len(self.added) < MOST_ADDED:
-                self.added.append(Accumulation(raw.line, raw.number, leaf, earlier.grad, new))
+            new = take_snapshot(leaf.grad)
+            changes.append(make_change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
+            if earlier.had_gradient and slope is not None and len(self.accumulations) < MOST_ADDED:
+                self.accumulations.append(
+                    Accumulation(raw.line, raw.number, leaf, earlier.grad, new)
+                )
         root = self.name_of(raw.roots[0]) if raw.roots else ""
         self.add_event("backward", f"{raw.call} from {root or 'an output'}", root, changes)
 
-    def add_descent(self, leaf: torch.Tensor, value: Kept, slope: Kept) -> None:
-        """Record the value of a small leaf and its gradient there."""
-        known = self.descents.get(id(leaf))
-        if known is None and len(self.descents) < MOST_LEAVES:
-            known = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
-        if known is not None:
-            known[1].append((value, slope))
+    def add_descent(self, leaf: torch.Tensor, value: CapturedValues, slope: CapturedValues) -> None:
+        """Record the value of a small leaf and its gradient at that value."""
+        descent = self.descents.get(id(leaf))
+        if descent is None and len(self.descents) < MOST_LEAVES:
+            descent = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
+        if descent is not None:
+            descent[1].append((value, slope))
 
 
 def _roots(what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
-    """The tensors a backward call starts from; none for any other call, or a call torch refuses."""
+    """The tensors a backward call starts from; none for other calls, or if torch refuses it."""
     if what == "Tensor.backward":
-        given: Any = receiver
+        roots: Any = receiver
     elif what == "torch.autograd.grad":
-        given = args[0] if args else kwargs.get("outputs")
+        roots = args[0] if args else kwargs.get("outputs")
     elif what == "torch.autograd.backward":
-        given = args[0] if args else kwargs.get("tensors")
+        roots = args[0] if args else kwargs.get("tensors")
     else:
         return []
-    tensors = list(given) if isinstance(given, list | tuple) else [given]
+    tensors = list(roots) if isinstance(roots, list | tuple) else [roots]
     return tensors if all(isinstance(t, torch.Tensor) for t in tensors) else []

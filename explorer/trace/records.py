@@ -1,6 +1,6 @@
-"""The plain, immutable data a run leaves behind: no live tensor, no grad_fn.
+"""The result of a run as plain, immutable data, without live tensors or a grad_fn.
 
-Everything here can be printed, compared, cached and turned into JSON (see `codec`).
+Everything here can be printed, compared, cached and converted to JSON (see `codec`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import numpy as np
 
 from explorer.language import ProgramError
 
-#: Tensors of at most this many elements are kept whole; larger ones as a `Summary`.
+#: Tensors of at most this many elements are stored whole, larger ones as a `Summary`.
 WHOLE = 4096
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What is kept of a tensor with more than `WHOLE` elements.
+    """The summary stored for a tensor with more than `WHOLE` elements.
 
-    The statistics are over the finite elements; `nonfinite` counts the others.
+    The statistics are computed over the finite elements; `nonfinite` counts the others.
     `counts` and `edges` are a histogram with 20 bins (`len(edges) == len(counts) + 1`) of
     `counted` elements, evenly spaced, where the tensor has very many.
     `corner` holds the first elements along every axis: at most 3 of each leading axis and
@@ -38,27 +38,27 @@ class Summary:
     counted: int = 0
 
 
-#: A small tensor's values, or the summary of a large one.
+#: The values of a small tensor, or the summary of a large one.
 Array = np.ndarray | Summary
 
-#: What a variable that is no tensor is shown as.
+#: The value of a variable that is not a tensor.
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """One tensor the program made, as it was when its line had run.
+    """One tensor of the program, as it was after its line had run.
 
-    `name` is the reader's ("y", "net.0.weight", "params[1]"), or the source text of an
-    expression that was given no name (`named` is then False). `grad` is `.grad` at the end for
-    leaves and retained tensors, otherwise the last gradient a hook saw; `grad_from` says which.
-    `nbytes` is the memory the tensor's elements take.
+    `name` is its name in the program ("y", "net.0.weight", "params[1]"), or the source text of
+    an expression without a name (`named` is then False). `grad` is `.grad` at the end for leaves
+    and for tensors with retain_grad, otherwise the last gradient that a hook received;
+    `grad_from` says which. `nbytes` is the memory used by the tensor's elements.
 
     `visit` counts how often the statement had run by then and `visits` how often it ran in all:
     in a loop, the tensors of iteration k are those with `visits == 1` or `visit == k` (the first
-    three iterations and the last are kept). `module` is the path of the innermost module whose
-    call made it ("net.fc"). `why_none` says why `.grad` is None, for all whose `.grad` is;
-    `why_term` is the key of the glossary's term behind it.
+    three iterations and the last are recorded). `module` is the path of the innermost module
+    whose call computed it ("net.fc"). `why_none` explains why `.grad` is None, where it is;
+    `why_term` is the key of the glossary term that explains this.
     """
 
     id: int
@@ -90,8 +90,8 @@ class Node:
     """A node of the drawn graph.
 
     `kind` is "function", "accumulate", "leaf", "output", "saved" or "frozen" (a tensor that needs
-    no gradient, which torchviz leaves out). `tensor` is the id of the TensorRecord it made,
-    `module` the path of the module it was made in ("net.fc").
+    no gradient, which torchviz leaves out). `tensor` is the id of the TensorRecord of its result,
+    `module` the path of the module that ran it ("net.fc").
     """
 
     id: str
@@ -108,8 +108,8 @@ class Node:
 class Edge:
     """An arrow in the direction of computation; the gradient flows against it.
 
-    `kind` is "flow", or what else joins the two: "saved" (kept for the target's backward),
-    "frozen" (an input without gradient), "base" (of a view).
+    `kind` is "flow", or another relation between the two: "saved" (for the target's backward),
+    "frozen" (an input that needs no gradient), "base" (of a view).
     """
 
     source: str
@@ -119,7 +119,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Flow:
-    """A gradient handed on to the node `to`, as that node's input number `slot`."""
+    """A gradient passed to the node `to`, as its input number `slot`."""
 
     to: str | None
     slot: int
@@ -128,15 +128,15 @@ class Flow:
 
 @dataclass(frozen=True)
 class BackwardStep:
-    """One node's turn in the backward pass, in the order autograd ran them.
+    """The run of one node in the backward pass; a pass lists them in the order autograd ran them.
 
-    `formula` is the local rule in LaTeX and `numbers` the same with this step's numbers in it
-    (large arrays as a letter above their shape, or at their first element); both are empty where
-    no short rule is known. `words` says the rest in plain words. `saved` is what the node had
-    kept from the forward pass, by autograd's own names ("self", "exponent", "result"); an index
-    is "indices[0]", "indices[1]" by axis. At an AccumulateGrad node `before` and `after` are the
-    leaf's `.grad`. `own` is the line of the reader's own backward, for an autograd.Function.
-    `number` counts the steps of the pass from 1.
+    `formula` is the local rule in LaTeX and `numbers` the same rule with this step's numbers
+    (a large array is shown as a letter above its shape, or by its first element); both are empty
+    where no short rule is known. `words` describes the step in a sentence. `saved` holds what the
+    node saved in the forward pass, by autograd's own names ("self", "exponent", "result"); the
+    tensors of an index are "indices[0]", "indices[1]", one for each axis. At an AccumulateGrad
+    node, `before` and `after` are the leaf's `.grad`. `own` is the line of the program's own
+    backward, for an autograd.Function. `number` counts the steps of the pass from 1.
     """
 
     node: str
@@ -157,9 +157,9 @@ class BackwardStep:
 class BackwardPass:
     """One call of `.backward()` or `torch.autograd.grad()`.
 
-    `ours` is True for the pass run for a program that never asks for one. `dot` is torchviz's
-    graph, annotated, with ids that are equal from run to run. `step_count` may exceed
-    `len(steps)`: of a very long pass the first 1,000 steps and the last 1,000 are kept.
+    `ours` is True for the pass that is run for a program without a backward call. `dot` is
+    torchviz's graph, annotated, with ids that are the same in every run. `step_count` may exceed
+    `len(steps)`: of a very long pass, the first 1,000 steps and the last 1,000 are recorded.
     """
 
     number: int
@@ -176,14 +176,14 @@ class BackwardPass:
 
 @dataclass(frozen=True)
 class Unkept:
-    """Stands for a value that is too large for an event to keep."""
+    """Used instead of a value that is too large for an event; only its shape is recorded."""
 
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A value before and after; None where there was none."""
+    """A value before and after an event; None where there was none."""
 
     name: str
     before: Array | Unkept | None
@@ -192,11 +192,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened besides operations, in the order it ran.
+    """Something other than an operation that happened in the run.
 
     `kind` is "hook", "step", "zero_grad", "backward" or "write" (a change in place that autograd
-    does not see). `name` is the tensor or module concerned. A hook's one change goes from the
-    gradient it was given to what it returned.
+    does not see). `name` is the tensor or module concerned. For a hook, the one change is from
+    the gradient it received to the value it returned.
     """
 
     number: int
@@ -209,11 +209,11 @@ class Event:
 
 @dataclass(frozen=True)
 class Answer:
-    """What happened, explained where it happened.
+    """An explanation of something surprising in the run, with its line.
 
     `title` is the question a reader would ask, `text` the answer with names, lines and numbers,
-    `cure` what to do, `names` the tensors concerned, `glossary` the key of the term behind it.
-    All of it may hold text a stranger typed: escape it before showing it.
+    `cure` what to do, `names` the tensors concerned, `glossary` the key of the glossary term that
+    explains it. Every text may contain parts of an untrusted program: escape it before display.
     """
 
     key: str
@@ -227,9 +227,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Trace:
-    """What one program did. `pass_count` may exceed `len(passes)`: the first three and the last
-    are kept; of many events the first 200 and the last 100. `needs_upstream` names the output
-    that is not a scalar, when no backward could be run for want of a gradient to start from."""
+    """The record of one run of a program.
+
+    `pass_count` may exceed `len(passes)`: the first three passes and the last are recorded. Of
+    many events, the first 200 and the last 100 are recorded. If backward could not run because
+    the output is not a scalar and no gradient was given for it, `needs_upstream` is its name.
+    """
 
     source: str
     output: str = ""

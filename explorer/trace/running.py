@@ -1,4 +1,4 @@
-"""Run a program and give its Trace."""
+"""Runs a program and returns its Trace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from explorer.trace.tensor_registry import LiveTensor
 
 _LOG = logging.getLogger(__name__)
 
-#: "sum", "mean", or the gradient itself: an array, a tensor, or nested lists of numbers.
+#: The gradient to start backward from: "sum" (all ones), "mean" (all 1/n), or its values as an
+#: array, a tensor, or nested lists of numbers.
 Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
 
 
@@ -40,15 +41,15 @@ def run(
 ) -> Trace:
     """Run a program of the language and record what autograd did.
 
-    `seed` seeds the random numbers. `capture` is "hook" or "retain_grad": how gradients of
-    non-leaf tensors are obtained. If the program never calls backward, one is run from its last
-    scalar; `upstream` is the gradient to start from when its last output is not a scalar: "sum"
-    (all ones), "mean" (all 1/n), or numbers of the output's shape. `deadline` is a
-    time.monotonic() value after which the program is stopped at its next statement; `on_line` is
-    called with each line before it runs.
+    `seed` seeds the random numbers. `capture` says how the gradients of
+    non-leaf tensors are read: "hook" or "retain_grad". If the program never calls backward, it
+    is called on the program's last scalar, or, if `upstream` is given, on its last output with
+    this gradient: "sum" (all ones), "mean" (all 1/n), or values of the output's shape. `deadline`
+    is a time.monotonic() value after which the program is stopped at its next statement;
+    `on_line` is called with each line number before the line runs.
 
-    Never raises for a bad program: `Trace.error` says what is wrong, and the Trace holds
-    everything up to the failing line. Raises ValueError for another `capture` or `seed`.
+    Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
+    everything up to the failing line. Raises ValueError for an invalid `capture` or `seed`.
     """
     arguments = validate_arguments(seed, capture, upstream)
     seed, upstream = arguments["seed"], arguments["upstream"]
@@ -57,15 +58,15 @@ def run(
     except ProgramRefused as refused:
         return Trace(source, error=refused.error, seed=seed, capture=capture)
     if not source.strip():
-        empty = ProgramError("The program is empty.", hint="Type one, or choose an example.")
+        empty = ProgramError("The program is empty.", hint="Type a program, or choose an example.")
         return Trace(source, error=empty, seed=seed, capture=capture)
     recorder = ProgramRecorder(capture, deadline=deadline, on_line=on_line)
     try:
-        return _record(recorder, program, upstream, source, seed)
+        return _run_and_assemble(recorder, program, upstream, source, seed)
     except (
         Exception,
         ProgramStopped,
-    ) as failure:  # the last resort: a fault of ours, or an object we did not foresee
+    ) as failure:  # a fault in the explorer, or an object that it does not expect
         _LOG.exception("a program could not be recorded")
         internal = ProgramError(
             "This program ran, but its results could not be shown.",
@@ -76,7 +77,7 @@ def run(
 
 
 def validate_arguments(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
-    """These arguments of `run`, by name and in plain values. Raises ValueError."""
+    """These arguments of `run` as plain values, by name. Raises ValueError if one is invalid."""
     if capture not in ("hook", "retain_grad"):
         raise ValueError(f'capture is "hook" or "retain_grad", not {capture!r}')
     try:
@@ -90,7 +91,7 @@ def validate_arguments(seed: Any, capture: Any, upstream: Upstream) -> dict[str,
     return {"seed": seed, "capture": capture, "upstream": upstream}
 
 
-def _record(
+def _run_and_assemble(
     recorder: ProgramRecorder, program: Program, upstream: Upstream, source: str, seed: int
 ) -> Trace:
     environment = Environment(recorder)
@@ -98,7 +99,7 @@ def _record(
     needs_upstream: str | None = None
     with isolated(seed) as warned:
         try:
-            with recorder.watching():
+            with recorder.observe_operations():
                 environment.run(program)
                 if not recorder.pass_count:
                     needs_upstream = backward_from_output(recorder, environment, program, upstream)
@@ -119,9 +120,9 @@ def _record(
 def backward_from_output(
     recorder: ProgramRecorder, environment: Environment, program: Program, upstream: Upstream
 ) -> str | None:
-    """Run backward for a program that calls none, from its last scalar.
+    """Run backward for a program that does not call it, from its last scalar.
 
-    Returns the name of the output if that is not a scalar and there is no `upstream`. Raises
+    Returns the name of its output if that is not a scalar and `upstream` is None. Raises
     ProgramRefused if backward fails.
     """
     outputs = [
@@ -151,27 +152,27 @@ def _scalars(outputs: Iterable[LiveTensor]) -> list[LiveTensor]:
 
 
 def _is_functorch(tensor: torch.Tensor) -> bool:
-    """Whether it belongs to a torch.func transform, and ended with it."""
+    """Whether the tensor belongs to a torch.func transform, and cannot be used after it."""
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(tensor))
 
 
 def starting_gradient(root: LiveTensor, upstream: Upstream) -> torch.Tensor:
-    """`upstream` as a tensor of the root's shape. Raises ProgramRefused for another shape."""
+    """`upstream` as a tensor. Raises ProgramRefused if its shape is not the root's."""
     tensor = root.tensor.detach()
     if isinstance(upstream, str) and upstream in ("sum", "mean"):
         ones = torch.ones_like(tensor)
         return ones if upstream == "sum" else ones / tensor.numel()
     try:
-        given = torch.tensor(upstream, dtype=tensor.dtype)
+        gradient = torch.tensor(upstream, dtype=tensor.dtype)
     except (ValueError, TypeError, RuntimeError, OverflowError):
-        given = torch.empty(0)
-    if given.shape != tensor.shape:
+        gradient = torch.empty(0)
+    if gradient.shape != tensor.shape:
         raise ProgramRefused(
             ProgramError(
                 f"The gradient to start from must have the shape of {root.name}, "
                 f"{tuple(tensor.shape)}.",
                 root.line,
-                hint='Use "sum" or "mean", or write numbers in that shape.',
+                hint='Use "sum" or "mean", or give numbers in that shape.',
             )
         )
-    return given
+    return gradient

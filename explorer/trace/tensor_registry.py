@@ -1,4 +1,4 @@
-"""The tensors a program makes, by the place that made them and by their autograd node."""
+"""The tensors of a program, by their position in its source and by their autograd node."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import torch
 from torch import nn
 
 from explorer.language import OutsideLanguage, Watcher
-from explorer.trace.capture import Kept, keep
+from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
 
-#: Visits of one place that are kept: the first three, and the last.
-FIRST = 3
+#: Of the visits to one position in the program, this many first ones are kept, and the last.
+FIRST_VISITS = 3
 #: Most elements one tensor may have.
 MAX_ELEMENTS = 20_000_000
-#: Items read of one list, or of one object of the program's own; parameters of a module.
+#: Most items read from one list or object of the program, and most parameters of a module.
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
 #: Longest name of a tensor or module; a program may use keys of any length.
 MAX_NAME = 200
 
 
 class LiveTensor:
-    """A tensor as it was when it was recorded. Holds it, so that no other tensor gets its id."""
+    """A tensor as it was when it was recorded. It is held here, so that its id is not reused."""
 
     def __init__(self, number: int, line: int, name: str, tensor: torch.Tensor) -> None:
         self.number, self.line, self.name = number, line, name
@@ -34,23 +34,24 @@ class LiveTensor:
         self.output_nr = tensor.output_nr
         self.version = -1 if tensor.is_inference() else tensor._version
         self.requires_grad, self.is_leaf = tensor.requires_grad, tensor.is_leaf
-        self.kept = keep(tensor)
-        self.grad: Kept | None = None
+        self.captured = capture_values(tensor)
+        self.grad: CapturedValues | None = None
         self.named, self.scope, self.visit = False, "", 1
         #: The line of the statement that was running, and how often it had run.
         self.statement = line
-        #: The operation that made it, the records of its inputs, and those without a gradient.
+        #: The operation that computed it, the records of its inputs, and those of the inputs that
+        #: need no gradient.
         self.operation = ""
         self.inputs: tuple[LiveTensor, ...] = ()
         self.frozen: list[LiveTensor] = []
-        #: By id, those inputs whose record held their values when the operation ran.
-        self.fresh: frozenset[int] = frozenset()
-        #: The name this tensor was first given; a loop may give it others later.
+        #: The ids of the inputs whose record was up to date when the operation ran.
+        self.current_inputs: frozenset[int] = frozenset()
+        #: The first name the program gave this tensor; a loop may give it others later.
         self.first_name = ""
-        #: Where the inputs without a gradient had lost their history.
+        #: Where the inputs that need no gradient were cut from the graph.
         self.cuts: tuple[Cut, ...] = ()
-        #: The line that first used it, and the innermost module it was made in.
-        self.used = 0
+        #: The line that first used it, and the innermost module that computed it.
+        self.first_use = 0
         self.module: nn.Module | None = None
 
     def is_current(self) -> bool:
@@ -62,23 +63,23 @@ class LiveTensor:
             tensor._version == self.version
             and tensor.grad_fn is self.grad_fn
             and tensor.requires_grad == self.requires_grad
-            and self.kept.same_as(tensor)
+            and self.captured.still_equals(tensor)
         )
 
 
 class TensorRegistry(Watcher):
-    """Records tensors. Of one place in the program the first visits and the last are kept."""
+    """Records tensors: for each position in the program, those of the first visits and the last."""
 
     def __init__(self, capture: str = "hook", **limits: Any) -> None:
         super().__init__(**limits)
         self.capture = capture
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
-        #: How often each line ran, and each function was called.
-        self.runs: dict[int, int] = defaultdict(int)
-        self.calls: dict[str, int] = defaultdict(int)
-        #: By the id of the autograd node that made them and the number of its output.
-        self.made: dict[tuple[int, int], list[LiveTensor]] = {}
+        #: How often each line has run, and each function has been called.
+        self.run_counts: dict[int, int] = defaultdict(int)
+        self.call_counts: dict[str, int] = defaultdict(int)
+        #: By the id of the autograd node that computed them, and the number of its output.
+        self.by_output: dict[tuple[int, int], list[LiveTensor]] = {}
         #: Tensors without a node, and the paths of modules, by id.
         self.leaves: dict[int, LiveTensor] = {}
         self.modules: dict[int, tuple[str, nn.Module]] = {}
@@ -91,38 +92,38 @@ class TensorRegistry(Watcher):
         )
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
-        """Record a tensor; of one position the first visits and the last are kept."""
+        """Record a tensor; for each position, the first visits and the last are kept."""
         self.number += 1
         live = LiveTensor(self.number, line, name, tensor)
         slot = self.slots[position]
         self.visits[position] += 1
         live.statement = self.line
-        live.visit = max(self.visits[position], self.runs[self.line])
-        if len(slot) > FIRST:
-            self.forget(slot.pop())
+        live.visit = max(self.visits[position], self.run_counts[self.line])
+        if len(slot) > FIRST_VISITS:
+            self.remove(slot.pop())
         slot.append(live)
         if live.grad_fn is None:
             self.leaves[id(tensor)] = live
         else:
-            self.made.setdefault((id(live.grad_fn), live.output_nr), []).append(live)
+            self.by_output.setdefault((id(live.grad_fn), live.output_nr), []).append(live)
             if self.capture == "retain_grad":
                 tensor.retain_grad()
         return live
 
-    def forget(self, live: LiveTensor) -> None:
-        live.inputs, live.frozen = (), []  # or each record would keep all before it
+    def remove(self, live: LiveTensor) -> None:
+        live.inputs, live.frozen = (), []  # or each record would keep all earlier ones alive
         if live.grad_fn is None:
             if self.leaves.get(id(live.tensor)) is live:
                 del self.leaves[id(live.tensor)]
             return
         key = (id(live.grad_fn), live.output_nr)
-        rest = [other for other in self.made.get(key, []) if other is not live]
-        if rest:
-            self.made[key] = rest
+        others = [other for other in self.by_output.get(key, []) if other is not live]
+        if others:
+            self.by_output[key] = others
         else:
-            self.made.pop(key, None)
+            self.by_output.pop(key, None)
 
-    def refreshed(self, leaf: torch.Tensor) -> LiveTensor | None:
+    def refresh(self, leaf: torch.Tensor) -> LiveTensor | None:
         """The record of a leaf as it is now: a new one if the leaf has changed since the last."""
         old = self.leaves.get(id(leaf))
         if old is None or old.is_current():
@@ -135,7 +136,7 @@ class TensorRegistry(Watcher):
         """The latest record of this tensor, if there is one."""
         if tensor.grad_fn is None:
             return self.leaves.get(id(tensor))
-        records = self.made.get((id(tensor.grad_fn), tensor.output_nr))
+        records = self.by_output.get((id(tensor.grad_fn), tensor.output_nr))
         return records[-1] if records else None
 
     def name_of(self, tensor: torch.Tensor) -> str:
@@ -156,7 +157,7 @@ class TensorRegistry(Watcher):
     # -- names --------------------------------------------------------------------------------
 
     def bind_value(self, place: int, name: str, value: Any) -> None:
-        """`name` was given a value: name the tensors in it."""
+        """Name the tensors in `value`, which the program assigned to `name`."""
         if isinstance(value, torch.Tensor):
             self.bind_tensor(place, name, value)
         elif isinstance(value, nn.Module):
@@ -172,39 +173,39 @@ class TensorRegistry(Watcher):
     def bind_parameters(self, place: int, name: str, module: nn.Module) -> None:
         if self.module_name(module) != name:
             for path, part in named_modules(module):
-                self.modules[id(part)] = (below(name, path), part)
+                self.modules[id(part)] = (join_path(name, path), part)
         for label, parameter in islice(named_parameters(module), MAX_PARAMETERS):
-            self.bind_tensor(place, below(name, label), parameter)
+            self.bind_tensor(place, join_path(name, label), parameter)
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
         self.check_size(tensor)
-        where = self.locations[place]
+        location = self.locations[place]
         shown = name
-        if where.scope:
-            shown = f"{where.scope.split('.')[-1]}.{name}_{self.calls[where.scope]}"
+        if location.scope:
+            shown = f"{location.scope.split('.')[-1]}.{name}_{self.call_counts[location.scope]}"
         live = self.find(tensor)
         if live is not None and live.tensor is tensor and live.is_current():
-            if live.named and (where.scope or live.name == shown):
+            if live.named and (location.scope or live.name == shown):
                 return
             if not live.named:
-                live.name, live.named, live.scope = shown, True, where.scope
-                live.line = where.line
+                live.name, live.named, live.scope = shown, True, location.scope
+                live.line = location.line
                 return
-        elif live is not None and live.named and where.scope:
+        elif live is not None and live.named and location.scope:
             return
-        new = self.add(("bind", place, name), where.line, shown, tensor)
-        new.named, new.scope = True, where.scope
+        new = self.add(("bind", place, name), location.line, shown, tensor)
+        new.named, new.scope = True, location.scope
         if live is not None and live.tensor is tensor:
-            new.operation, new.inputs, new.fresh = live.operation, live.inputs, live.fresh
-            new.cuts, new.module, new.frozen = live.cuts, live.module, live.frozen
+            new.operation, new.inputs, new.frozen = live.operation, live.inputs, live.frozen
+            new.current_inputs, new.cuts, new.module = live.current_inputs, live.cuts, live.module
             new.first_name = live.first_name or (live.name if live.named else "")
 
     def module_name(self, module: nn.Module | None) -> str:
-        """The path of a module in the program ("net.fc"), or its class."""
+        """The path of a module in the program ("net.fc"), or the name of its class."""
         if module is None:
             return ""
-        known = self.modules.get(id(module))
-        return known[0] if known else type(module).__name__
+        entry = self.modules.get(id(module))
+        return entry[0] if entry else type(module).__name__
 
     def named_leaves(self) -> dict[str, torch.Tensor]:
         return {
@@ -214,13 +215,13 @@ class TensorRegistry(Watcher):
         }
 
 
-def below(name: str, path: str) -> str:
-    """The name of the part at `path` of the object called `name`."""
+def join_path(name: str, path: str) -> str:
+    """The name of the part at `path` inside the object `name`."""
     return f"{name}.{path}"[:MAX_NAME] if path else name
 
 
 def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The items of a list, a dict or an object of the program's own, each as Python writes it."""
+    """The items of a list, a dict or an object of the program, named as Python writes them."""
     if isinstance(value, list | tuple):
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(value[:MAX_ITEMS]))
     elif isinstance(value, dict):
@@ -229,27 +230,29 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
     elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
         fields = list(vars(value).items())[:MAX_ITEMS]
-        yield from ((below(name, field), item) for field, item in fields)
+        yield from ((join_path(name, field), item) for field, item in fields)
 
 
 # -- the parts of a module ----------------------------------------------------------------------
-# torch's `named_modules` and `named_parameters` call methods that a program's class may define
-# otherwise; what is recorded must not depend on them, nor run them.
+# torch's `named_modules` and `named_parameters` call methods that a program's class may override;
+# the record must not depend on them, and must not run them.
 
 
 def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """(path, module) for the module itself, with an empty path, and all below it, each once."""
+    """(path, module) for the module itself, with an empty path, and each submodule once."""
     visited: set[int] = set()
-    waiting = [("", module)]
-    while waiting:
-        path, part = waiting.pop()
+    pending = [("", module)]
+    while pending:
+        path, part = pending.pop()
         if id(part) not in visited:
             visited.add(id(part))
             yield path, part
             prefix = f"{path}." if path else ""
             children = part.__dict__["_modules"].items()
-            below = [(f"{prefix}{name}", child) for name, child in children if child is not None]
-            waiting += reversed(below)
+            submodules = [
+                (f"{prefix}{name}", child) for name, child in children if child is not None
+            ]
+            pending += reversed(submodules)
 
 
 def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

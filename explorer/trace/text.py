@@ -1,4 +1,4 @@
-"""Numbers, shapes and lists of names as short text, for labels, formulas and sentences."""
+"""Formats numbers, shapes and lists of names, for labels, formulas and sentences."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from explorer.trace.records import Array, Summary
 
-#: Rows and columns shown before the rest becomes an ellipsis.
+#: Most rows and columns shown; an ellipsis replaces the others.
 ROWS, COLUMNS = 4, 5
 
 
 def number(value: object) -> str:
-    """Five significant digits: 37.5, 1.2243e-04 written as torch would, nan, inf, True."""
+    """A number with at most five significant digits: 37.5, 1.2243e-04, nan, inf, True."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, int | np.integer):
@@ -26,7 +26,7 @@ def number(value: object) -> str:
 
 
 def array_lines(array: Array | None) -> list[str]:
-    """A tensor on as many lines as it has rows, shortened; a summary on two."""
+    """A tensor as text, shortened, with a line for each row; a summary on two lines."""
     if array is None:
         return []
     if isinstance(array, Summary):
@@ -55,8 +55,8 @@ def array_lines(array: Array | None) -> list[str]:
 
 
 def _row(row: np.ndarray) -> str:
-    shown = [number(v) for v in row[:COLUMNS]]
-    return "[" + ", ".join(shown + (["…"] if len(row) > COLUMNS else [])) + "]"
+    numbers = [number(v) for v in row[:COLUMNS]]
+    return "[" + ", ".join(numbers + (["…"] if len(row) > COLUMNS else [])) + "]"
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:
@@ -65,9 +65,9 @@ def shape_text(shape: tuple[int, ...] | None) -> str:
     return "()" if not shape else f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def joined(names: Iterable[str], most: int = 4) -> str:
-    """Names in a sentence, each once: "a, b and c", and of very many "a, b, c, d and 3 more"."""
-    each = list(dict.fromkeys(names))
-    if len(each) > most:
-        return f"{', '.join(each[:most])} and {len(each) - most} more"
-    return " and ".join(filter(None, (", ".join(each[:-1]), each[-1]))) if each else ""
+def join_names(names: Iterable[str], most: int = 4) -> str:
+    """Names for use in a sentence, each once: "a, b and c", or "a, b, c, d and 3 more"."""
+    unique = list(dict.fromkeys(names))
+    if len(unique) > most:
+        return f"{', '.join(unique[:most])} and {len(unique) - most} more"
+    return " and ".join(filter(None, (", ".join(unique[:-1]), unique[-1]))) if unique else ""

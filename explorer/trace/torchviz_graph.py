@@ -1,7 +1,8 @@
-"""torchviz's graph, parsed once into nodes and edges with ids that are equal from run to run.
+"""Parses torchviz's graph into nodes and edges with ids that are the same in every run.
 
-torchviz (https://github.com/szagoruyko/pytorchviz) names nodes by memory address and knows only
-leaves and outputs. Here its DOT is parsed and renumbered in topological order from the root.
+torchviz (https://github.com/szagoruyko/pytorchviz) identifies nodes by their memory address and
+labels only leaves and outputs. Its DOT is parsed here, and the nodes are numbered in topological
+order from the root.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _KINDS = {
     "darkolivegreen1": "output",
     "darkolivegreen3": "base",
 }
-#: Where one id is drawn twice, the later kind wins (a leaf may also be saved).
+#: If torchviz draws one id twice, the kind later in this list wins (a leaf may also be saved).
 _RANK = ("base", "saved", "output", "leaf", "accumulate", "function")
 _LOCK = threading.Lock()
 _ACCUMULATE: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]
@@ -34,8 +35,11 @@ _ACCUMULATE: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defin
 
 @dataclass(frozen=True)
 class DrawnNode:
-    """One node as torchviz drew it. `function` indexes the walked autograd nodes; `name` is the
-    label's first line, `shape` its second."""
+    """One node as torchviz drew it.
+
+    `name` is the first line of its label, `shape` the second. `function` is the index of its
+    autograd node in the list of `walk_graph`; None for a tensor.
+    """
 
     kind: str
     name: str
@@ -46,56 +50,57 @@ class DrawnNode:
 def leaf_of(node: Any) -> torch.Tensor | None:
     """The leaf an AccumulateGrad node belongs to; None for any other node.
 
-    Decided by the node's class: the context of a program's own Function is a node too, and may
-    have attributes of any name.
+    The node's class decides this: the context of a program's own Function is a node too, and may
+    have attributes of any name, such as `variable`.
     """
     return node.variable if isinstance(node, _ACCUMULATE) else None
 
 
 def leaves_of(nodes: Iterable[Any]) -> list[torch.Tensor]:
-    """The leaves that these nodes add to."""
+    """The leaves whose `.grad` these nodes accumulate."""
     return [leaf for leaf in map(leaf_of, nodes) if leaf is not None]
 
 
-def walk(roots: Sequence[torch.Tensor]) -> list[Any]:
-    """Every autograd node behind `roots`, each once, roots first and no node after its inputs.
+def walk_graph(roots: Sequence[torch.Tensor]) -> list[Any]:
+    """Every autograd node behind `roots`, each once, in topological order from the roots.
 
-    Iterative, and each node once: 5,000 chained operations and 60 doublings are both fine.
+    It is iterative and visits each node once, so neither 5,000 chained operations nor a graph
+    with 2**60 paths is a problem.
     """
     starts = [torch.autograd.graph.get_gradient_edge(root).node for root in roots]
-    waiting: dict[Any, int] = {}
+    pending: dict[Any, int] = {}
     stack = list(dict.fromkeys(starts))
     visited = set(stack)
     while stack:
         node = stack.pop()
         for source, _ in node.next_functions:
             if source is not None:
-                waiting[source] = waiting.get(source, 0) + 1
+                pending[source] = pending.get(source, 0) + 1
                 if source not in visited:
                     visited.add(source)
                     stack.append(source)
-    ready = [node for node in dict.fromkeys(starts) if not waiting.get(node)]
+    ready = [node for node in dict.fromkeys(starts) if not pending.get(node)]
     order = []
     while ready:
         node = ready.pop(0)
         order.append(node)
         for source, _ in node.next_functions:
             if source is not None:
-                waiting[source] -= 1
-                if not waiting[source]:
+                pending[source] -= 1
+                if not pending[source]:
                     ready.append(source)
     return order
 
 
-def draw(
+def draw_graph(
     roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
 ) -> tuple[list[DrawnNode], list[tuple[int, int, str]]]:
     """Let torchviz draw the graph behind `roots`, and parse its DOT.
 
-    `functions` is what `walk(roots)` gave. Returns nodes (functions first, in that order, then
-    the others as torchviz met them) and edges as pairs of indices into them, with the kind of
-    `explorer.trace.Edge`. Saved tensors are included unless one was changed in place, when torch
-    refuses to show them.
+    `functions` is the result of `walk_graph(roots)`. Returns the nodes (functions first, in that
+    order, then the others in torchviz's order) and the edges (the indices of two nodes and a kind
+    of `explorer.trace.Edge`). Saved tensors are included, unless one of them was changed in place:
+    then torch refuses to return it.
     """
     with _deep_recursion(len(functions)):
         try:
@@ -109,9 +114,9 @@ def draw(
         if edge := _EDGE.match(entry):
             source, target, style = edge.groups()
             kind = _EDGE_KINDS[style]
-            # torchviz draws most saved tensors below the function that saved them: turn them.
-            turn = kind == "saved" and source in index
-            edges.append((target, source, kind) if turn else (source, target, kind))
+            # torchviz draws most saved tensors below the function that saved them: reverse these.
+            is_reversed = kind == "saved" and source in index
+            edges.append((target, source, kind) if is_reversed else (source, target, kind))
         elif node := _NODE.match(entry):
             key, label, colour = node.groups()
             new = _parse_label(label, colour, index.get(key))
@@ -120,10 +125,10 @@ def draw(
                 drawn[key] = new
     keys = [*index, *(key for key in drawn if key not in index)]
     position = {key: i for i, key in enumerate(keys)}
-    joined = dict.fromkeys((position[a], position[b], kind) for a, b, kind in edges)
+    unique_edges = dict.fromkeys((position[a], position[b], kind) for a, b, kind in edges)
     # A leaf that is itself the root is drawn without its AccumulateGrad.
     lone = {key: DrawnNode("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
-    return [drawn.get(key) or lone[key] for key in keys], list(joined)
+    return [drawn.get(key) or lone[key] for key in keys], list(unique_edges)
 
 
 def _parse_label(label: str, colour: str | None, function: int | None) -> DrawnNode:
@@ -138,7 +143,7 @@ def _parse_label(label: str, colour: str | None, function: int | None) -> DrawnN
 
 @contextmanager
 def _deep_recursion(count: int) -> Iterator[None]:
-    """torchviz recurses once per node; its frames are pure Python and take no C stack."""
+    """Raise the recursion limit for torchviz, which recurses once per node, in pure Python."""
     with _LOCK:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, 4 * count + 1000))

@@ -11,7 +11,7 @@ from torch import Tensor
 from explorer.language import ProgramError
 from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
 from explorer.trace.records import WHOLE, Edge, Node, TensorRecord
-from explorer.trace.torchviz_graph import draw, walk
+from explorer.trace.torchviz_graph import draw_graph, walk_graph
 from explorer.training import explain
 from explorer.training.history import Snapshot, to_numpy
 from explorer.training.live_session import LiveSession, StepInput
@@ -185,7 +185,7 @@ def _draw_graph(session: LiveSession) -> str:
     loss, parameters = session.loss, session.instance.parameters
     if session.graph != "live" or loss is None:
         return ""
-    drawn, arrows = draw([loss], dict(parameters), walk([loss]))
+    drawn, arrows = draw_graph([loss], dict(parameters), walk_graph([loss]))
     shown = {i for i, node in enumerate(drawn) if node.kind != "saved"}
     records = {i: _record(i, name, p) for i, (name, p) in enumerate(parameters.items())}
     records[len(records)] = _record(len(records), "loss", loss)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from explorer import trace
 from explorer.trace import BackwardStep, Flow, Trace
-from explorer.trace.capture import keep
+from explorer.trace.capture import capture_values
 from explorer.trace.passes import RawStep, saved_values
 from explorer.trace.rules import state
 from tests.trace.corners import CORNERS, PLAIN
@@ -70,7 +70,7 @@ def linear_step() -> BackwardStep:
 
 
 def _step(name: str, grad: torch.Tensor, outs: object, saved: dict) -> BackwardStep:
-    grads_in = (keep(grad).array(),)
-    flows = tuple(Flow("n1", 0, None if g is None else keep(g).array()) for g in outs)
+    grads_in = (capture_values(grad).array(),)
+    flows = tuple(Flow("n1", 0, None if g is None else capture_values(g).array()) for g in outs)
     said = state(name, grads_in, flows, saved)
     return BackwardStep("n0", name, grads_in, flows, said.formula, said.numbers, saved, said.words)

@@ -13,7 +13,7 @@ import torch
 from explorer.trace import run, running
 from explorer.trace.passes import RawStep, saved_values
 from explorer.trace.tensor_registry import MAX_NAME
-from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk
+from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 
 pytestmark = pytest.mark.fast
 
@@ -54,7 +54,7 @@ def own_function(attribute: object) -> type[torch.autograd.Function]:
 def test_only_autograds_own_leaf_nodes_have_a_leaf(attribute):
     x = torch.ones(2, requires_grad=True)
     y = own_function(attribute).apply(x).sum()
-    nodes = walk([y])
+    nodes = walk_graph([y])
     assert [leaf_of(node) is x for node in nodes] == [False, False, True]
     assert [leaf is x for leaf in leaves_of(nodes)] == [True]
 
@@ -80,7 +80,7 @@ def test_twenty_backward_calls_may_run_inside_each_other():
 def test_more_are_a_sentence_and_not_a_crash():
     trace = run(NESTED.replace("DEPTH", "100"))
     assert trace.error is not None
-    assert trace.error.message == "More than 20 backward calls run inside each other."
+    assert trace.error.message == "More than 20 calls of backward are nested inside each other."
     assert trace.error.line == 12
 
 

@@ -13,7 +13,7 @@ from explorer.trace.passes import RawStep
 from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import joined, shape_text
+from explorer.trace.text import join_names, shape_text
 from explorer.trace.torchviz_graph import leaves_of
 
 
@@ -34,10 +34,10 @@ def explain_refusals(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _no_graph(analysis: RunAnalysis) -> Iterator[Answer]:
-    refused = analysis.recorder.refused
-    if refused is None or not analysis.says("does not require grad"):
+    refused = analysis.recorder.refused_backward
+    if refused is None or not analysis.error_contains("does not require grad"):
         return
-    root = analysis.name(refused.tensor)
+    root = analysis.name_of(refused.tensor)
     title = f"Why does backward on line {refused.line} say that {root} does not require grad?"
     cut = min(analysis.cuts, key=lambda cut: cut.line, default=None)
     if cut is not None:
@@ -75,13 +75,13 @@ def _plain_leaves(analysis: RunAnalysis) -> list[LiveTensor]:
         and record.grad_fn is None
         and not record.requires_grad
         and record.tensor.is_floating_point()
-        and f"{record.name} = torch." in analysis.text(record.line)
+        and f"{record.name} = torch." in analysis.line_text(record.line)
     }
     return list(leaves.values())
 
 
 def _require_grad(leaf: LiveTensor, analysis: RunAnalysis) -> str:
-    text = analysis.text(leaf.line)
+    text = analysis.line_text(leaf.line)
     if text.startswith(f"{leaf.name} = ") and text.endswith(")"):
         return f"Write {text[:-1]}, requires_grad=True)"
     return f"Call {leaf.name}.requires_grad_() before it is used."
@@ -92,16 +92,16 @@ def _new_leaf(analysis: RunAnalysis) -> Iterator[Answer]:
     for raw_pass in analysis.passes:
         root = raw_pass.roots[0]
         leaves = leaves_of(raw_pass.functions)
-        cuts = [analysis.recorder.history.of(leaf) for leaf in leaves]
+        cuts = [analysis.recorder.history.cuts_of(leaf) for leaf in leaves]
         if not leaves or not all(cuts) or root.numel() != 1 or leaves[0].numel() != 1:
             continue
         cut = cuts[0][-1]
-        name = analysis.name(leaves[0])
+        name = analysis.name_of(leaves[0])
         lost = [leaf.name for leaf in _leaves_behind(analysis, cut)]
         verb = "does" if len(lost) == 1 else "do"
         yield Answer(
             "history.rebuilt",
-            f"backward runs. Why {verb} {joined(lost)} get no gradient?"
+            f"backward runs. Why {verb} {join_names(lost)} get no gradient?"
             if lost
             else f"Why does the gradient not go further back than {name}?",
             f"{name} is a new leaf: its history was cut {where(cut)}. requires_grad=True lets "
@@ -130,9 +130,9 @@ def _is_behind(analysis: RunAnalysis, cut: Cut, leaf: torch.Tensor) -> bool:
 
 def _second_time(analysis: RunAnalysis) -> Iterator[Answer]:
     failed = analysis.failed_pass
-    if failed is None or not analysis.says("backward through the graph a second time"):
+    if failed is None or not analysis.error_contains("backward through the graph a second time"):
         return
-    step = next((step for step in reversed(failed.steps) if step.refused), None)
+    step = next((step for step in reversed(failed.steps) if step.unreadable), None)
     if step is None:
         return
     node = failed.functions[step.function]
@@ -140,7 +140,7 @@ def _second_time(analysis: RunAnalysis) -> Iterator[Answer]:
         (p for p in analysis.passes if p is not failed and any(f is node for f in p.functions)),
         None,
     )
-    result = analysis.made_by(node)
+    result = analysis.result_of_node(node)
     name, line = (result.name, result.line) if result is not None else (type(node).__name__, None)
     freed = f"line {earlier.line}" if earlier is not None else "an earlier line"
     cure = f"Compute {name} again before the second backward"
@@ -148,7 +148,7 @@ def _second_time(analysis: RunAnalysis) -> Iterator[Answer]:
         inside = earlier.line == failed.line
         cure = f"Move line {line} into the loop" if inside else cure
     cure += f", or call backward on {freed} with retain_graph=True."
-    if retained := analysis.recorder.events.retained:
+    if retained := analysis.recorder.events.retain_grad_lines:
         cure += (
             f" retain_grad (line {retained[0]}) does something else: it keeps the gradient of a "
             "tensor, while retain_graph keeps the graph."
@@ -156,7 +156,7 @@ def _second_time(analysis: RunAnalysis) -> Iterator[Answer]:
     yield Answer(
         "backward.twice",
         f"Why can backward on line {failed.line} not run a second time?",
-        f"backward on {freed} went through {analysis.called(node)} and freed "
+        f"backward on {freed} went through {analysis.node_text(node)} and freed "
         f"{_saved_by(step, result)}; backward on line {failed.line} needs them again.",
         cure,
         failed.line,
@@ -169,8 +169,8 @@ def _saved_by(step: RawStep, result: LiveTensor | None) -> str:
     """The values a node had saved, by the reader's names."""
     inputs = [record.name for record in result.inputs] if result is not None else []
     known = dict(zip(("self", "other"), inputs, strict=False))
-    names = [known[name] for name in step.refused if name in known]
-    if result is not None and "result" in step.refused:
+    names = [known[name] for name in step.unreadable if name in known]
+    if result is not None and "result" in step.unreadable:
         names.append(result.name)
     listed = f" ({', '.join(dict.fromkeys(names))})" if names else ""
     return f"the values it had saved{listed}"
@@ -178,10 +178,12 @@ def _saved_by(step: RawStep, result: LiveTensor | None) -> str:
 
 def _not_scalar(analysis: RunAnalysis) -> Iterator[Answer]:
     failed = analysis.failed_pass
-    if failed is None or not analysis.says("can be implicitly created only for scalar outputs"):
+    if failed is None or not analysis.error_contains(
+        "can be implicitly created only for scalar outputs"
+    ):
         return
     root = failed.roots[0]
-    name = analysis.name(root)
+    name = analysis.name_of(root)
     yield Answer(
         "backward.scalar",
         f"Why can backward not start from {name}?",
@@ -203,7 +205,7 @@ def _integers(analysis: RunAnalysis) -> Iterator[Answer]:
         error.detail,
     ):
         return
-    text = analysis.text(error.line)
+    text = analysis.line_text(error.line)
     name = text.split("=")[0].strip() if re.match(r"\w+\s*=[^=]", text) else "this tensor"
     with_points = re.sub(r"(?<![\w.])(-?\d+)(?![\w.])", r"\1.", text)
     can_rewrite = "torch.tensor(" in text and with_points != text

@@ -22,10 +22,10 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
         for step in raw_pass.steps:
             node = raw_pass.functions[step.function]
             explanation_of = CORNERS.get(type(node).__name__)
-            result = analysis.made_by(node)
+            result = analysis.result_of_node(node)
             if explanation_of is None or result is None or not receives(step):
                 continue
-            arrays = [a for a in (i.kept.array() for i in result.inputs) if is_small_array(a)]
+            arrays = [a for a in (i.captured.array() for i in result.inputs) if is_small_array(a)]
             explanation = explanation_of(step, arrays) if arrays else None
             if explanation is None:
                 continue

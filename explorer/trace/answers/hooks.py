@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.events import HookCall
 from explorer.trace.records import Answer
-from explorer.trace.run_analysis import RunAnalysis, short
+from explorer.trace.run_analysis import RunAnalysis, short_text
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -25,8 +25,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _replaced(call: HookCall) -> Answer:
     values = ""
-    if isinstance(call.gradient, Kept) and isinstance(call.returned, Kept):
-        values = f": {short(call.gradient.array())} became {short(call.returned.array())}"
+    if isinstance(call.gradient, CapturedValues) and isinstance(call.returned, CapturedValues):
+        values = f": {short_text(call.gradient.array())} became {short_text(call.returned.array())}"
     changed = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
     passed_on = (
         "" if call.is_leaf else f" Everything that {call.name} was computed from gets the new one."

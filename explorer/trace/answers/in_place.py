@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.history import Write
 from explorer.trace.passes import RawStep
 from explorer.trace.records import Answer
-from explorer.trace.run_analysis import RunAnalysis, is_small_array, short
+from explorer.trace.run_analysis import RunAnalysis, is_small_array, short_text
 from explorer.trace.tensor_registry import LiveTensor
 
 #: The sign of an operation in place, for those that are written with one.
@@ -28,15 +28,17 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _on_leaf(analysis: RunAnalysis) -> Iterator[Answer]:
-    failed = analysis.recorder.failed
-    is_view = analysis.says("a view of a leaf Variable that requires grad")
+    failed = analysis.recorder.failed_operation
+    is_view = analysis.error_contains("a view of a leaf Variable that requires grad")
     if failed is None or not failed.tensors:
         return
-    if not is_view and not analysis.says("a leaf Variable that requires grad is being used"):
+    if not is_view and not analysis.error_contains(
+        "a leaf Variable that requires grad is being used"
+    ):
         return
     target = failed.tensors[0]
     view = is_view and target._base is not None
-    name = analysis.name(target._base if view and target._base is not None else target)
+    name = analysis.name_of(target._base if view and target._base is not None else target)
     sign = SIGNS.get(failed.function, failed.function)
     changed = f"a part of {name}" if is_view else name
     yield Answer(
@@ -45,7 +47,7 @@ def _on_leaf(analysis: RunAnalysis) -> Iterator[Answer]:
         f"Line {failed.line} changes {changed} in place ({sign}). {name} is a leaf that requires "
         "grad, and its gradient belongs to the value it had in the computation. Autograd refuses "
         "to let that value be overwritten.",
-        f"To update it: with torch.no_grad(): {analysis.text(failed.line)}. "
+        f"To update it: with torch.no_grad(): {analysis.line_text(failed.line)}. "
         + (
             f"To compute with it: work on {name}.clone()."
             if is_view
@@ -62,13 +64,13 @@ def _on_leaf(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _on_saved(analysis: RunAnalysis) -> Iterator[Answer]:
     failed = analysis.failed_pass
-    if failed is None or not analysis.says("modified by an inplace operation"):
+    if failed is None or not analysis.error_contains("modified by an inplace operation"):
         return
-    step = next((step for step in reversed(failed.steps) if step.refused), None)
+    step = next((step for step in reversed(failed.steps) if step.unreadable), None)
     if step is None:
         return
     node = failed.functions[step.function]
-    result = analysis.made_by(node)
+    result = analysis.result_of_node(node)
     overwritten, write = _overwritten(step, result, analysis)
     if result is None or overwritten is None or write is None:
         return
@@ -78,7 +80,7 @@ def _on_saved(analysis: RunAnalysis) -> Iterator[Answer]:
         cure = "Run the forward pass again after the step, before the next backward."
     else:
         how = SIGNS.get(write.function, write.function)
-        cure = f"On line {write.line} {_not_in_place(analysis.text(write.line), name)}."
+        cure = f"On line {write.line} {_not_in_place(analysis.line_text(write.line), name)}."
     yield Answer(
         "inplace.saved",
         f"Why can backward no longer use {name}?",
@@ -108,7 +110,7 @@ def _overwritten(
     """Which saved tensor was changed since, and by which write."""
     if result is None:
         return None, None
-    outputs = [result] if "result" in step.refused else []
+    outputs = [result] if "result" in step.unreadable else []
     for record in (*outputs, *result.inputs, result):
         write = _write_to(record.tensor, result.number, analysis)
         if write is not None:
@@ -133,17 +135,17 @@ def _unnoticed(analysis: RunAnalysis) -> Iterator[Answer]:
     for raw_pass in analysis.passes if analysis.recorder.history.writes else ():
         for step in raw_pass.steps:
             node = raw_pass.functions[step.function]
-            result = analysis.made_by(node)
+            result = analysis.result_of_node(node)
             if result is None:
                 continue
             for saved_name, value in step.saved.items():
                 record = _source_of(step, saved_name, result)
-                if record is None or not isinstance(value, Kept):
+                if record is None or not isinstance(value, CapturedValues):
                     continue
                 write = _write_to(record.tensor, result.number, analysis)
                 if write is None:
                     continue
-                before, after = record.kept.array(), value.array()
+                before, after = record.captured.array(), value.array()
                 if not _differ(before, after):
                     continue
                 name = record.first_name or record.name
@@ -151,8 +153,9 @@ def _unnoticed(analysis: RunAnalysis) -> Iterator[Answer]:
                     "inplace.unseen",
                     f"Why are gradients wrong after line {write.line}, without an error?",
                     f"{result.name} (line {result.line}, {type(node).__name__}) saved "
-                    f"{name} = {short(before)} for its gradient. Line {write.line} wrote through "
-                    f".data, which autograd does not notice, so backward used {short(after)}.",
+                    f"{name} = {short_text(before)} for its gradient. Line {write.line} wrote "
+                    f"through .data, which autograd does not notice, so backward used "
+                    f"{short_text(after)}.",
                     f"Change {name} after backward, or inside torch.no_grad(): autograd then "
                     "notices the change.",
                     write.line,
@@ -166,7 +169,10 @@ def _source_of(step: RawStep, saved_name: str, result: LiveTensor) -> LiveTensor
     if saved_name == "result":
         return result
     for record in result.inputs:
-        if id(record.tensor) == step.sources.get(saved_name) and id(record) in result.fresh:
+        if (
+            id(record.tensor) == step.sources.get(saved_name)
+            and id(record) in result.current_inputs
+        ):
             return record
     return None
 

@@ -101,4 +101,4 @@ def _too_early(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _is_test(line: int, analysis: RunAnalysis) -> bool:
     """`if w.grad is not None:` expects the None."""
-    return " is None" in analysis.text(line) or " is not None" in analysis.text(line)
+    return " is None" in analysis.line_text(line) or " is not None" in analysis.line_text(line)

@@ -7,12 +7,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer, Summary
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import joined
+from explorer.trace.text import join_names
 from explorer.trace.torchviz_graph import leaf_of
 
 #: Operations that put in an infinity on purpose (a mask before softmax).
@@ -84,7 +84,7 @@ def _matters(analysis: RunAnalysis) -> bool:
     """Whether a root or a gradient that arrived is not finite."""
     for raw_pass in analysis.passes:
         roots = [analysis.recorder.find(root) for root in raw_pass.roots]
-        if any(record is not None and _is_nonfinite(record.kept) for record in roots):
+        if any(record is not None and _is_nonfinite(record.captured) for record in roots):
             return True
         if any(_is_nonfinite(kept) for step in raw_pass.steps for kept in step.grads_out):
             return True
@@ -95,19 +95,19 @@ def _matters(analysis: RunAnalysis) -> bool:
 
 
 def _first_in_forward(analysis: RunAnalysis) -> LiveTensor | None:
-    for record in analysis.every:
-        if not record.operation or not _is_nonfinite(record.kept):
+    for record in analysis.records:
+        if not record.operation or not _is_nonfinite(record.captured):
             continue
-        if any(_is_nonfinite(source.kept) for source in record.inputs):
+        if any(_is_nonfinite(source.captured) for source in record.inputs):
             continue
-        if record.operation in MASKS and not _has_nan(record.kept):
+        if record.operation in MASKS and not _has_nan(record.captured):
             continue
         return record
     return None
 
 
 def _in_forward(first: LiveTensor, analysis: RunAnalysis) -> Answer:
-    arrays = [a for a in (i.kept.array() for i in first.inputs) if isinstance(a, np.ndarray)]
+    arrays = [a for a in (i.captured.array() for i in first.inputs) if isinstance(a, np.ndarray)]
     to_blame = arrays[-1:] if first.operation in ("div", "true_divide") else arrays
     cause = next(
         (
@@ -117,7 +117,7 @@ def _in_forward(first: LiveTensor, analysis: RunAnalysis) -> Answer:
         ),
         "its inputs are finite, but its result is not",
     )
-    kind, what = ("NaN", "NaN") if _has_nan(first.kept) else ("infinity", "an infinity")
+    kind, what = ("NaN", "NaN") if _has_nan(first.captured) else ("infinity", "an infinity")
     name = first.inputs[0].name if first.inputs else first.name
     return Answer(
         "nonfinite.forward",
@@ -135,13 +135,13 @@ def _consequences(first: LiveTensor, analysis: RunAnalysis) -> str:
     """What else is not finite: values computed from the first one, and gradients."""
     affected = {id(first)}
     values = []
-    for record in analysis.every:
-        if _is_nonfinite(record.kept) and any(id(i) in affected for i in record.inputs):
+    for record in analysis.records:
+        if _is_nonfinite(record.captured) and any(id(i) in affected for i in record.inputs):
             affected.add(id(record))
             if record.named and record.name != first.name:
                 values.append(record.name)
     gradients = [
-        f"{analysis.name(leaf)}.grad"
+        f"{analysis.name_of(leaf)}.grad"
         for raw_pass in analysis.passes
         for step in raw_pass.steps
         if _is_nonfinite(step.after)
@@ -149,9 +149,9 @@ def _consequences(first: LiveTensor, analysis: RunAnalysis) -> str:
     ]
     text = ""
     if values:
-        text += f" {joined(values)}, computed from it, {_are(values)} not finite either."
+        text += f" {join_names(values)}, computed from it, {_are(values)} not finite either."
     if gradients:
-        text += f" After backward, {joined(gradients)} {_are(gradients)} not finite."
+        text += f" After backward, {join_names(gradients)} {_are(gradients)} not finite."
     return text
 
 
@@ -190,7 +190,7 @@ def _makes_nonfinite(step: RawStep) -> bool:
 
 def _in_backward(step: RawStep, raw_pass: RawPass, analysis: RunAnalysis) -> Answer:
     node = raw_pass.functions[step.function]
-    result = analysis.made_by(node)
+    result = analysis.result_of_node(node)
     users = {
         type(other).__name__
         for other in raw_pass.functions
@@ -204,7 +204,7 @@ def _in_backward(step: RawStep, raw_pass: RawPass, analysis: RunAnalysis) -> Ans
     text = "The forward values are finite. "
     if behind_where and has_nan and _turns_zero_into_nan(step):
         text += (
-            f"{analysis.called(node)} belongs to a branch that where does not choose, so the "
+            f"{analysis.node_text(node)} belongs to a branch that where does not choose, so the "
             f"gradient that arrives there is 0. But {cause}, and 0 · ∞ is NaN."
         )
         cure = (
@@ -213,7 +213,7 @@ def _in_backward(step: RawStep, raw_pass: RawPass, analysis: RunAnalysis) -> Ans
         )
     else:
         made = "NaN" if has_nan else "an infinity"
-        text += f"In backward, {analysis.called(node)} is the first to make {made}: {cause}."
+        text += f"In backward, {analysis.node_text(node)} is the first to make {made}: {cause}."
         if ends_nan and not has_nan:
             text += " Later in backward it is multiplied by 0, and 0 · ∞ is NaN."
         cure = f"Keep {name or 'its input'} away from that value, for example with + 1e-8."
@@ -231,8 +231,8 @@ def _in_backward(step: RawStep, raw_pass: RawPass, analysis: RunAnalysis) -> Ans
 def _turns_zero_into_nan(step: RawStep) -> bool:
     """Whether the gradient that arrived is 0 where the gradient passed on is NaN."""
     incoming = step.grads_in[0].array() if step.grads_in and step.grads_in[0] is not None else None
-    for kept in step.grads_out:
-        outgoing = None if kept is None else kept.array()
+    for captured in step.grads_out:
+        outgoing = None if captured is None else captured.array()
         if (
             isinstance(incoming, np.ndarray)
             and isinstance(outgoing, np.ndarray)
@@ -243,15 +243,15 @@ def _turns_zero_into_nan(step: RawStep) -> bool:
     return False
 
 
-def _is_nonfinite(kept: Kept | None) -> bool:
-    array = None if kept is None else kept.array()
+def _is_nonfinite(captured: CapturedValues | None) -> bool:
+    array = None if captured is None else captured.array()
     if isinstance(array, Summary):
         return array.nonfinite > 0
     return _is_floating(array) and not bool(np.isfinite(array).all())
 
 
-def _has_nan(kept: Kept | None) -> bool:
-    array = None if kept is None else kept.array()
+def _has_nan(captured: CapturedValues | None) -> bool:
+    array = None if captured is None else captured.array()
     if isinstance(array, Summary):
         return array.nonfinite > 0
     return _is_floating(array) and bool(np.isnan(array).any())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from explorer.trace.records import Answer
-from explorer.trace.run_analysis import RunAnalysis, grouped
+from explorer.trace.run_analysis import RunAnalysis, parenthesised
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import number, shape_text
 
@@ -26,7 +26,7 @@ RESHAPING = frozenset(["view", "reshape", "squeeze", "unsqueeze", "flatten", "T"
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """Two frequent mistakes in a loss."""
-    for record in analysis.every:
+    for record in analysis.records:
         if record.operation in PAIRED and len(record.inputs) >= 2:
             yield from _grown(record)
         if record.operation in SQUASHING_LOSSES and record.inputs:
@@ -36,7 +36,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 def _grown(result: LiveTensor) -> Iterator[Answer]:
     """(n, 1) against (n,) gives (n, n): every element against every other."""
     for column, row in (result.inputs[:2], result.inputs[1::-1]):
-        long, short = tuple(column.kept.shape), tuple(row.kept.shape)
+        long, short = tuple(column.captured.shape), tuple(row.captured.shape)
         if len(long) != len(short) + 1 or not short or long[-1] != 1 or short[-1] != long[-2]:
             continue
         if short[-1] == 1 or long[:-2] != short[:-1]:
@@ -50,8 +50,8 @@ def _grown(result: LiveTensor) -> Iterator[Answer]:
             f"the shape {shape_text(short)}. Broadcasting combines them into {grown}: every "
             f"element with every other, {n * n} numbers instead of {n}. There is no error, but "
             "the gradients are wrong.",
-            f"Give both the same shape: {grouped(row.name)}.view_as({column.name}), or "
-            f"{grouped(column.name)}.squeeze(-1).",
+            f"Give both the same shape: {parenthesised(row.name)}.view_as({column.name}), or "
+            f"{parenthesised(column.name)}.squeeze(-1).",
             result.line,
             (result.name, column.name, row.name),
             "broadcasting",
@@ -68,7 +68,7 @@ def _squashed_twice(loss: LiveTensor) -> Iterator[Answer]:
     if squashed is None or squashed.operation != before:
         return
     limit = ""
-    classes = scores.kept.shape[1] if len(scores.kept.shape) > 1 else 0
+    classes = scores.captured.shape[1] if len(scores.captured.shape) > 1 else 0
     if before == "softmax" and classes > 1:
         least = math.log(math.e + classes - 1) - 1
         limit = f" With {classes} classes the loss cannot fall below {number(least)}."

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.events import OptimizerUse
 from explorer.trace.records import Answer
-from explorer.trace.run_analysis import RunAnalysis, is_small_array, short
+from explorer.trace.run_analysis import RunAnalysis, is_small_array, short_text
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import joined, number
-from explorer.trace.torchviz_graph import walk
+from explorer.trace.text import join_names, number
+from explorer.trace.torchviz_graph import walk_graph
 
 #: Fewest losses in a list that are worth an answer.
 FEWEST_LOSSES = 2
@@ -44,18 +44,18 @@ def explain_steps(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _added(analysis: RunAnalysis) -> Iterator[Answer]:
-    additions = analysis.recorder.added
+    additions = analysis.recorder.accumulations
     if not additions:
         return
-    first = next((a for a in additions if isinstance(a.old, Kept)), additions[0])
-    names = tuple(dict.fromkeys(analysis.name(a.leaf) for a in additions))
-    name = analysis.name(first.leaf)
-    old = first.old.array() if isinstance(first.old, Kept) else None
-    new = first.new.array() if isinstance(first.new, Kept) else None
+    first = next((a for a in additions if isinstance(a.old, CapturedValues)), additions[0])
+    names = tuple(dict.fromkeys(analysis.name_of(a.leaf) for a in additions))
+    name = analysis.name_of(first.leaf)
+    old = first.old.array() if isinstance(first.old, CapturedValues) else None
+    new = first.new.array() if isinstance(first.new, CapturedValues) else None
     line = f"line {first.line}" if first.line else "this page"
     addition = ""
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        addition = f" Here: {short(old)} + {short(new - old)} = {short(new)}."
+        addition = f" Here: {short_text(old)} + {short_text(new - old)} = {short_text(new)}."
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     yield Answer(
         "accumulation.added",
@@ -72,9 +72,9 @@ def _added(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _cleared_before_step(analysis: RunAnalysis) -> Iterator[Answer]:
     for held in analysis.recorder.events.optimizers.values():
-        if held.empty is None:
+        if held.empty_step is None:
             continue
-        step_line, clear_line = held.empty
+        step_line, clear_line = held.empty_step
         yield Answer(
             "accumulation.cleared",
             f"Why does the step on line {step_line} change nothing?",
@@ -103,12 +103,12 @@ def _not_given(optimizers: list[OptimizerUse], analysis: RunAnalysis) -> Iterato
     ]
     if not free:
         return
-    names = tuple(dict.fromkeys(analysis.name(record.tensor) for record in free))
+    names = tuple(dict.fromkeys(analysis.name_of(record.tensor) for record in free))
     kind = type(optimizers[0].optimizer).__name__
     yield Answer(
         "optimizer.not-held",
-        f"Why {'does' if len(names) == 1 else 'do'} {joined(names)} not change?",
-        f"{joined(names)} had a gradient, but {kind} was not given "
+        f"Why {'does' if len(names) == 1 else 'do'} {join_names(names)} not change?",
+        f"{join_names(names)} had a gradient, but {kind} was not given "
         f"{'it' if len(names) == 1 else 'them'}: step() changes only the tensors that the "
         "optimizer was created with.",
         f"Add {names[0]} to the list of parameters when you create the optimizer.",
@@ -125,7 +125,7 @@ def _skipped(held: OptimizerUse) -> Iterator[Answer]:
     line = next(iter(held.skipped.values()))
     yield Answer(
         "optimizer.skipped",
-        f"Why did the step on line {line} not change {joined(names)}?",
+        f"Why did the step on line {line} not change {join_names(names)}?",
         "step() skips a tensor whose .grad is None: it applies neither momentum nor weight decay "
         "to it.",
         "Run backward through it before the step.",
@@ -137,7 +137,7 @@ def _skipped(held: OptimizerUse) -> Iterator[Answer]:
 
 def _moved(held: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     for name, (line, old, new) in held.moved.items():
-        parameter = next((p for p in held.parameters() if analysis.name(p) == name), None)
+        parameter = next((p for p in held.parameters() if analysis.name_of(p) == name), None)
         group = held.group_of(parameter) if parameter is not None else {}
         group = {key: value for key, value in group.items() if key == "betas" or _is_number(value)}
         kind = type(held.optimizer).__name__
@@ -153,8 +153,8 @@ def _moved(held: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
         yield Answer(
             "optimizer.idle",
             f"Why does {name} move although its gradient is 0?",
-            f"The step on line {line} changed {name} from {short(old.array())} to "
-            f"{short(new.array())}: " + (" and ".join(causes) or f"{kind} does this") + ".",
+            f"The step on line {line} changed {name} from {short_text(old.array())} to "
+            f"{short_text(new.array())}: " + (" and ".join(causes) or f"{kind} does this") + ".",
             "To keep it unchanged, set its .grad to None: step() then skips it.",
             line,
             (name,),
@@ -204,7 +204,7 @@ def _diverges(analysis: RunAnalysis) -> Iterator[Answer]:
 def _overshoot(
     leaf: torch.Tensor, i: int, factor: float, curvature: float, rate: float, analysis: RunAnalysis
 ) -> Answer:
-    name = analysis.name(leaf)
+    name = analysis.name_of(leaf)
     part = f"{name}[{i}]" if leaf.dim() == 1 and leaf.numel() > 1 else name
     return Answer(
         "optimizer.diverges",
@@ -231,7 +231,7 @@ def _kept_graphs(analysis: RunAnalysis) -> Iterator[Answer]:
             losses = [t for t in results if id(t.grad_fn) in roots]
             if len(losses) < FEWEST_LOSSES:
                 continue
-            count, size = len(results), len(walk([losses[0]]))
+            count, size = len(results), len(walk_graph([losses[0]]))
             yield Answer(
                 "optimizer.kept-graphs",
                 f"Why does memory grow with {name}?",
@@ -243,7 +243,7 @@ def _kept_graphs(analysis: RunAnalysis) -> Iterator[Answer]:
                 "graph",
             )
         elif isinstance(value, torch.Tensor) and value.grad_fn is not None:
-            inside = {id(node) for node in walk([value])} & roots
+            inside = {id(node) for node in walk_graph([value])} & roots
             if len(inside) >= FEWEST_LOSSES and id(value.grad_fn) not in roots:
                 yield Answer(
                     "optimizer.kept-graphs",
@@ -259,5 +259,5 @@ def _kept_graphs(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _line_of(name: str, analysis: RunAnalysis) -> int | None:
     """The line on which a variable, or its first element, was first made."""
-    named = (r for r in analysis.every if r.name == name or r.name.startswith(f"{name}["))
+    named = (r for r in analysis.records if r.name == name or r.name.startswith(f"{name}["))
     return next((record.line for record in named), None)

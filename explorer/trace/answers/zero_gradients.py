@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.trace.capture import Kept
+from explorer.trace.capture import CapturedValues
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis, is_small_array
-from explorer.trace.text import joined, number
+from explorer.trace.text import join_names, number
 from explorer.trace.torchviz_graph import leaf_of
 
 _STEPS = "is flat between its steps, so its derivative is 0 everywhere"
@@ -72,7 +72,7 @@ class Path:
     nodes: frozenset[Any]
     steps: list[RawStep]
     line: list[RawStep]
-    arrived: Kept | None
+    arrived: CapturedValues | None
 
 
 def paths_to_leaves(raw_pass: RawPass) -> Iterator[Path]:
@@ -117,16 +117,16 @@ def _flat(raw_pass: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterat
             (s for s in path.steps if receives(s) and not _passes_on(s, raw_pass, path)), None
         )
         if step is not None:
-            stopped.setdefault(step.function, (step, []))[1].append(analysis.name(path.leaf))
+            stopped.setdefault(step.function, (step, []))[1].append(analysis.name_of(path.leaf))
     for step, names in stopped.values():
         node = raw_pass.functions[step.function]
         kind = type(node).__name__
-        result = analysis.made_by(node)
-        shown = joined(names)
+        result = analysis.result_of_node(node)
+        shown = join_names(names)
         yield Answer(
             "zero.flat",
             f"Why is the gradient of {shown} 0 and not None?",
-            f"The graph is complete, and backward reached {shown}. But {analysis.called(node)} "
+            f"The graph is complete, and backward reached {shown}. But {analysis.node_text(node)} "
             f"passes on a gradient of 0: {_cause(kind, step)}.",
             _flat_cure(kind),
             result.line if result is not None else raw_pass.line,
@@ -146,7 +146,7 @@ def _cause(kind: str, step: RawStep) -> str:
     if kind in SQUASHING and result is not None:
         name, derivative = SQUASHING[kind]
         if not derivative(result).any():
-            values = joined(number(value) for value in np.unique(result))
+            values = join_names(number(value) for value in np.unique(result))
             return f"{name} is saturated (its result is exactly {values}), so its derivative is 0"
     flat = (text for start, text in FLAT.items() if kind.startswith(start))
     return next(flat, "its derivative is 0 at this value")
@@ -177,7 +177,7 @@ def _weak(raw_pass: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterat
             continue
         if path.arrived is None or (not has_nonzero(path.arrived) and product > 1e-30):
             continue
-        name = analysis.name(path.leaf)
+        name = analysis.name_of(path.leaf)
         kinds = {SQUASHING[type(raw_pass.functions[s.function]).__name__][0] for s in squashing}
         factors_text = " · ".join(number(factor) for factor in known[:6])
         more = " · …" if len(known) > 6 else ""
@@ -207,21 +207,21 @@ def _largest_derivative(step: RawStep, raw_pass: RawPass) -> float | None:
 
 def _saved_result(step: RawStep) -> np.ndarray | None:
     result = step.saved.get("result")
-    array = result.array() if isinstance(result, Kept) else None
+    array = result.array() if isinstance(result, CapturedValues) else None
     return array if is_small_array(array) else None
 
 
 def _has_several(step: RawStep) -> bool:
     result = step.saved.get("result")
-    return isinstance(result, Kept) and int(np.prod(result.shape)) > 1
+    return isinstance(result, CapturedValues) and int(np.prod(result.shape)) > 1
 
 
 # -- gradients at a step --------------------------------------------------------------------
 
 
-def has_nonzero(kept: Kept) -> bool:
+def has_nonzero(captured: CapturedValues) -> bool:
     """Whether any element is not 0; also where the values cannot be read."""
-    array = kept.array()
+    array = captured.array()
     if isinstance(array, np.ndarray):
         return bool(array.any())
     return array is None or array.norm > 0

@@ -1,7 +1,7 @@
-"""The numerical check: every gradient of the last backward against central differences in float64.
+"""The gradient check: compares the gradients of the last backward with central differences.
 
-What autograd follows is repeated, operation by operation, with one element of a leaf moved; what
-it does not follow (random draws, what `detach` or a comparison gave) stays what it was.
+The operations that autograd recorded are repeated in float64 with one element of a leaf changed.
+All other values (random draws, results of `detach` or of a comparison) stay the same.
 """
 
 from explorer.trace.check.checking import check

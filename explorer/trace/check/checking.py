@@ -20,40 +20,43 @@ from explorer.trace.running import (
     starting_gradient,
     validate_arguments,
 )
-from explorer.trace.torchviz_graph import leaf_of, walk
+from explorer.trace.torchviz_graph import leaf_of, walk_graph
 
-#: Every element of a leaf with at most `ALL` elements is checked; `SAMPLE` of a larger one.
-ALL, SAMPLE = 64, 32
-#: How far a gradient may be from the difference, relative to the leaf's largest, by its dtype.
+#: A leaf of at most `MAX_WHOLE` elements is checked completely, `SAMPLE` elements of a larger one.
+MAX_WHOLE, SAMPLE = 64, 32
+#: How far a gradient may deviate from the slope, relative to the leaf's largest, by its dtype.
 TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-3}
-LOW = 5e-2
-#: How many rounding errors of the pass's largest gradient any gradient may be off.
+LOW_PRECISION_TOLERANCE = 5e-2
+#: How many rounding errors of the pass's largest gradient any gradient may deviate by.
 ROUNDINGS = 32
 #: Operations on symmetric matrices whose gradient is not the slope of single elements.
-SHARED = dict.fromkeys(
+SYMMETRIC = dict.fromkeys(
     ("cholesky", "linalg_cholesky", "eigvalsh", "linalg_eigvalsh", "eigh", "linalg_eigh"),
     "reads one triangle of a symmetric matrix and spreads its gradient over both, so single "
     "elements cannot be compared.",
 )
 CHANGED = (
     "When the operations are repeated, autograd agrees with the slope: a value was changed after "
-    "it was used, in a way autograd does not see, such as a write through .data."
+    "it was used, in a way that autograd does not see, such as a write through .data."
 )
 ROUNDED = (
     "Repeated in float64, autograd agrees: the difference is rounding in the program's own dtype."
 )
-REPEATED = "scatter's gradient is right only if no index occurs twice: of two values, one is kept."
+REPEATED = (
+    "scatter's gradient is correct only if no index occurs twice: of two values written to the "
+    "same element, only one is kept."
+)
 
 
 def check(
     source: str, *, seed: int = 0, upstream: Upstream = None, deadline: float | None = None
 ) -> Check:
-    """Check the gradients of a program's last backward (ours, if it never calls one).
+    """Check the gradients of a program's last backward; if it never calls one, that of `run`.
 
-    What is compared is what that one pass sent to each leaf, so it does not matter what `.grad`
-    held before. `upstream` as for `run`; `deadline` is a time.monotonic() value at which checking
-    stops: a leaf of which no element was reached is "unchecked". Never raises for a bad program;
-    ValueError for a seed as for `run`.
+    Only the gradient that this pass computed for each leaf is compared, so earlier gradients in
+    `.grad` do not matter. `seed` and `upstream` are those of `run`; `deadline` is a
+    time.monotonic() value at which checking stops: a leaf is then "unchecked" if none of its
+    elements was compared. Never raises for a bad program. Raises ValueError for an invalid seed.
     """
     arguments = validate_arguments(seed, "hook", upstream)
     seed, upstream = arguments["seed"], arguments["upstream"]
@@ -63,61 +66,62 @@ def check(
         return Check(reason=refused.error.message)
     recorder = CheckRecorder(deadline=deadline)
     environment = Environment(recorder)
-    tape_apply(environment, recorder.tape)
+    record_apply(environment, recorder.tape)
     with isolated(seed):
         failure = ""
         try:
-            with recorder.watching(), recorder.tape:
+            with recorder.observe_operations(), recorder.tape:
                 environment.run(program)
                 if not recorder.pass_count:
                     recorder.upstream = upstream
                     backward_from_output(recorder, environment, program, upstream)
         except ProgramRefused as refused:
             failure = refused.error.message
-        last = recorder.last
-        if last is None:
+        checked = recorder.last
+        if checked is None:
             return Check(reason=failure or "The program has no backward pass to check.")
         try:
             with preserve_random_state():
-                repetition = Repetition(last, recorder.tape, recorder)
+                repetition = Repetition(checked, recorder.tape, recorder)
                 return _compare(repetition, recorder, deadline)
-        except CannotRepeat as why:
-            return Check(reason=str(why), number=last.number)
+        except CannotRepeat as reason:
+            return Check(reason=str(reason), number=checked.number)
 
 
 class CheckRecorder(ProgramRecorder):
-    """A recorder with a tape of the operations, and the whole gradients of the last pass."""
+    """A recorder with a tape of the operations and all gradients of the last pass."""
 
     def __init__(self, **limits: Any) -> None:
         super().__init__(**limits)
         self.tape = Tape(lambda: self.line)
         self.last: CheckedPass | None = None
         self.upstream: Upstream = None
-        self._given: tuple[Any, Any] = (None, None)
+        #: The gradients to start from and the inputs of the last backward call.
+        self._arguments: tuple[Any, Any] = (None, None)
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
         if what in _START_ARGUMENT:
-            place, name = _START_ARGUMENT[what]
-            starts = args[place] if len(args) > place else kwargs.get(name)
+            position, name = _START_ARGUMENT[what]
+            starts = args[position] if len(args) > position else kwargs.get(name)
             inputs = args[1] if len(args) > 1 else kwargs.get("inputs")
-            self._given = (starts, inputs)
+            self._arguments = (starts, inputs)
         return super().call(what, receiver, function, *args, **kwargs)
 
     def backward(
         self, what: str, roots: list[torch.Tensor], run: Callable[[], Any], ours: bool = False
     ) -> Any:
-        starts, inputs = self._given if not ours else (None, None)
+        starts, inputs = self._arguments if not ours else (None, None)
         if ours and self.upstream is not None:
             record = self.find(roots[0])
             starts = None if record is None else starting_gradient(record, self.upstream)
-        given = list(starts) if isinstance(starts, list | tuple) else [starts]
-        last = CheckedPass(self.pass_count + 1, roots, given + [None] * len(roots))
+        gradients = list(starts) if isinstance(starts, list | tuple) else [starts]
+        checked = CheckedPass(self.pass_count + 1, roots, gradients + [None] * len(roots))
         with torch._C.DisableTorchFunction():
-            leaves = [(node, leaf_of(node)) for node in walk(roots)]
+            leaves = [(node, leaf_of(node)) for node in walk_graph(roots)]
             handles = [
-                node.register_prehook(_keep_gradient(last, leaf))
+                node.register_prehook(_make_gradient_hook(checked, leaf))
                 for node, leaf in leaves
                 if leaf is not None
             ]
@@ -127,11 +131,13 @@ class CheckRecorder(ProgramRecorder):
             for handle in handles:
                 handle.remove()
         if what == "torch.autograd.grad":
-            wanted: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-            for leaf, grad in zip(wanted, result, strict=False):
+            leaves_of_call: list[Any] = (
+                list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+            )
+            for leaf, grad in zip(leaves_of_call, result, strict=False):
                 if leaf.grad_fn is None:
-                    _keep_gradient(last, leaf)((grad,))
-        self.last = last
+                    _make_gradient_hook(checked, leaf)((grad,))
+        self.last = checked
         return result
 
 
@@ -143,42 +149,42 @@ _START_ARGUMENT = {
 }
 
 
-def _keep_gradient(last: CheckedPass, leaf: torch.Tensor) -> Callable[[Any], None]:
-    def keep(grads: Sequence[torch.Tensor | None]) -> None:
+def _make_gradient_hook(checked: CheckedPass, leaf: torch.Tensor) -> Callable[[Any], None]:
+    def store_gradient(grads: Sequence[torch.Tensor | None]) -> None:
         if grads[0] is not None:
             with torch._C.DisableTorchFunction():
-                last.grads[id(leaf)] = grads[0].detach().clone()
-                last.leaves[id(leaf)] = leaf
+                checked.grads[id(leaf)] = grads[0].detach().clone()
+                checked.leaves[id(leaf)] = leaf
 
-    return keep
+    return store_gradient
 
 
-def tape_apply(environment: Environment, tape: Tape) -> None:
-    """Record the calls of autograd.Function.apply, which is not a torch function."""
+def record_apply(environment: Environment, tape: Tape) -> None:
+    """Record calls of autograd.Function.apply on the tape: it is not a torch function."""
     get_attribute = environment.names[".get"]
 
-    def get_taped(receiver: Any, name: str) -> Any:
+    def get_recorded(receiver: Any, name: str) -> Any:
         value = get_attribute(receiver, name)
         if name != "apply" or not isinstance(receiver, type):
             return value
         return lambda *args, **kwargs: tape.call(value, args, kwargs)
 
-    environment.names[".get"] = get_taped
+    environment.names[".get"] = get_recorded
 
 
 # -- comparing --------------------------------------------------------------------------------
 
 
 def _compare(repetition: Repetition, recorder: CheckRecorder, deadline: float | None) -> Check:
-    """Compare the leaves in turn, an element of each at a time, so that they share the time."""
+    """Compare one element of each leaf in turn, so that all leaves get a share of the time."""
     checked = repetition.checked
     largest = max((_largest(grad) for grad in checked.grads.values()), default=0.0)
     comparisons = [_LeafComparison(repetition, recorder, key, largest) for key in checked.grads]
-    longest = max((len(leaf.places) for leaf in comparisons), default=0)
+    longest = max((len(leaf.positions) for leaf in comparisons), default=0)
     for turn in range(longest):
         for leaf in comparisons:
             is_late = deadline is not None and time.monotonic() > deadline
-            if turn < len(leaf.places) and not is_late:
+            if turn < len(leaf.positions) and not is_late:
                 leaf.compare(turn)
     leaves = tuple(leaf.verdict() for leaf in comparisons)
     return Check(leaves, "", checked.number, len(repetition.calls))
@@ -198,9 +204,11 @@ class _LeafComparison:
         self.kinks: list[Element] = []
         total = self.leaf.numel()
         spread = np.linspace(0, total - 1, SAMPLE).round().astype(int)
-        self.places = [int(i) for i in (range(total) if total <= ALL else np.unique(spread))]
+        self.positions = [
+            int(i) for i in (range(total) if total <= MAX_WHOLE else np.unique(spread))
+        ]
         if self.obstacle():
-            self.places = []
+            self.positions = []
 
     def obstacle(self) -> str:
         """Why the leaf cannot be checked; empty if it can."""
@@ -208,39 +216,40 @@ class _LeafComparison:
             return "Complex numbers are not checked."
         if self.key not in self.repetition.leaves:
             return "The output is the leaf itself."
-        shared = [call.name for call in self.repetition.calls if call.name in SHARED]
-        if shared:
-            return f"{shared[0]} {SHARED[shared[0]]}"
+        symmetric = [call.name for call in self.repetition.calls if call.name in SYMMETRIC]
+        if symmetric:
+            return f"{symmetric[0]} {SYMMETRIC[symmetric[0]]}"
         return ""
 
     def compare(self, turn: int) -> None:
-        """Compare the next element."""
-        place = self.places[turn]
-        gradient = float(self.grad.reshape(-1)[place])
-        element, is_kink = self.repetition.measure(self.key, place, gradient)
+        """Compare one more element."""
+        position = self.positions[turn]
+        gradient = float(self.grad.reshape(-1)[position])
+        element, is_kink = self.repetition.measure(self.key, position, gradient)
         (self.kinks if is_kink else self.smooth).append(element)
 
     def tolerance(self) -> float:
-        """How far a gradient of this leaf may be off, absolutely."""
-        numbers = [*(abs(e.numeric) for e in self.smooth), _largest(self.grad)]
-        size = max((n for n in numbers if np.isfinite(n)), default=0.0)
-        own = TOLERANCE.get(self.leaf.dtype, LOW) * size
+        """How far a gradient of this leaf may deviate, as an absolute number."""
+        sizes = [*(abs(e.numeric) for e in self.smooth), _largest(self.grad)]
+        size = max((n for n in sizes if np.isfinite(n)), default=0.0)
+        relative = TOLERANCE.get(self.leaf.dtype, LOW_PRECISION_TOLERANCE) * size
         # A small gradient may be a difference of large ones, each rounded in its own dtype.
         rounding = ROUNDINGS * torch.finfo(self.leaf.dtype).eps * self.largest
-        return float(own + rounding + self.repetition.noise(STEP))
+        return float(relative + rounding + self.repetition.noise(STEP))
 
     def verdict(self) -> LeafCheck:
+        """The result for the leaf, once its elements have been compared."""
         record = self.recorder.find(self.leaf)
         checked = len(self.smooth) + len(self.kinks)
-        near = self.tolerance() if self.leaf.numel() else 0.0
-        # A gradient between the two slopes of a kink is a convention; outside, it is wrong.
-        outside = [e for e in self.kinks if not _is_between(e, near)]
-        wrong = [e for e in self.smooth if not e.deviation <= near] + outside
+        tolerance = self.tolerance() if self.leaf.numel() else 0.0
+        # At a kink, any gradient between the two slopes is a convention; outside them it is wrong.
+        outside = [e for e in self.kinks if not _is_between(e, tolerance)]
+        deviating = [e for e in self.smooth if not e.deviation <= tolerance] + outside
         worst = max(self.smooth + outside, key=_deviation, default=None)
         if not checked:
             verdict, note = "unchecked", self.obstacle() or "There was no time left to check it."
-        elif wrong:
-            verdict, note = self.cause(wrong)
+        elif deviating:
+            verdict, note = self.explain(deviating)
         elif self.kinks:
             verdict, note = "kink", f"No derivative there: {self.repetition.kink_names()}."
         else:
@@ -252,26 +261,26 @@ class _LeafComparison:
             verdict=verdict,
             checked=checked,
             total=self.leaf.numel(),
-            tolerance=near,
+            tolerance=tolerance,
             worst=worst,
             kinks=tuple(self.kinks),
             note=note,
         )
 
-    def cause(self, wrong: list[Element]) -> tuple[str, str]:
-        """The verdict on wrong elements, and why they are wrong as far as that is known."""
+    def explain(self, deviating: list[Element]) -> tuple[str, str]:
+        """The verdict on elements that deviate, and the reason, if it is known."""
         calls = self.repetition.calls
-        exact = self.repetition.exact().get(self.key)
+        exact = self.repetition.autograd_gradients().get(self.key)
         agrees = exact is not None and all(
-            abs(float(exact[e.index]) - e.numeric) <= self.tolerance() for e in wrong
+            abs(float(exact[e.index]) - e.numeric) <= self.tolerance() for e in deviating
         )
         own = {c.function.__self__.__name__: c.line for c in calls if c.name == "apply"}  # type: ignore[attr-defined]
         hooks = [c for c in self.recorder.events.hook_calls if c.is_replaced]
-        nonfinite = [e for e in wrong if not np.isfinite(e.gradient)]
+        nonfinite = [e for e in deviating if not np.isfinite(e.gradient)]
         if agrees and hooks:
             return "changed", f"A hook replaced a gradient (line {hooks[0].line})."
         if agrees:
-            is_large = max((e.deviation for e in wrong), default=0.0) > 100 * self.tolerance()
+            is_large = max((e.deviation for e in deviating), default=0.0) > 100 * self.tolerance()
             return ("differs", CHANGED) if is_large else ("agrees", ROUNDED)
         if any(call.name in ("scatter", "scatter_") for call in calls):
             return "differs", REPEATED
@@ -290,11 +299,11 @@ def _largest(grad: torch.Tensor) -> float:
     return float(finite.max()) if finite.numel() else 0.0
 
 
-def _is_between(element: Element, near: float) -> bool:
+def _is_between(element: Element, tolerance: float) -> bool:
     low, high = sorted((element.left, element.right))
     if not (np.isfinite(low) and np.isfinite(high)):
         return True
-    return bool(low - near <= element.gradient <= high + near)
+    return bool(low - tolerance <= element.gradient <= high + tolerance)
 
 
 def _deviation(element: Element) -> float:

@@ -1,4 +1,4 @@
-"""What a check found: plain data, for the page and the sandbox's pipe (see `trace.codec`)."""
+"""The result of a check as plain data, for the page and the sandbox's pipe (see `trace.codec`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Element:
-    """One checked element: the gradient autograd gave, and the slopes measured from both sides.
+    """One checked element: the gradient autograd computed, and the slopes measured on both sides.
 
     `numeric` is the central difference, the mean of `left` and `right`.
     """
@@ -28,11 +28,11 @@ class LeafCheck:
     """The check of one leaf.
 
     `verdict` is "agrees", "differs" (the gradient is wrong), "kink", "changed" (a hook replaced a
-    gradient on its way, so that it is not the slope any more) or "unchecked".
+    gradient, so it is not the slope) or "unchecked".
 
-    `worst` is the element with the largest deviation (kinks aside); `kinks` are elements where
-    the slopes from both sides differ, so that any gradient between them is a convention. `note`
-    says why in words. `checked` of `total` elements were compared.
+    `worst` is the element with the largest deviation (kinks aside); `kinks` are the elements
+    where the slopes on the two sides differ, so that any gradient between them is a convention.
+    `note` explains the verdict in words. `checked` of `total` elements were compared.
     """
 
     name: str
@@ -49,7 +49,7 @@ class LeafCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """All leaves the last backward reached, or the `reason` why none could be checked.
+    """All leaves that the last backward reached, or the `reason` why none could be checked.
 
     `number` is the number of the checked pass, `calls` how many operations were repeated for
     each element.
