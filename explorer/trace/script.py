@@ -1,7 +1,7 @@
-"""The same program as a plain PyTorch script that prints the same table.
+"""Exports a traced program as a plain PyTorch script that prints the same table of tensors.
 
-The program's text does not change; after each statement that named a tensor, one call is added
-that notes it. The script needs torch alone.
+The text of the program stays as it is. After each statement that assigned or changed a tensor, a
+call is added that records it. The script imports nothing but torch.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from explorer.trace.records import TensorRecord, Trace
 from explorer.trace.running import Upstream
 
 _ROOT = re.compile(r"[^\W\d]\w*")
-#: Modules whose random numbers are seeded too, and the call that does it.
+#: Modules whose random generators are also seeded, if the program imports them, and the call.
 _SEEDED = {"random": "random.seed({seed})", "numpy": "numpy.random.seed({seed})"}
 
-#: A line, a column (in bytes, as ast counts) and the text to insert there.
+#: A line, a column (in bytes, as in ast) and the text to insert there.
 Edit = tuple[int, int, str]
 
 
 def script(trace: Trace, *, upstream: Upstream = None) -> str:
-    """A plain PyTorch script for a traced program. `upstream` as it was given to `run`.
+    """Turn a traced program into a plain PyTorch script. `upstream` is the argument of `run`.
 
-    Run by Python it prints, after the program's own output, each named tensor of the trace with
-    its line, value and gradient. A program outside the language is returned without the calls.
+    The script prints the output of the program, then each named tensor of the trace with its
+    line, value and gradient. A program that Python cannot parse is returned unchanged.
     """
     source = without_prompts(trace.source)
     try:
@@ -36,15 +36,15 @@ def script(trace: Trace, *, upstream: Upstream = None) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     lines = [line.encode() for line in source.split("\n")]
-    edits = list(_calls(tree, lines, _wanted(trace)))
+    edits = list(_recording_calls(tree, lines, _recorded_variables(trace)))
     edits += [  # a __future__ import is allowed only at the top of a file
         (node.lineno, node.col_offset, "# ")
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module == "__future__"
     ]
-    named, last = _added_backward(trace, tree, lines, upstream)
-    # Backwards, so that an edit does not move the next; edits at one place keep their order.
-    ordered = sorted([*edits, *named], key=lambda edit: edit[:2])
+    naming_edits, backward_lines = _added_backward(trace, tree, lines, upstream)
+    # From the end, so that an edit does not shift the next; edits at one position keep their order.
+    ordered = sorted([*edits, *naming_edits], key=lambda edit: edit[:2])
     for line, column, text in ordered[::-1]:
         before, after = lines[line - 1][:column], lines[line - 1][column:]
         lines[line - 1] = before + text.encode() + after
@@ -55,12 +55,12 @@ def script(trace: Trace, *, upstream: Upstream = None) -> str:
         seeds="".join(call.format(seed=trace.seed % 2**32) + "\n" for call in seeds),
     )
     body = b"\n".join(lines).decode().rstrip()
-    return head + body + "\n" + "".join(f"{line}\n" for line in last)
+    return head + body + "\n" + "".join(f"{line}\n" for line in backward_lines)
 
 
-def _wanted(trace: Trace) -> dict[tuple[int, str], set[str]]:
-    """By line and function, the variables that hold the named tensors recorded there."""
-    wanted: dict[tuple[int, str], set[str]] = defaultdict(set)
+def _recorded_variables(trace: Trace) -> dict[tuple[int, str], set[str]]:
+    """By line and function: the variables that hold the named tensors recorded there."""
+    variables: dict[tuple[int, str], set[str]] = defaultdict(set)
     for record in trace.tensors:
         if record.named:
             name = record.name
@@ -68,8 +68,8 @@ def _wanted(trace: Trace) -> dict[tuple[int, str], set[str]]:
                 name = name.removeprefix(record.scope.split(".")[-1] + ".")
                 name = re.sub(r"_\d+$", "", name)
             if variable := _ROOT.match(name):
-                wanted[record.line, record.scope].add(variable[0])
-    return wanted
+                variables[record.line, record.scope].add(variable[0])
+    return variables
 
 
 def _imports(tree: ast.Module, name: str) -> bool:
@@ -86,24 +86,24 @@ def _imports(tree: ast.Module, name: str) -> bool:
 # -- where the calls go -------------------------------------------------------------------------
 
 
-def _calls(
-    tree: ast.Module, lines: list[bytes], wanted: dict[tuple[int, str], set[str]]
+def _recording_calls(
+    tree: ast.Module, lines: list[bytes], variables: dict[tuple[int, str], set[str]]
 ) -> Iterator[Edit]:
-    """The calls that note tensors, each after the statement that named or changed one."""
+    """The calls that record tensors, each after the statement that assigned or changed one."""
     for statement, scope in _statements(tree.body, ""):
         body = getattr(statement, "body", None)
         inner = f"{scope}.{statement.name}".lstrip(".") if _is_def(statement) else scope  # type: ignore[attr-defined]
         line = statement.iter.lineno if isinstance(statement, ast.For) else statement.lineno
-        names = [n for n in sorted(wanted.get((line, inner), ())) if _binds(statement, n)]
+        names = [n for n in sorted(variables.get((line, inner), ())) if _binds(statement, n)]
         where = f', "{inner}"' if inner else ""
-        calls = [f'_see("{name}", {line}, {name}{where})' for name in names]
+        calls = [f'_record_variable("{name}", {line}, {name}{where})' for name in names]
         if _is_def(statement):
             calls.insert(0, f'_calls["{inner}"] += 1')
         if body:
             yield from _before(body[0], calls, lines)
             continue
         if _runs_backward(statement):
-            yield from _before(statement, ["_leaves()"], lines)
+            yield from _before(statement, ["_record_leaves()"], lines)
         yield from _after(statement, calls, lines)
 
 
@@ -146,15 +146,15 @@ def _statements(body: list[ast.stmt], scope: str) -> Iterator[tuple[ast.stmt, st
 
 def _runs_backward(statement: ast.stmt) -> bool:
     called = (node.func for node in ast.walk(statement) if isinstance(node, ast.Call))
-    named = (f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in called)
-    return any(name in ("backward", "grad") for name in named)
+    names = (f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "") for f in called)
+    return any(name in ("backward", "grad") for name in names)
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
-    """Whether the statement itself, not one inside it, names or changes this variable."""
+    """Whether the statement itself, not one inside it, assigns or changes this variable."""
     if isinstance(statement, ast.FunctionDef):
-        given = [*statement.args.posonlyargs, *statement.args.args, *statement.args.kwonlyargs]
-        return name in [argument.arg for argument in given]
+        parameters = [*statement.args.posonlyargs, *statement.args.args, *statement.args.kwonlyargs]
+        return name in [argument.arg for argument in parameters]
     parts: list[ast.AST] = [statement]
     if isinstance(statement, ast.For):
         parts = [statement.target]
@@ -172,20 +172,19 @@ def _binds(statement: ast.stmt, name: str) -> bool:
 def _added_backward(
     trace: Trace, tree: ast.Module, lines: list[bytes], upstream: Upstream
 ) -> tuple[list[Edit], list[str]]:
-    """The lines of the backward that was run for a program without one, and edits that name its
-    root."""
+    """If backward was run for the program: edits that name its root, and the lines that call it."""
     if not trace.passes or not trace.passes[-1].ours:
         return [], []
     last_pass = trace.passes[-1]
     record = next((r for r in reversed(trace.tensors) if r.name == last_pass.root), None)
     root, edits = last_pass.root, []
     if record is not None and not record.named:
-        edits = _named_result(tree, lines, record)
+        edits = _name_result(tree, lines, record)
         root = "_output" if edits else f"({root})"
     try:
         parse_tree(root, mode="eval")
     except (SyntaxError, ValueError):  # part of an expression over several lines
-        comment = "# The page ran backward from the last scalar; give it a name to do so here."
+        comment = "# The explorer ran backward from the last scalar; give it a name to do so here."
         return [], ["", comment]
     gradient = ""
     if upstream == "sum":
@@ -194,12 +193,12 @@ def _added_backward(
         gradient = f"torch.ones_like({root}) / {root}.numel()"
     elif upstream is not None:
         gradient = f"torch.tensor({upstream!r}, dtype={root}.dtype)"
-    comment = "# The program calls no backward; this one was run for it."
-    return edits, ["", comment, "_leaves()", f"{root}.backward({gradient})"]
+    comment = "# The program does not call backward; the explorer added this call."
+    return edits, ["", comment, "_record_leaves()", f"{root}.backward({gradient})"]
 
 
-def _named_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) -> list[Edit]:
-    """Give the result of an expression statement a name, in its line."""
+def _name_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) -> list[Edit]:
+    """The edit that assigns the result of an expression statement to a name."""
     for node in tree.body:
         if isinstance(node, ast.Expr) and node.lineno == node.end_lineno == record.line:
             text = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode()
@@ -208,7 +207,7 @@ def _named_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) ->
     return []
 
 
-# -- the head of the script: it notes tensors and prints the table ------------------------------
+# -- the head of the script: it records tensors and prints the table ----------------------------
 
 _HEAD = '''\
 """Runs the program below and prints every named tensor with its value and gradient."""
@@ -221,57 +220,57 @@ import torch
 _rows, _calls, _variables = [], collections.Counter(), {{}}
 
 
-def _show(name, line, value, scope="", moment=""):
-    """Note a tensor, or the tensors in a module, list, dict or object, under their names."""
+def _record_value(name, line, value, scope="", moment=""):
+    """Record a tensor, or the tensors in a module, list, dict or object, under their names."""
     if isinstance(value, torch.nn.Module):
         if name != "self":
             for label, parameter in value.named_parameters():
-                _show(f"{{name}}.{{label}}", line, parameter, scope, moment)
+                _record_value(f"{{name}}.{{label}}", line, parameter, scope, moment)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value[:20]):
-            _show(f"{{name}}[{{index}}]", line, item, scope, moment)
+            _record_value(f"{{name}}[{{index}}]", line, item, scope, moment)
     elif isinstance(value, dict):
         for key, item in list(value.items())[:20]:
-            _show(f"{{name}}[{{key!r}}]", line, item, scope, moment)
+            _record_value(f"{{name}}[{{key!r}}]", line, item, scope, moment)
     elif isinstance(value, torch.Tensor):
         label = f"{{scope.split('.')[-1]}}.{{name}}_{{_calls[scope]}}" if scope else name
-        _note((line, scope, name, moment), label, value)
+        _add_row((line, scope, name, moment), label, value)
     elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
         for field, item in list(vars(value).items())[:20]:
-            _show(f"{{name}}.{{field}}", line, item, scope, moment)
+            _record_value(f"{{name}}.{{field}}", line, item, scope, moment)
 
 
-def _see(name, line, value, scope=""):
-    """The statement on this line gave the variable this value, or changed it."""
+def _record_variable(name, line, value, scope=""):
+    """Record the value of a variable that the statement on this line assigned or changed."""
     if not scope:
         _variables[name] = line
-    _show(name, line, value, scope)
+    _record_value(name, line, value, scope)
 
 
-def _leaves():
-    """Backward is about to run: a leaf that has changed since gets a row of its own."""
+def _record_leaves():
+    """Before backward runs: add a row for each leaf that has changed since its last row."""
     for row in list({{id(row["tensor"]): row for row in _rows}}.values()):
         tensor = row["tensor"]
         if tensor.is_leaf and tensor.requires_grad:
             line, scope, _, _ = row["place"]
-            _note((line, scope, row["label"], "before backward"), row["label"], tensor)
+            _add_row((line, scope, row["label"], "before backward"), row["label"], tensor)
 
 
-def _note(place, label, tensor):
-    """Add a row to the table, unless its last row for this tensor is still true."""
+def _add_row(place, label, tensor):
+    """Add a row to the table, unless the last row of this tensor still describes it."""
     values = tensor.detach().clone()
     history = (tensor.requires_grad, tensor.grad_fn)
-    known = [row for row in _rows if row["tensor"] is tensor]
+    rows = [row for row in _rows if row["tensor"] is tensor]
     if place[3]:
-        known = [row for row in known if row["label"] == label]
-    if known and known[-1]["history"] == history and _equal(known[-1]["values"], values):
-        if known[-1]["label"] == label or place[1]:
+        rows = [row for row in rows if row["label"] == label]
+    if rows and rows[-1]["history"] == history and _equal(rows[-1]["values"], values):
+        if rows[-1]["label"] == label or place[1]:
             return
     row = {{"place": place, "label": label, "tensor": tensor, "values": values}}
     row |= {{"history": history, "grad": None}}
     _rows.append(row)
     if tensor.grad_fn is not None:
-        # Sees the gradient after all hooks on the tensor; keeps the last.
+        # Receives the gradient after all hooks on the tensor; the last one is kept.
         number = tensor.output_nr
         tensor.grad_fn.register_prehook(lambda grads: row.update(grad=grads[number]))
 
@@ -283,7 +282,7 @@ def _equal(a, b):
 
 
 def _text(tensor):
-    """The numbers of a small tensor as nested lists, of a large one their mean and norm."""
+    """The values of a small tensor as nested lists; of a large one, the mean and the norm."""
     if tensor is None:
         return "None"
     if tensor.numel() > 100:
@@ -299,16 +298,16 @@ def _text(tensor):
     return write(tensor.tolist())
 
 
-def _table():
-    """Print the first three tensors and the last that each statement made."""
+def _print_table():
+    """Print the first three tensors and the last one that each statement computed."""
     for name, line in list(_variables.items()):
-        _show(name, line, globals().get(name), moment="at the end")
+        _record_value(name, line, globals().get(name), moment="at the end")
     places = collections.defaultdict(list)
     for row in _rows:
         places[row["place"]].append(row)
     for row in _rows:
         rows = places[row["place"]]
-        if any(row is kept for kept in [*rows[:3], rows[-1]]):
+        if any(row is printed for printed in [*rows[:3], rows[-1]]):
             tensor = row["tensor"]
             own = (tensor.is_leaf and tensor.requires_grad) or tensor.retains_grad
             print(f"{{row['label']}} (line {{row['place'][0]}})")
@@ -316,7 +315,7 @@ def _table():
             print("  grad ", _text(tensor.grad if own else row["grad"]))
 
 
-atexit.register(_table)  # at the end, also after an error
+atexit.register(_print_table)  # at the end, even after an error
 torch.manual_seed({seed})
 {seeds}
 # -- the program ---------------------------------------------------------------

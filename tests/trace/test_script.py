@@ -29,7 +29,9 @@ warnings.simplefilter("ignore")
 import torch
 ends = []
 register = atexit.register
-atexit.register = lambda f, *args: ends.append(f) if f.__name__ == "_table" else register(f, *args)
+def collect(f, *args):
+    return ends.append(f) if f.__name__ == "_print_table" else register(f, *args)
+atexit.register = collect
 options = dict(vars(torch._tensor_str.PRINT_OPTS))
 for path in map(pathlib.Path, sys.argv[1:]):
     text = io.StringIO()
