@@ -6,15 +6,15 @@ from collections.abc import Callable
 from html import escape
 
 from explorer.networks.graphs import FoldedGraph, FoldedNode
-from explorer.trace.colours import FILLS, FULL, LINE, REMARK, RGB, TEXT
+from explorer.trace.colours import FILLS, LARGEST_VALUE, LINE, REMARK, RGB, TEXT
 
 #: The CSS class of each kind of box in the SVG: the names that all graphs use.
 CLASSES = {"module": "block", "repeat": "block", "operation": "function", "parameter": "leaf"}
 #: What a graph can be coloured by: white at zero, the full colour at the largest box.
 COLOURS: dict[str, tuple[Callable[[FoldedNode], float | None], RGB]] = {
-    "MACs": (lambda node: node.macs, FULL["MACs"]),
-    "parameters": (lambda node: node.params, FULL["parameters"]),
-    "gradient norm": (lambda node: node.norm, FULL["gradient norm"]),
+    "MACs": (lambda node: node.macs, LARGEST_VALUE["MACs"]),
+    "parameters": (lambda node: node.params, LARGEST_VALUE["parameters"]),
+    "gradient norm": (lambda node: node.norm, LARGEST_VALUE["gradient norm"]),
 }
 _MAX_LENGTH = 48
 

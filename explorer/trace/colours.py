@@ -1,7 +1,8 @@
-"""The colours of what the library itself draws: graphs as DOT, figures, heat maps.
+"""The colours of everything the library itself draws: graphs as DOT, figures, heat maps.
 
-They suit a light and a dark ground. What the browser draws takes its colours from the theme in
-.streamlit/config.toml, in the same sense: blue leaf, green output, orange saved, grey function.
+They work on a light and on a dark background. What the browser draws uses the theme in
+.streamlit/config.toml, with the same meanings: blue leaf, green output, orange saved tensor,
+grey function.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 #: A colour as red, green, blue, each 0 to 255.
 RGB = tuple[int, int, int]
 
-#: Words in a graph's boxes: plain, a remark, a gradient. Lines: borders and edges, what is chosen.
+#: Text in a graph's boxes: normal, secondary, gradients. Lines: borders and edges, the selection.
 TEXT, REMARK, GRADIENT = "#0f172a", "#64748b", "#b91c1c"
-LINE, CHOSEN = "#94a3b8", "#2460e6"
+LINE, SELECTED = "#94a3b8", "#2460e6"
 #: The fill of each kind of node.
 FILLS = {
     "leaf": "#bfdbfe",
@@ -24,28 +25,28 @@ FILLS = {
     "base": "#d9f99d",
     "block": "#e9d5ff",
 }
-#: Of a graph's boxes by a number, white at zero: the colour of the largest.
-FULL: dict[str, RGB] = {
+#: Boxes coloured by a quantity, from white at zero to this colour at the largest value.
+LARGEST_VALUE: dict[str, RGB] = {
     "MACs": (251, 146, 60),
     "parameters": (96, 165, 250),
     "gradient norm": (45, 212, 191),
 }
 
-#: Of figures: words and axes, bars and their edges, what is marked, a line beside the bars,
-#: contours. No grey has 4.5 : 1 on both grounds; this one has 3.9 and 4.6.
-WORDS, BAR, BAR_EDGE, MARKED, BESIDE, CONTOUR = (
+#: Figures: text and axes, bars and their edges, highlighted bars, a line of comparison, contours.
+#: No grey has a contrast of 4.5 : 1 on both backgrounds; this one has 3.9 and 4.6.
+FIGURE_TEXT, BAR, BAR_EDGE, HIGHLIGHT, COMPARISON, CONTOUR = (
     *("#768190", "#14a08f", "#0b6f63"),
     *("#dd8a1f", "#3b82f6", "#1c2430"),
 )
 #: Frames on pictures.
 FRAME: RGB = (221, 138, 31)
 
-#: Signed numbers, from the lowest to the highest, white at zero (the ends of ColorBrewer's RdBu);
-#: unsigned ones use the second half.
+#: Signed numbers, from the lowest to the highest, white at zero (ColorBrewer's RdBu reversed);
+#: unsigned numbers use the second half.
 SIGNED: tuple[RGB, ...] = (
     *((5, 48, 97), (67, 147, 195)),
     (255, 255, 255),
     *((214, 96, 77), (103, 0, 31)),
 )
-#: What is no number.
+#: Elements that are NaN.
 NAN: RGB = (205, 205, 205)

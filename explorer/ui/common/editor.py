@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from explorer.trace.colours import WORDS
+from explorer.trace.colours import FIGURE_TEXT
 from explorer.trace.examples import Example
 
 KEY = "program"
@@ -34,7 +34,7 @@ def gutter() -> str:
     texts = "".join(f"<text x='28' y='{_LINE * n - 6}'>{n}</text>" for n in range(1, _NUMBERED + 1))
     svg = (
         f"<svg xmlns='http://www.w3.org/2000/svg' width='36' height='{_LINE * _NUMBERED}'>"
-        f"<g font-family='monospace' font-size='11' fill='{WORDS}' text-anchor='end'>"
+        f"<g font-family='monospace' font-size='11' fill='{FIGURE_TEXT}' text-anchor='end'>"
         f"{texts}</g></svg>"
     )
     return f'url("data:image/svg+xml,{quote(svg)}")'

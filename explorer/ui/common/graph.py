@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import MAX_NODES, Node
-from explorer.trace.colours import CHOSEN, RGB
+from explorer.trace.colours import RGB, SELECTED
 from explorer.ui.common import render_dot
 from explorer.ui.common.glossary import html, term_link
 
@@ -159,7 +159,7 @@ def _outlined(dot: str, marks: Marks) -> str:
     """The DOT with the marked nodes outlined: a later statement for a node adds to the first."""
     chosen = {marks.selected, marks.current} - {None}
     extra = "".join(
-        f'"{name}" [color="{CHOSEN}" penwidth=2.5]\n' for name in sorted(chosen, key=str)
+        f'"{name}" [color="{SELECTED}" penwidth=2.5]\n' for name in sorted(chosen, key=str)
     )
     end = dot.rstrip().rfind("}")
     return dot if end < 0 or not extra else f"{dot[:end]}{extra}}}\n"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from explorer.networks import Histogram
-from explorer.trace.colours import BAR, BAR_EDGE, BESIDE, MARKED, WORDS
+from explorer.trace.colours import BAR, BAR_EDGE, COMPARISON, FIGURE_TEXT, HIGHLIGHT
 
 #: With more bars than this, only blocks are named.
 _MAX_NAMED = 18
@@ -22,10 +22,10 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     figure.patch.set_alpha(0)
     axes = figure.add_subplot()
     axes.patch.set_alpha(0)
-    axes.tick_params(colors=WORDS, labelsize=8)
+    axes.tick_params(colors=FIGURE_TEXT, labelsize=8)
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(WORDS)
+        spine.set_color(FIGURE_TEXT)
     return figure, axes
 
 
@@ -50,15 +50,17 @@ def draw_norm_bars(
     no bar.
     """
     values = [float("nan") if v is None else v for v in norms]
-    colours = [MARKED if name.rpartition(".")[0] == selected_layer else BAR for name in names]
+    colours = [HIGHLIGHT if name.rpartition(".")[0] == selected_layer else BAR for name in names]
     figure, axes = _figure(5.2, 3.3)
     heights = np.nan_to_num(np.array(values, float), nan=0.0, posinf=0.0)
     positions = np.arange(len(names))
     if len(names) <= _MAX_NAMED:
         axes.barh(positions, heights, color=colours, height=0.7)
-        axes.set_yticks(positions, [_shorten(name) for name in names], fontsize=8, color=WORDS)
+        axes.set_yticks(
+            positions, [_shorten(name) for name in names], fontsize=8, color=FIGURE_TEXT
+        )
         axes.invert_yaxis()
-        axes.set_xlabel("norm of the gradient", fontsize=8, color=WORDS)
+        axes.set_xlabel("norm of the gradient", fontsize=8, color=FIGURE_TEXT)
         for i, value in enumerate(norms):
             if value is None or not np.isfinite(value):
                 text = "None" if value is None else str(value)
@@ -69,7 +71,7 @@ def draw_norm_bars(
                     transform=axes.get_yaxis_transform(),
                     va="center",
                     fontsize=8,
-                    color=WORDS,
+                    color=FIGURE_TEXT,
                 )
         if needs_log_scale(values):
             axes.set_xscale("log")
@@ -84,9 +86,9 @@ def draw_norm_bars(
             rotation=40,
             ha="right",
             fontsize=7,
-            color=WORDS,
+            color=FIGURE_TEXT,
         )
-        axes.set_ylabel("norm of the gradient", fontsize=8, color=WORDS)
+        axes.set_ylabel("norm of the gradient", fontsize=8, color=FIGURE_TEXT)
         axes.margins(x=0.01)
         if needs_log_scale(values):
             axes.set_yscale("log")
@@ -105,8 +107,8 @@ def draw_histogram(histogram: Histogram) -> bytes:
         edgecolor=BAR_EDGE,
         linewidth=0.4,
     )
-    axes.set_xlabel("gradient", fontsize=8, color=WORDS)
-    axes.set_ylabel("elements", fontsize=8, color=WORDS)
+    axes.set_xlabel("gradient", fontsize=8, color=FIGURE_TEXT)
+    axes.set_ylabel("elements", fontsize=8, color=FIGURE_TEXT)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     return _png(figure)
 
@@ -120,7 +122,7 @@ def draw_sample_norms(
     """
     figure, axes = _figure(5.6, 2.6)
     samples = np.arange(1, len(own) + 1)
-    colours = [MARKED if sample == selected else BAR for sample in samples]
+    colours = [HIGHLIGHT if sample == selected else BAR for sample in samples]
     axes.bar(samples, own, color=colours, width=0.75, label="this sample's own")
     start = 0
     for end in [*stepped, len(own)]:
@@ -128,17 +130,17 @@ def draw_sample_norms(
             axes.plot(
                 samples[start:end],
                 accumulated[start:end],
-                color=BESIDE,
+                color=COMPARISON,
                 marker="o",
                 markersize=3,
                 linewidth=1.5,
                 label="accumulated" if start == 0 else None,
             )
         start = end
-    axes.set_xlabel("sample", fontsize=8, color=WORDS)
-    axes.set_ylabel("norm of the gradient", fontsize=8, color=WORDS)
+    axes.set_xlabel("sample", fontsize=8, color=FIGURE_TEXT)
+    axes.set_ylabel("norm of the gradient", fontsize=8, color=FIGURE_TEXT)
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-    axes.legend(fontsize=8, frameon=False, labelcolor=WORDS)
+    axes.legend(fontsize=8, frameon=False, labelcolor=FIGURE_TEXT)
     return _png(figure)
 
 
