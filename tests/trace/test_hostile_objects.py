@@ -158,7 +158,7 @@ def test_the_last_resort_is_a_sentence_and_a_log(failure, monkeypatch, caplog):
     monkeypatch.setattr(running, "assemble", broken)
     trace = run("print('first')")
     assert trace.error is not None
-    assert "put together" in trace.error.message
+    assert "could not be shown" in trace.error.message
     assert "secret" not in trace.error.detail
     assert trace.output == "first\n"
     assert "could not be recorded" in caplog.text
