@@ -4,7 +4,7 @@ import streamlit as st
 
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.graph import legend, miniature
-from explorer.ui.common.pages import PAGES
+from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.sandbox_call import run
 from explorer.ui.common.values import text
 
@@ -21,7 +21,7 @@ left, right = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
 
 with left:
     st.html(
-        '<div class="ax-hero" id="page"><h1>See what autograd does</h1>'
+        f'<div class="ax-hero" id="page"><h1>{HOME.question}</h1>'
         "<p>Type PyTorch code, or paste a program from a tutorial. The app runs it and shows every "
         "value, every gradient and every step of the backward pass.</p></div>"
     )

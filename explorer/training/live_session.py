@@ -242,7 +242,7 @@ _TWICE = "backward through the graph a second time"
 _REFUSALS = (
     (
         _TWICE,
-        "This graph has been used: backward freed its saved snapshot.",
+        "This graph has been used: backward freed the values it had saved.",
         "Call forward again: it builds a new graph.",
     ),
     (

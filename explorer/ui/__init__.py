@@ -1,1 +1,1 @@
-"""All that is Streamlit and shared by pages: frame, editor, graph view, tables, errors."""
+"""Everything that uses Streamlit: a folder for each page, and `common` for what pages share."""

@@ -71,6 +71,17 @@ def test_the_registry_is_what_the_folder_holds() -> None:
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.parametrize(
+    ("old", "now"), [("Table", "tensors"), ("Detail", "tensor"), ("Check", "check")]
+)
+def test_links_of_earlier_versions_open_the_same_panel(old: str, now: str) -> None:
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    at.query_params["panel"] = old
+    at.switch_page("pages/expression.py").run()
+    assert not at.exception
+    assert at.button_group(key="panel").value == now
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 def test_every_example_runs(example: Any) -> None:
     at = opened("pages/expression.py")

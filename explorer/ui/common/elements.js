@@ -1,4 +1,5 @@
-// What components draw with; it stands before their own text (see `ELEMENTS` in words.py).
+// Shared by the components that draw texts and terms; it comes before their own code (see
+// `ELEMENTS` in glossary.py).
 
 function element(tag, className, text) {
   const node = document.createElement(tag)

@@ -16,8 +16,8 @@ class Player:
     """One sequence that plays. `key` names it in the session; a frame lasts `seconds`.
 
     The parts of a page that move run as a fragment every `interval` seconds. A fragment also runs
-    with every run of the page, and whenever a widget in it changes; `is_due` tells those runs from
-    the timer's.
+    with every run of the page, which `is_due` tells from the timer's, and whenever a widget in it
+    changes, where `is_due` only looks at the time since the last frame.
     """
 
     key: str

@@ -38,6 +38,14 @@ def validate_named(key: str, words: Mapping[Any, str]) -> None:
     validate(key, set(words.values()).__contains__, words)
 
 
+def accept_renamed(key: str, values: Mapping[str, Any]) -> None:
+    """Before a widget that is bound to a query parameter: let a link that has one of its labels
+    from an earlier version choose the value that has this label now."""
+    label = st.query_params.get(key, "")
+    if label in values:
+        st.session_state.setdefault(key, values[label])
+
+
 def is_finite(text: str) -> bool:
     """Whether a text is a number, and not an infinite one."""
     try:

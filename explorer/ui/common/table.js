@@ -1,5 +1,5 @@
 // Draws a table from plain texts (textContent only: they are a stranger's) and reports clicks.
-// elements.js stands before it.
+// elements.js comes before it.
 
 const drawn = new WeakMap()
 

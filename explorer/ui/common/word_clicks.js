@@ -1,8 +1,8 @@
-// A press on a word of the glossary (words.py), wherever it stands, reports the word's key.
+// A click on a term of the glossary (`term_link` in glossary.py) reports the term's key.
 
 // A dialog gives the focus back to the element that had it. Of a word inside a component that is
-// the component's own element, which hands the focus on to the word.
-function handOn(word) {
+// the component's own element, which passes the focus on to the term.
+function passFocus(word) {
   const { host } = word.getRootNode()
   if (!host) return
   host.tabIndex = -1
@@ -18,7 +18,7 @@ export default function (component) {
   const clicked = (event) => {
     const word = event.composedPath().find((element) => element.dataset?.term)
     if (!word) return
-    handOn(word)
+    passFocus(word)
     setTriggerValue("word", word.dataset.term)
   }
   document.addEventListener("click", clicked)

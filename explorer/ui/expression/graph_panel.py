@@ -29,7 +29,7 @@ class GraphPanel:
 
 
 @dataclass(frozen=True)
-class FoldedGraph:
+class DrawnPass:
     """A graph ready to be laid out. `name` is the whole graph's, `unfolded` are the blocks the
     reader has expanded, and `folded` says whether any block remains."""
 
@@ -62,7 +62,7 @@ def graph_panel(run: ProgramRun) -> GraphPanel:
         bind="query-params",
         help="Draws the values that operations save for backward",
     )
-    drawn = folded_graph(run.trace, shown, saved=saved)
+    drawn = draw_pass(run.trace, shown, saved=saved)
     picker = Picker("expression", run.trace, shown, drawn.nodes)
     picked = picker.current()
     with place:
@@ -130,7 +130,7 @@ def _remarks(trace: Trace, shown: BackwardPass | None) -> None:
         st.html(f'<div class="ax-note">{"<br>".join(map(escape, sentences))}</div>')
 
 
-def folded_graph(trace: Trace, shown: BackwardPass, *, saved: bool) -> FoldedGraph:
+def draw_pass(trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
     """The graph of `shown`, without the saved tensors unless `saved`.
 
     Above `MAX_NODES` nodes each line is one block, except those the reader has expanded.
@@ -139,20 +139,20 @@ def folded_graph(trace: Trace, shown: BackwardPass, *, saved: bool) -> FoldedGra
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
-    return _folded_graph(name, () if saved else ("saved",), unfolded, trace, shown)
+    return _draw_pass(name, () if saved else ("saved",), unfolded, trace, shown)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _folded_graph(
+def _draw_pass(
     name: str, hide: tuple[str, ...], unfolded: frozenset[str], _trace: Trace, _shown: BackwardPass
-) -> FoldedGraph:
+) -> DrawnPass:
     nodes = [node for node in _shown.nodes if node.kind not in hide]
     edges = list(_shown.edges)
     folded = len(nodes) > MAX_NODES
     if folded:
         nodes, edges = fold(nodes, edges, unfolded)
     dot = dot_text(nodes, edges, _records_after(_trace, _shown), hide=hide)
-    return FoldedGraph(name, dot, tuple(nodes), unfolded, folded)
+    return DrawnPass(name, dot, tuple(nodes), unfolded, folded)
 
 
 def _records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
@@ -172,7 +172,7 @@ def _records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]
     return records
 
 
-def _unfold_buttons(drawn: FoldedGraph, chosen: Node | None) -> None:
+def _unfold_buttons(drawn: DrawnPass, chosen: Node | None) -> None:
     """Say that the graph is folded; expand the chosen block, or collapse all."""
     if not drawn.folded:
         return

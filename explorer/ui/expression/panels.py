@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.table import table
 from explorer.ui.expression import walk
 from explorer.ui.expression.events_panel import events_panel
@@ -25,6 +26,8 @@ PANELS = {
     "check": "Gradient check",
     "memory": "Memory",
 }
+#: By the labels in links of earlier versions.
+_RENAMED = {"Table": "tensors", "Detail": "tensor", "Check": "check"}
 #: Those that show no gradient while gradients are hidden.
 WITHOUT_GRADIENTS = ("tensors", "tensor")
 
@@ -52,6 +55,7 @@ def panels(run: ProgramRun, graph: GraphPanel) -> None:
 
 def _switch(*, hidden: bool) -> str:
     """The key of the panel to show; fewer are offered while gradients are `hidden`."""
+    accept_renamed("panel", _RENAMED)
     offered = WITHOUT_GRADIENTS if hidden else tuple(PANELS)
     if st.session_state.get("panel") not in offered:
         st.session_state.pop("panel", None)

@@ -16,7 +16,7 @@ from explorer.ui.common.widgets import download, label, note, scrolling, whole
 from explorer.ui.network import figures, norms, runs
 from explorer.ui.network.choose import preset_facts
 from explorer.ui.network.job_queue import NetworkJob, await_result
-from explorer.ui.network.runs import Accumulation, Histograms
+from explorer.ui.network.runs import AccumulationRun, Histograms
 from explorer.ui.network.settings import Setting
 
 _STOPPED = "accumulation-stopped"
@@ -59,7 +59,9 @@ def draw_accumulation(setting: Setting) -> None:
         _draw_steps(accumulation)
 
 
-def _accumulate(setting: Setting, key: str, n: int, every: int, lr: float) -> Accumulation | None:
+def _accumulate(
+    setting: Setting, key: str, n: int, every: int, lr: float
+) -> AccumulationRun | None:
     stopped, parts = st.session_state.get(_STOPPED, ("", ()))
     if stopped == key:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -70,7 +72,7 @@ def _accumulate(setting: Setting, key: str, n: int, every: int, lr: float) -> Ac
                 help="Starts again with the first sample",
             )
             note(f"Stopped after {len(parts)} of {n} samples.")
-        return Accumulation(parts, {})
+        return AccumulationRun(parts, {})
 
     def stop(job: NetworkJob) -> None:
         st.session_state[_STOPPED] = (key, tuple(job.parts))
@@ -100,7 +102,7 @@ def _number(label: str, key: str, most: int, start: int, help: str) -> int:
     return start if chosen is None else chosen
 
 
-def _draw_steps(accumulation: Accumulation) -> None:
+def _draw_steps(accumulation: AccumulationRun) -> None:
     steps = accumulation.steps
     left, right = columns(0.55, 0.45)
     with left:

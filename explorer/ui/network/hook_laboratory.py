@@ -21,6 +21,7 @@ from explorer.networks import (
 from explorer.trace.text import array_lines, number, shape_text
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
+from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.widgets import label, note, refuse, scrolling
 from explorer.ui.network import runs
 from explorer.ui.network.job_queue import await_result
@@ -109,6 +110,7 @@ def _choose_hooks(report: Report) -> tuple[Hook, ...]:
 
 
 def _choose_action() -> tuple[str, float]:
+    accept_renamed("action", {"only look": "look"})  # its label in earlier versions
     action = st.selectbox(
         "What one hook does",
         list(_ACTIONS),

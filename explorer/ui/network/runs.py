@@ -48,7 +48,7 @@ class InspectedNetwork:
 
 
 @dataclass(frozen=True, eq=False)
-class Accumulation:
+class AccumulationRun:
     """Every step of an accumulation, without its arrays, and histograms of the last gradients."""
 
     steps: tuple[AccumulationStep, ...]
@@ -98,7 +98,7 @@ def draw_full_graph(setting: Setting, job: NetworkJob) -> FullGraph:
 
 def accumulate_samples(
     setting: Setting, n: int, every: int | None, lr: float, job: NetworkJob
-) -> Accumulation:
+) -> AccumulationRun:
     """Pass n samples one at a time; `job.parts` grows, and it ends early when nobody waits."""
     changed = make_problem(setting)
     if not isinstance(changed, SampledProblem):
@@ -111,7 +111,7 @@ def accumulate_samples(
         job.report(f"Sample {step.sample} of {n}", step.sample / n)
         if not job.wanted:
             raise Abandoned
-    return Accumulation(tuple(job.parts), make_histograms(gradients, job))
+    return AccumulationRun(tuple(job.parts), make_histograms(gradients, job))
 
 
 def run_hooks(setting: Setting, hooks: tuple[Hook, ...], job: NetworkJob) -> HookExperiment:

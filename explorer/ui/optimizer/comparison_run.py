@@ -15,23 +15,22 @@ from explorer.training import (
     follow_without_zero_grad,
 )
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.ui.common.query_params import validate
+from explorer.ui.common.query_params import accept_renamed, validate
 from explorer.ui.optimizer.session import Workspace
 from explorer.ui.optimizer.settings import choose_number, choose_optimizer
 
 NONE, NO_ZERO_GRAD, OTHER = "No comparison", "Compare without zero_grad", "Compare another setting"
 #: The second run's name in the pictures.
 NAMES = {NONE: "", NO_ZERO_GRAD: "without zero_grad", OTHER: "the other setting"}
-#: The same as older links name them.
-_IN_OLD_LINKS = {"A twin without zero_grad": NO_ZERO_GRAD, "Another setting": OTHER}
+#: By the labels in links of earlier versions.
+_RENAMED = {"A twin without zero_grad": NO_ZERO_GRAD, "Another setting": OTHER}
 _FOLLOWER, _VIEW = "comparison.follower", "comparison.view"
 
 
 def choose_comparison() -> str:
     """Draw the list of comparisons; returns a key of `NAMES`."""
-    if old := _IN_OLD_LINKS.get(st.query_params.get("beside", "")):
-        st.session_state.setdefault("beside", old)
-    validate("beside", {*NAMES, *_IN_OLD_LINKS}.__contains__)
+    accept_renamed("beside", _RENAMED)
+    validate("beside", {*NAMES, *_RENAMED}.__contains__)
     comparison = st.selectbox(
         "Comparison",
         list(NAMES),
