@@ -1,7 +1,7 @@
-"""Plain PyTorch as the oracle: the same text, run by CPython.
+"""Plain PyTorch as the oracle: the same program, run by CPython.
 
-Gradients of non-leaf tensors come from retain_grad, and from node prehooks. The two differ where
-several passes reach one tensor: a retained `.grad` adds them up, a hook sees the last.
+Gradients of non-leaf tensors are read via retain_grad and via node prehooks. The two differ if
+several passes reach a tensor: a retained `.grad` adds them up, a hook sees the last one.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from explorer.trace import Summary, TensorRecord, Trace
 
 
 @dataclass(frozen=True)
-class Plain:
-    """What the text did: printed output, the tensors among its variables, and the last gradient
-    a hook saw at each autograd node, by the node and the output's number."""
+class PlainRun:
+    """The printed output, the tensors among the variables, and the last gradient that a hook saw
+    at each output of an autograd node, by the node and the output's number."""
 
     output: str
     tensors: dict[str, torch.Tensor]
     hooked: dict[tuple[Any, int], torch.Tensor]
 
 
-def run_plain(source: str, seed: int = 0) -> Plain:
+def run_plain(source: str, seed: int = 0) -> PlainRun:
     """Run `source` as ordinary Python, one top-level statement after the other.
 
-    After each statement every non-leaf variable is asked to retain its gradient. If no leaf has
-    one at the end, backward runs from the last scalar variable.
+    After each statement, every non-leaf variable retains its gradient from then on. If the program
+    never calls backward, it is called on the last scalar variable.
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = io.StringIO()
@@ -45,15 +45,16 @@ def run_plain(source: str, seed: int = 0) -> Plain:
             for value in list(names.values()):
                 if isinstance(value, torch.Tensor) and not value.is_leaf and value.requires_grad:
                     value.retain_grad()
-                    value.grad_fn.register_prehook(see(hooked, value))
+                    value.grad_fn.register_prehook(make_prehook(hooked, value))
         tensors = {k: v for k, v in names.items() if isinstance(v, torch.Tensor)}
         if not called:
             scalars = [t for t in tensors.values() if t.numel() == 1 and not t.is_leaf]
             scalars[-1].backward()
-    return Plain(printed.getvalue(), tensors, hooked)
+    return PlainRun(printed.getvalue(), tensors, hooked)
 
 
-def see(hooked: dict[tuple[Any, int], torch.Tensor], tensor: torch.Tensor) -> Any:
+def make_prehook(hooked: dict[tuple[Any, int], torch.Tensor], tensor: torch.Tensor) -> Any:
+    """A hook that copies the tensor's gradient to `hooked`."""
     key = (tensor.grad_fn, tensor.output_nr)
 
     def prehook(grads: Any) -> None:
@@ -63,7 +64,7 @@ def see(hooked: dict[tuple[Any, int], torch.Tensor], tensor: torch.Tensor) -> An
     return prehook
 
 
-def compare(trace: Trace, plain: Plain, printed: bool = True) -> None:
+def compare(trace: Trace, plain: PlainRun, printed: bool = True) -> None:
     """Assert that every tensor variable has the oracle's value and gradient, to the last bit."""
     assert trace.error is None, trace.error
     if printed:
@@ -78,19 +79,19 @@ def compare(trace: Trace, plain: Plain, printed: bool = True) -> None:
         if tensor.is_leaf or trace.capture == "retain_grad":
             same(record.grad, tensor.grad, f"gradient of {name}")
         else:
-            seen = plain.hooked.get((tensor.grad_fn, tensor.output_nr))
-            expected = tensor.grad if record.retains_grad else seen
+            from_hook = plain.hooked.get((tensor.grad_fn, tensor.output_nr))
+            expected = tensor.grad if record.retains_grad else from_hook
             same(record.grad, expected, f"gradient of {name}")
 
 
-def same(found: Any, expected: torch.Tensor | None, what: str) -> None:
+def same(actual: Any, expected: torch.Tensor | None, what: str) -> None:
     if expected is None:
-        assert found is None, f"{what}: {found} where plain PyTorch has None"
+        assert actual is None, f"{what}: {actual} where plain PyTorch has None"
         return
-    assert found is not None, f"{what}: None where plain PyTorch has {expected}"
-    if isinstance(found, Summary):
+    assert actual is not None, f"{what}: None where plain PyTorch has {expected}"
+    if isinstance(actual, Summary):
         flat = expected.double()
-        np.testing.assert_allclose(found.mean, float(flat.mean()), rtol=1e-5, err_msg=what)
-        np.testing.assert_allclose(found.norm, float(flat.norm()), rtol=1e-5, err_msg=what)
+        np.testing.assert_allclose(actual.mean, float(flat.mean()), rtol=1e-5, err_msg=what)
+        np.testing.assert_allclose(actual.norm, float(flat.norm()), rtol=1e-5, err_msg=what)
         return
-    np.testing.assert_array_equal(found, expected.detach().numpy(), err_msg=what)
+    np.testing.assert_array_equal(actual, expected.detach().numpy(), err_msg=what)

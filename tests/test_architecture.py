@@ -1,4 +1,4 @@
-"""Every file keeps to the table of docs/architecture.md."""
+"""Every file follows the table of docs/architecture.md."""
 
 import ast
 import importlib
@@ -18,18 +18,18 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: where its files are, which packages and libraries they may import."""
+    """A row of the table: paths, and the packages and libraries that files there may import."""
 
-    places: tuple[str, ...]
+    paths: tuple[str, ...]
     packages: frozenset[str]
     libraries: frozenset[str]
 
     @property
     def name(self) -> str:
-        return Path(self.places[-1]).name
+        return Path(self.paths[-1]).name
 
     def files(self) -> list[Path]:
-        paths = [ROOT / place for place in self.places]
+        paths = [ROOT / path for path in self.paths]
         return [f for path in paths for f in ([path] if path.is_file() else path.rglob("*.py"))]
 
 
@@ -37,9 +37,9 @@ def _rows() -> list[Row]:
     table = re.search(r"\| package \|.*?\n\|[-|]+\n(.*?)\n\n", PAGE, re.DOTALL)[1]
     rows = []
     for line in table.splitlines():
-        places, _, packages, libraries = line.strip("|").split("|")
+        paths, _, packages, libraries = line.strip("|").split("|")
         inside, outside = (frozenset(re.findall(r"\w+", text)) for text in (packages, libraries))
-        rows.append(Row(tuple(re.findall("`(.+?)`", places)), inside, outside))
+        rows.append(Row(tuple(re.findall("`(.+?)`", paths)), inside, outside))
     return rows
 
 
@@ -50,16 +50,16 @@ KNOWN = {row.name for row in ROWS}
 @cache
 def imported(path: Path) -> frozenset[str]:
     """Full names of all modules a file imports, at any depth."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path} imports relatively"
             assert node.module
-            found.add(node.module)
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(found)
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
 
 
 def packages(path: Path) -> set[str]:
@@ -69,17 +69,17 @@ def packages(path: Path) -> set[str]:
 
 
 def libraries(path: Path) -> set[str]:
-    """What a file imports that is neither Python's own nor the project's."""
+    """The top-level packages a file imports, other than Python's and the project's."""
     first = {name.split(".")[0] for name in imported(path)}
     return first - set(sys.stdlib_module_names) - {"explorer"}
 
 
-def test_every_package_stands_in_the_table():
+def test_every_package_is_in_the_table():
     folders = {path.parent.name for path in (ROOT / "explorer").glob("*/__init__.py")}
     assert {*folders, "pages"} == KNOWN
 
 
-def test_the_table_goes_one_way():
+def test_imports_go_one_way():
     """A row imports only from rows below it."""
     below: set[str] = set()
     for row in reversed(ROWS):
@@ -96,12 +96,12 @@ def test_files_import_what_their_row_allows(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_row_claims_no_library_it_does_not_use(row):
+def test_a_row_lists_only_libraries_it_uses(row):
     assert set().union(*map(libraries, row.files())) == row.libraries
 
 
 def test_a_pages_folder_imports_no_other_pages():
-    """What two pages need is in explorer/ui/common."""
+    """Code that two pages need is in explorer/ui/common."""
     ui = ROOT / "explorer" / "ui"
     folders = {path.parent.name for path in ui.glob("*/__init__.py")}
     assert "common" in folders
@@ -114,17 +114,17 @@ def test_a_pages_folder_imports_no_other_pages():
 
 def callers(*functions: str) -> set[str]:
     """The files of the library that call one of these built-ins."""
-    found = set()
+    files = set()
     for path in (ROOT / "explorer").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             function = node.func if isinstance(node, ast.Call) else None
             if isinstance(function, ast.Name) and function.id in functions:
-                found.add(path.relative_to(ROOT).as_posix())
-    return found
+                files.add(path.relative_to(ROOT).as_posix())
+    return files
 
 
-def test_one_module_runs_text_as_code_and_one_imports_torchvision():
-    """As the page says."""
+def test_exec_and_torchvision_are_each_used_in_one_file():
+    """The files that the page names."""
     runs = {"explorer/language/program.py"}
     assert callers("exec", "eval", "compile") == runs
     imports = {
@@ -137,13 +137,13 @@ def test_one_module_runs_text_as_code_and_one_imports_torchvision():
 
 
 def test_names_on_the_page_exist():
-    """Every module, type and function the page names in code."""
+    """Every module, type, function and path that the page names."""
     for name in set(re.findall(rf"`((?:{'|'.join(KNOWN)})\.[A-Za-z_.]+)`", PAGE)):
         parts = name.split(".")
-        found = importlib.import_module(f"explorer.{parts[0]}")
+        value = importlib.import_module(f"explorer.{parts[0]}")
         for count, part in enumerate(parts[1:], 2):
-            if not hasattr(found, part):
+            if not hasattr(value, part):
                 importlib.import_module(".".join(["explorer", *parts[:count]]))
-            found = getattr(found, part)
+            value = getattr(value, part)
     for path in set(re.findall(r"`((?:tests|docs|explorer|benchmarks|pages)/[\w/.]*)`", PAGE)):
         assert (ROOT / path).exists(), path

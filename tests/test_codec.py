@@ -20,22 +20,26 @@ def test_trace_survives_json_with_nan_and_arrays():
     back = from_plain(Trace, json.loads(text))
     assert json.dumps(to_plain(back)) == text
     assert isinstance(back.passes[0].steps[0], BackwardStep)
-    got = back.variables["x"]
-    assert isinstance(got, TensorRecord)
-    assert got.shape == (2, 2)
-    np.testing.assert_array_equal(got.value, value)
+    restored = back.variables["x"]
+    assert isinstance(restored, TensorRecord)
+    assert restored.shape == (2, 2)
+    np.testing.assert_array_equal(restored.value, value)
 
 
-def test_text_that_utf8_cannot_say_is_made_sayable():
-    lone = "\ud800"
-    plain = to_plain(Trace("x", variables={lone: lone, "fine": "λ😀"}, notes=(lone,)))
+def test_lone_surrogates_become_question_marks():
+    surrogate = "\ud800"
+    plain = to_plain(
+        Trace("x", variables={surrogate: surrogate, "fine": "λ😀"}, notes=(surrogate,))
+    )
     assert json.dumps(plain, ensure_ascii=False).encode()
     assert plain["variables"] == {"?": "?", "fine": "λ😀"}
-    back = from_plain(Trace, {"$": "Trace", "source": lone, "variables": {lone: [lone]}})
+    back = from_plain(
+        Trace, {"$": "Trace", "source": surrogate, "variables": {surrogate: [surrogate]}}
+    )
     assert (back.source, back.variables) == ("?", {"?": ["?"]})
 
 
-#: Fields of a Trace as only a program that has broken out could send them.
+#: Answers that only a program that has broken out of the language could send.
 WRONG: list[Any] = [
     5,
     None,
@@ -57,16 +61,16 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("plain", WRONG, ids=repr)
-def test_an_answer_of_other_types_is_refused(plain):
+def test_an_answer_with_wrong_types_is_refused(plain):
     with pytest.raises((TypeError, ValueError, KeyError)):
         from_plain(Trace, plain)
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", [1, [2]], {"a": [None]}])
-def test_any_takes_everything(value):
+def test_any_accepts_everything(value):
     assert from_plain(Any, value) == value
 
 
-def test_a_whole_number_may_stand_for_a_float():
+def test_an_integer_is_accepted_as_a_float():
     flow = from_plain(Flow, {"$": "Flow", "to": None, "slot": 1, "grad": None})
     assert flow == Flow(None, 1, None)

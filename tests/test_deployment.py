@@ -1,4 +1,4 @@
-"""What the files for a public server name is there, and the app answers as they expect."""
+"""The files for a public server name things that exist, and the app behaves as they expect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def arguments(name: str) -> list[str]:
-    return [rest for found, rest in instructions() if found == name]
+    return [rest for keyword, rest in instructions() if keyword == name]
 
 
 def variables(file: str) -> dict[str, str]:
@@ -45,7 +45,7 @@ def image_environment() -> dict[str, str]:
 
 
 def health_check() -> list[str]:
-    """The command, with this Python for the image's."""
+    """The command, with this Python instead of the image's."""
     (rest,) = arguments("HEALTHCHECK")
     _, first, *others = ["", *json.loads(rest[rest.index("[") :])]
     assert first == "python"
@@ -54,23 +54,23 @@ def health_check() -> list[str]:
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app with the settings of a public server, under names of this machine."""
+    """The app with the settings of a public server, but this machine's address."""
     settings = variables("deploy/public.env") | {"STREAMLIT_SERVER_ALLOWED_HOSTS": "127.0.0.1"}
     settings["STREAMLIT_BROWSER_SERVER_ADDRESS"] = "127.0.0.1"
     with running_app(tmp_path_factory.mktemp("public") / "log", **settings) as url:
         yield url
 
 
-def test_every_file_the_image_copies_is_there_and_let_through() -> None:
+def test_every_file_the_image_copies_exists_and_is_not_ignored() -> None:
     listed = (ROOT / ".dockerignore").read_text().splitlines()
-    let_through = {line[1:] for line in listed if line.startswith("!")}
+    not_ignored = {line[1:] for line in listed if line.startswith("!")}
     copied = {name for rest in arguments("COPY") for name in rest.split()[:-1]}
-    assert copied == let_through
+    assert copied == not_ignored
     for name in copied:
         assert (ROOT / name).exists(), name
 
 
-def test_the_image_runs_as_an_ordinary_user_that_it_makes() -> None:
+def test_the_image_runs_as_an_ordinary_user_that_it_creates() -> None:
     names = [name for name, _ in instructions()]
     (user,) = arguments("USER")
     assert names.index("USER") < names.index("CMD")
@@ -80,24 +80,24 @@ def test_the_image_runs_as_an_ordinary_user_that_it_makes() -> None:
 
 
 def test_the_image_installs_the_packages_of_packages_txt() -> None:
-    """One list for the image and for Community Cloud, with all that CI installs to run the app."""
+    """One list for the image and for Community Cloud: everything CI installs to run the app."""
     packages = (ROOT / "packages.txt").read_text().split()
     assert any("xargs -a packages.txt apt-get install" in rest for rest in arguments("RUN"))
     needed = re.findall(r"^need (\S+) (\S+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert set(packages) == {package for program, package in needed if program != "chromium"}
 
 
-def test_the_pinned_torch_is_what_the_image_asks_of_pytorch() -> None:
+def test_the_image_installs_the_pinned_torch() -> None:
     pattern = re.search(r"grep -E '([^']+)' requirements.txt", (ROOT / "Dockerfile").read_text())
     assert pattern is not None
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    found = [line.split("==")[0] for line in lines if re.search(pattern[1], line)]
-    assert sorted(found) == ["torch", "torchvision"]
+    names = [line.split("==")[0] for line in lines if re.search(pattern[1], line)]
+    assert sorted(names) == ["torch", "torchvision"]
 
 
-@pytest.mark.parametrize("found", ["Dockerfile", "deploy/public.env"])
-def test_every_setting_exists(found: str) -> None:
-    settings = image_environment() if found == "Dockerfile" else variables(found)
+@pytest.mark.parametrize("file", ["Dockerfile", "deploy/public.env"])
+def test_every_setting_exists(file: str) -> None:
+    settings = image_environment() if file == "Dockerfile" else variables(file)
     known = {option.env_var for option in config.get_config_options().values()}
     for name in settings:
         if name.startswith("STREAMLIT_"):
@@ -106,7 +106,7 @@ def test_every_setting_exists(found: str) -> None:
             assert name in VARIABLES, name
 
 
-def test_the_health_check_tells_a_living_app_from_none(public: str) -> None:
+def test_the_health_check_fails_without_an_app(public: str) -> None:
     def status(port: int) -> int:
         environment = os.environ | image_environment() | {"STREAMLIT_SERVER_PORT": str(port)}
         return subprocess.run(health_check(), env=environment, capture_output=True).returncode
@@ -127,7 +127,7 @@ def test_the_health_check_tells_a_living_app_from_none(public: str) -> None:
         ("127.0.0.1", "http://elsewhere.example.org", 403),
     ],
 )
-def test_a_session_is_opened_from_the_named_host_alone(
+def test_sessions_are_opened_only_under_the_named_host(
     public: str, host: str, origin: str, answer: int
 ) -> None:
     lines = [
@@ -135,18 +135,19 @@ def test_a_session_is_opened_from_the_named_host_alone(
         "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "", "",
     ]  # fmt: skip
-    with socket.create_connection(("127.0.0.1", urlsplit(public).port or 0), timeout=10) as line:
-        line.sendall("\r\n".join(lines).encode())
-        assert int(line.recv(200).split()[1]) == answer
+    address = ("127.0.0.1", urlsplit(public).port or 0)
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        assert int(connection.recv(200).split()[1]) == answer
 
 
-#: What Streamlit's own script in the browser asks for; health before it connects.
+#: What Streamlit's script in the browser requests.
 NEEDED = ("health", "host-config", "stream", "upload_file/a/b")
 CLOSED = ("metrics", "script-health-check", "agent/interact", "agent/mcp", "agent/openapi.json")
 
 
 @pytest.mark.parametrize("base", ["", "/lesson"])
-def test_the_proxies_close_what_they_should_and_no_more(base: str) -> None:
+def test_the_proxies_close_only_what_they_should(base: str) -> None:
     nginx = re.search(r"location ~ (\S+) \{", (ROOT / "deploy/nginx.conf").read_text())
     caddy = re.search(r"@closed path (.+)", (ROOT / "deploy/Caddyfile").read_text())
     assert nginx is not None

@@ -1,4 +1,4 @@
-"""The part of the tests that `-m fast` runs; see docs/quality.md."""
+"""Every package has tests that `-m fast` runs; see docs/quality.md."""
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@ import sys
 
 
 def test_import_works_in_a_fresh_process():
-    """Also afterwards, by torchvision's own name, and a model and a transform really run."""
+    """Also by torchvision's own name afterwards; a model and a transform really run."""
     program = (
         "from explorer.torchvision_guard import torchvision as guarded\n"
         "import torch, torchvision\n"

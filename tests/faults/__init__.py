@@ -1,1 +1,1 @@
-"""Faults put into the product on purpose, to see that something notices."""
+"""Faults injected into the product, to check that tests notice them."""

@@ -1,7 +1,8 @@
-"""`python -m tests.faults`: the named faults of the guard, one line each; test_guard.py reads it.
+"""`python -m tests.faults` tries the named faults of the guard and prints a line for each.
 
-`python -m tests.faults guard.attributes vocabulary.data_checks …` tries every small fault of these
-modules of explorer/language instead, against the whole corpus but the slow groups: minutes.
+test_guard.py reads these lines. `python -m tests.faults guard.attributes vocabulary.data_checks …`
+tries every small fault of these modules of explorer/language instead, against the fast groups of
+hostile programs. This takes minutes.
 """
 
 from __future__ import annotations
@@ -15,48 +16,52 @@ from tests.faults.guarded import GOOD, Address, broken, outcomes
 from tests.faults.mutate import faults
 
 PACKAGE = "explorer.language"
-#: Groups of the corpus that the long mode runs, the ones that notice most first.
-SWEPT = ("good", "python", "torch", "parser", "reentrant")
+#: Groups of hostile programs for whole modules; those that notice most come first.
+FAST_GROUPS = ("good", "python", "torch", "parser", "reentrant")
 
 
-def named() -> None:
-    """A line for each fault: noticed, or how its program ended; "sound" is no fault at all."""
+def try_named_faults() -> None:
+    """Print a line for each fault: noticed, or how its program ended. "sound" has no fault."""
     texts = guarded.programs()
-    where: dict[str, list[Address]] = {
+    programs_of: dict[str, list[Address]] = {
         name: [address for address, text in texts.items() if fault.program in text]
         for name, fault in FAULTS.items()
     }
-    used = sorted({address for found in where.values() for address in found})
+    used = sorted({address for addresses in programs_of.values() for address in addresses})
     wrong = {a: end for a, end in outcomes(None, [GOOD, *used]).items() if broken(a, end)}
     print(f"sound\t{wrong or 'noticed by none'}", flush=True)
     for name, fault in FAULTS.items():
         module = f"{PACKAGE}.{fault.module}"
-        found = outcomes((module, replaced(module, fault.old, fault.new)), where[name], first=True)
-        noticed = any(broken(a, end) for a, end in found.items() if "import" not in found)
-        print(f"{name}\t{'noticed' if noticed else found}", flush=True)
+        results = outcomes(
+            (module, replaced(module, fault.old, fault.new)), programs_of[name], first=True
+        )
+        noticed = any(broken(a, end) for a, end in results.items() if "import" not in results)
+        print(f"{name}\t{'noticed' if noticed else results}", flush=True)
 
 
-def swept(modules: list[str]) -> None:
-    """A line for each small fault of the modules."""
+def try_all_faults(modules: list[str]) -> None:
+    """Print a line for each small fault of the modules."""
     score: dict[Address, int] = {}
     order = sorted(
-        (a for a in guarded.programs() if a[0] in SWEPT), key=lambda a: SWEPT.index(a[0])
+        (a for a in guarded.programs() if a[0] in FAST_GROUPS),
+        key=lambda a: FAST_GROUPS.index(a[0]),
     )
     for module in modules:
         full = f"{PACKAGE}.{module}"
         for what, text in faults(path_of(full).read_text()):
             order.sort(key=lambda a: -score.get(a, 0))
-            found = outcomes((full, text), order, first=True)
-            by = next((a for a, end in found.items() if "import" in found or broken(a, end)), None)
+            results = outcomes((full, text), order, first=True)
+            noticed = (a for a, end in results.items() if "import" in results or broken(a, end))
+            by = next(noticed, None)
             if by is not None:
                 score[by] = score.get(by, 0) + 1
-            said = "SURVIVED" if by is None else f"noticed {by} {found[by][:60]!r}"
-            print(f"{module}:{what} => {said}", flush=True)
+            verdict = "SURVIVED" if by is None else f"noticed {by} {results[by][:60]!r}"
+            print(f"{module}:{what} => {verdict}", flush=True)
 
 
 if __name__ == "__main__":
     guarded.warm()
     if sys.argv[1:]:
-        swept(sys.argv[1:])
+        try_all_faults(sys.argv[1:])
     else:
-        named()
+        try_named_faults()

@@ -1,4 +1,4 @@
-"""Importing the product with one module changed."""
+"""Imports the product with one module changed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ ROOT = Path(__file__).parents[2]
 
 
 def path_of(module: str) -> Path:
-    """Where `explorer.language.guard` or `explorer.language.syntax` is written."""
+    """The file of a module or package, such as `explorer.language.guard`."""
     path = ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def replaced(module: str, old: str, new: str) -> str:
-    """The module's text with `old`, which stands in it once, replaced."""
+    """The module's text with `old`, which must occur once, replaced."""
     text = path_of(module).read_text()
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {module}"
+    assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {module}"
     return text.replace(old, new)
 
 
@@ -35,7 +35,7 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 class Changed:
-    """While it is the first of `sys.meta_path`, `module` is imported with this text."""
+    """As the first finder in `sys.meta_path`, it makes `module` load with this text."""
 
     def __init__(self, module: str, text: str) -> None:
         self.module, self.text = module, text
@@ -48,16 +48,16 @@ class Changed:
 
 
 def install(module: str, text: str) -> None:
-    """From now on this process imports `module` with this text. Before the product is imported."""
+    """Make this process load `module` with this text; call it before the product is imported."""
     assert module not in sys.modules
     sys.meta_path.insert(0, Changed(module, text))  # type: ignore[arg-type]
 
 
-def loaded(module: str, text: str) -> ModuleType:
-    """A second copy of an imported module, with this text, beside the first."""
+def load_changed(module: str, text: str) -> ModuleType:
+    """A second copy of an imported module, with this text; the first stays imported."""
     loader = _Loader(module, text)
     spec = importlib.util.spec_from_file_location(module, loader.path, loader=loader)
     assert spec is not None
-    made = importlib.util.module_from_spec(spec)
-    loader.exec_module(made)
-    return made
+    changed = importlib.util.module_from_spec(spec)
+    loader.exec_module(changed)
+    return changed

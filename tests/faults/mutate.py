@@ -1,5 +1,7 @@
-"""Every small fault of a module that lets more pass: a check left out, a part of a condition, a
-wrapper that is not called, a number made larger."""
+"""Generates the small faults of a module that make it more permissive.
+
+They leave out a check, a part of a condition or a wrapper's call, or make a number larger.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 
-#: One change: what it is in words, and what stands in the node's place.
+#: One change: its description, and the node's replacement.
 Change = tuple[str, ast.AST]
 
 
@@ -28,15 +30,15 @@ def faults(text: str) -> Iterator[tuple[str, str]]:
 def _places(
     tree: ast.AST, inside: bool = False
 ) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
-    """Every node, and a way to put another in its place."""
+    """Every node, and a function that replaces it."""
     for name, value in ast.iter_fields(tree):
         if isinstance(value, ast.AST):
             yield value, lambda new, n=name: setattr(tree, n, new)
             yield from _places(value)
         elif isinstance(value, list):
-            for place, child in enumerate(value):
+            for position, child in enumerate(value):
                 if isinstance(child, ast.AST):
-                    yield child, lambda new, v=value, p=place: v.__setitem__(p, new)
+                    yield child, lambda new, v=value, p=position: v.__setitem__(p, new)
                     yield from _places(child)
 
 
@@ -55,8 +57,8 @@ def _changes(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.BoolOp):
         for left_out in range(len(node.values)):
             rest = [value for i, value in enumerate(node.values) if i != left_out]
-            made = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
-            yield f"without {ast.unparse(node.values[left_out])[:40]}", copy.deepcopy(made)
+            shorter = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+            yield f"without {ast.unparse(node.values[left_out])[:40]}", copy.deepcopy(shorter)
     elif isinstance(node, ast.If) and _refuses(node.body):
         yield "never", ast.If(ast.Constant(False), node.body, node.orelse)
     elif isinstance(node, ast.Return) and isinstance(
@@ -74,7 +76,7 @@ def _changes(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.comprehension):
         for left_out in range(len(node.ifs)):
             rest = [test for i, test in enumerate(node.ifs) if i != left_out]
-            yield "all taken", ast.comprehension(node.target, node.iter, rest, 0)
+            yield "no condition", ast.comprehension(node.target, node.iter, rest, 0)
     elif isinstance(node, ast.AnnAssign | ast.Assign):
         number = getattr(node.value, "value", None)
         if isinstance(number, int) and number > 1:
@@ -84,7 +86,7 @@ def _changes(node: ast.AST) -> Iterator[Change]:
 
 
 def _refuses(body: list[ast.stmt]) -> bool:
-    """Whether a branch ends in a refusal, by raising or by an answer of no."""
+    """Whether a branch ends in a refusal: an exception, or `return False` or `None`."""
     last = body[-1]
     if isinstance(last, ast.Return):
         return last.value is None or ast.unparse(last.value) in ("False", "None")

@@ -1,5 +1,7 @@
-"""The jobs of tests/sandbox, for a server that finds no process to be had while it is told so: a
-SIGUSR1 turns this on and off."""
+"""The jobs of tests/sandbox, for a server whose forks fail while this is switched on.
+
+SIGUSR1 switches it on and off.
+"""
 
 import errno
 import os
@@ -12,11 +14,11 @@ __all__ = ["JOBS"]
 _fork, _refusing = os.fork, [False]
 
 
-def _perhaps() -> int:
+def _fork_or_refuse() -> int:
     if _refusing[0]:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     return _fork()
 
 
-os.fork = _perhaps
+os.fork = _fork_or_refuse
 signal.signal(signal.SIGUSR1, lambda *_: _refusing.append(not _refusing.pop()))

@@ -1,5 +1,7 @@
-"""What measuring found that no test ran (docs/quality.md): rare numbers, and answers of a program
-that has broken out of the language."""
+"""Rare numbers, and answers of a program that has broken out of the language.
+
+Measuring the coverage showed that no other test ran this code.
+"""
 
 from __future__ import annotations
 
@@ -29,28 +31,28 @@ def summary(expression: str) -> Summary:
     return value
 
 
-def test_a_large_tensor_of_which_nothing_is_finite() -> None:
-    found = summary(f"torch.full(({LARGE},), float('nan'))")
-    assert found.nonfinite == LARGE
-    assert np.isnan([found.min, found.max, found.mean, found.norm]).all()
-    assert found.counts == ()
+def test_a_large_tensor_without_finite_elements() -> None:
+    result = summary(f"torch.full(({LARGE},), float('nan'))")
+    assert result.nonfinite == LARGE
+    assert np.isnan([result.min, result.max, result.mean, result.norm]).all()
+    assert result.counts == ()
 
 
 def test_a_large_tensor_with_some_infinities() -> None:
-    found = summary(f"torch.cat([torch.ones({LARGE}) * 2, torch.tensor([float('-inf'), 4.0])])")
+    result = summary(f"torch.cat([torch.ones({LARGE}) * 2, torch.tensor([float('-inf'), 4.0])])")
     finite = np.append(np.full(LARGE, 2.0), 4.0)
-    assert (found.nonfinite, found.min, found.max) == (1, 2.0, 4.0)
-    assert found.mean == pytest.approx(finite.mean())
-    assert found.norm == pytest.approx(np.linalg.norm(finite))
+    assert (result.nonfinite, result.min, result.max) == (1, 2.0, 4.0)
+    assert result.mean == pytest.approx(finite.mean())
+    assert result.norm == pytest.approx(np.linalg.norm(finite))
 
 
-def test_a_large_complex_tensor_is_summed_up_by_its_sizes() -> None:
-    found = summary(f"torch.complex(torch.ones({LARGE}) * 3, torch.ones({LARGE}) * 4)")
-    assert (found.min, found.max, found.mean) == (5.0, 5.0, 5.0)
+def test_a_large_complex_tensor_is_summarised_by_absolute_values() -> None:
+    result = summary(f"torch.complex(torch.ones({LARGE}) * 3, torch.ones({LARGE}) * 4)")
+    assert (result.min, result.max, result.mean) == (5.0, 5.0, 5.0)
 
 
-class Asked:
-    """Does a press in this process, or answers what it is told to."""
+class FakeSandbox:
+    """Performs a call of the session in this process, or gives the answer `instead`."""
 
     def __init__(self) -> None:
         self.instead: Any = None
@@ -58,33 +60,35 @@ class Asked:
     def __call__(self, request: Any) -> Any:
         if isinstance(self.instead, Exception):
             raise self.instead
-        told = replay_training(request, Context(lambda _: None, lambda _: None, float("inf")))
-        return told if self.instead is None else {**told, **self.instead}
+        answer = replay_training(request, Context(lambda _: None, lambda _: None, float("inf")))
+        return answer if self.instead is None else {**answer, **self.instead}
 
 
 @pytest.fixture
-def asked() -> Asked:
-    return Asked()
+def fake() -> FakeSandbox:
+    return FakeSandbox()
 
 
 @pytest.fixture
-def session(asked: Asked) -> RemoteSession:
+def session(fake: FakeSandbox) -> RemoteSession:
     setup = "import torch\nx = torch.tensor(3.0, requires_grad=True)\n"
-    made = RemoteSession(ProgramProblem(setup=setup, loss="loss = x * x\n"), asked, lr=0.1)
-    made.forward()
-    made.backward()
-    made.step()
-    return made
+    session = RemoteSession(ProgramProblem(setup=setup, loss="loss = x * x\n"), fake, lr=0.1)
+    session.forward()
+    session.backward()
+    session.step()
+    return session
 
 
-def test_an_undo_whose_child_dies_changes_nothing(asked: Asked, session: RemoteSession) -> None:
+def test_an_undo_whose_child_dies_changes_nothing(
+    fake: FakeSandbox, session: RemoteSession
+) -> None:
     before = session.parameters["x"].value
-    asked.instead = ProgramRefused(ProgramError("Gone."))
+    fake.instead = ProgramRefused(ProgramError("Gone."))
     event = session.undo()
     assert event.error is not None
     assert event.message == "Gone."
     np.testing.assert_array_equal(session.parameters["x"].value, before)
-    asked.instead = None
+    fake.instead = None
     assert session.undo().ok
     assert float(session.parameters["x"].value) == 3.0
     assert session.redo().ok
@@ -105,11 +109,11 @@ def test_an_undo_whose_child_dies_changes_nothing(asked: Asked, session: RemoteS
     ],
     ids=repr,
 )
-def test_a_broken_answer_to_a_press_is_a_sentence(
-    asked: Asked, session: RemoteSession, nonsense: dict[str, Any]
+def test_a_broken_answer_becomes_an_error_message(
+    fake: FakeSandbox, session: RemoteSession, nonsense: dict[str, Any]
 ) -> None:
     before = session.parameters["x"].value
-    asked.instead = nonsense
+    fake.instead = nonsense
     event = session.forward()
     assert event.error is not None
     assert "could not be read" in event.message
@@ -117,8 +121,8 @@ def test_a_broken_answer_to_a_press_is_a_sentence(
 
 
 def test_a_large_tensor_of_bfloat16_keeps_its_numbers() -> None:
-    found = summary(f"torch.arange({LARGE}).to(torch.bfloat16)")
-    assert found.max == float(torch.tensor(LARGE - 1.0).to(torch.bfloat16))
+    result = summary(f"torch.arange({LARGE}).to(torch.bfloat16)")
+    assert result.max == float(torch.tensor(LARGE - 1.0).to(torch.bfloat16))
 
 
 @pytest.mark.parametrize(
@@ -135,5 +139,5 @@ def test_a_large_tensor_of_bfloat16_keeps_its_numbers() -> None:
         ("9" * 5000, "sum"),
     ],
 )
-def test_the_gradient_a_reader_types(text: str, given: Any) -> None:
+def test_a_typed_upstream_gradient_is_parsed(text: str, given: Any) -> None:
     assert _parse_gradient(text) == given

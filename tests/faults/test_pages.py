@@ -1,4 +1,4 @@
-"""The sandbox dies under a page: it says a sentence, nothing is lost, the next press works."""
+"""The sandbox dies while a page uses it: an error message, nothing lost, the next press works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.pages.test_pages import html_of, opened, rows, run_program
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
 LOST = "The process that runs programs could not be started."
-#: Runs for a while, so that it can be struck on its way.
+#: Runs for a while, so that the server can be killed meanwhile.
 SLOW = """\
 import torch
 x = torch.tensor(3.0, requires_grad=True)
@@ -34,7 +34,7 @@ y.backward()
 """
 
 
-def _strike() -> None:
+def _kill_server() -> None:
     server = client._sandbox._server
     if server is not None and server.process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
@@ -42,15 +42,15 @@ def _strike() -> None:
 
 
 @contextmanager
-def no_server_lives() -> Iterator[None]:
-    """Every server is killed soon after it starts."""
+def servers_killed() -> Iterator[None]:
+    """Kill every server soon after it starts."""
     over = threading.Event()
 
-    def strike() -> None:
+    def kill_repeatedly() -> None:
         while not over.wait(0.02):
-            _strike()
+            _kill_server()
 
-    thread = threading.Thread(target=strike)
+    thread = threading.Thread(target=kill_repeatedly)
     thread.start()
     try:
         yield
@@ -59,17 +59,17 @@ def no_server_lives() -> Iterator[None]:
         thread.join()
 
 
-def test_a_server_killed_while_a_program_runs_is_not_even_noticed(
+def test_a_server_killed_during_a_program_is_not_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    struck: list[int] = []
+    killed: list[int] = []
     receive = client._receive
 
     def receiving(*given: Any) -> tuple[int, Any]:
         kind, message = receive(*given)
-        if kind == protocol.STARTED and not struck:
-            struck.append(client._sandbox.pid or 0)
-            _strike()
+        if kind == protocol.STARTED and not killed:
+            killed.append(client._sandbox.pid or 0)
+            _kill_server()
         return kind, message
 
     at = opened("pages/expression.py")
@@ -78,27 +78,27 @@ def test_a_server_killed_while_a_program_runs_is_not_even_noticed(
     assert not at.exception
     assert "ax-error" not in html_of(at)
     assert {"x", "y"} <= set(rows(at))
-    assert struck
-    assert client._sandbox.pid not in struck
+    assert killed
+    assert client._sandbox.pid not in killed
 
 
 def test_expression_without_a_server() -> None:
-    at, other = opened("pages/expression.py"), SLOW + "z = 1\n"  # SLOW's trace is at hand
-    with no_server_lives():
+    at, other = opened("pages/expression.py"), SLOW + "z = 1\n"  # the trace of SLOW is cached
+    with servers_killed():
         run_program(at, other)
         assert not at.exception
         assert LOST in html_of(at)
         assert at.text_area(key="program").value == other
-    at.run()  # what failed for the machine's sake is not kept
+    at.run()  # such a failure is not cached
     assert not at.exception
     assert "ax-error" not in html_of(at)
     assert {"x", "y"} <= set(rows(at))
 
 
-def test_the_numerical_check_without_a_server() -> None:
+def test_the_gradient_check_without_a_server() -> None:
     at = opened("pages/expression.py")
     at.segmented_control(key="panel").set_value("check").run()
-    with no_server_lives():
+    with servers_killed():
         at.button(key="check").click().run()
         assert not at.exception
         assert LOST in html_of(at)
@@ -107,11 +107,11 @@ def test_the_numerical_check_without_a_server() -> None:
     assert "Largest deviation" in html_of(at)
 
 
-def test_a_press_on_ones_own_problem_without_a_server() -> None:
+def test_a_press_on_a_custom_problem_without_a_server() -> None:
     at = page(problem="own")
     press(at, "backward")
     before = _shown(at)
-    with no_server_lives():
+    with servers_killed():
         press(at, "step")
         assert LOST in error(at)
         assert _shown(at) == before
@@ -120,8 +120,8 @@ def test_a_press_on_ones_own_problem_without_a_server() -> None:
     assert _shown(at) != before
 
 
-def test_ones_own_problem_opened_without_a_server() -> None:
-    with no_server_lives():
+def test_a_custom_problem_opened_without_a_server() -> None:
+    with servers_killed():
         at = page(problem="own")
         assert LOST in html_of(at)
     at.run()
@@ -131,14 +131,14 @@ def test_ones_own_problem_opened_without_a_server() -> None:
 
 
 def _shown(at: Any) -> str:
-    """The parameters' numbers, as the page's component has them."""
-    found = [e.proto.json for e in at.get("bidi_component") if '"blocks"' in e.proto.json]
-    return re.sub(r'"changed": \w+', "", found[0])
+    """The JSON of the parameters' numbers, as the page's component gets it."""
+    json = [e.proto.json for e in at.get("bidi_component") if '"blocks"' in e.proto.json]
+    return re.sub(r'"changed": \w+', "", json[0])
 
 
 def test_an_upload_without_a_server() -> None:
     at = opened("pages/feature_maps.py")
-    with no_server_lives():
+    with servers_killed():
         upload(at, "ripples.png", drawn_file("ripples"))
         assert not at.exception
         assert LOST in html_of(at)

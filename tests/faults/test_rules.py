@@ -15,7 +15,7 @@ import pytest
 from explorer.trace import BackwardStep
 from explorer.trace.rules import RULES, NotStated
 from explorer.trace.rules.rule import Rule
-from tests.faults.changed import loaded, path_of
+from tests.faults.changed import load_changed, path_of
 from tests.trace.steps import steps_by_node
 from tests.trace.test_rules import multiply_out
 
@@ -101,11 +101,11 @@ MODULES = [
 def test_a_wrong_rule_is_noticed(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = f"{PACKAGE}.{module}"
     text = path_of(full).read_text()
-    callers = rules_by_line(full, loaded(full, text).RULES)
+    callers = rules_by_line(full, load_changed(full, text).RULES)
     unnoticed = []
     for (first, last), what, changed in faults(text):
         tried = sorted({name for line in range(first, last + 1) for name in callers[line]})
-        rules = loaded(full, changed).RULES
+        rules = load_changed(full, changed).RULES
         with monkeypatch.context() as patch, np.errstate(all="ignore"):
             for name in tried:
                 patch.setitem(RULES, name, rules[name])

@@ -1,1 +1,1 @@
-"""Measuring which lines the tests run: `python -m tests.measured [what pytest is to be given]`."""
+"""Measures which lines the tests run: `python -m tests.measured [arguments for pytest]`."""

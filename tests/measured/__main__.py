@@ -1,7 +1,7 @@
-"""Run the tests, or those named, under coverage.py; add what the sandbox's processes ran; report.
+"""Run all tests, or those named, under coverage.py, including the sandbox's processes, and report.
 
 `python -m tests.measured tests/trace` and then `python -m tests.measured --add tests/ui` measures
-in parts. The report is by package; `python -m coverage report -m` has every line.
+in parts. The report is by package; `python -m coverage report -m` shows every line.
 """
 
 import os
@@ -29,27 +29,27 @@ def main(arguments: list[str]) -> int:
     command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", *arguments]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     status = subprocess.run(command, cwd=ROOT, env=environment).returncode
-    add_the_sandbox()
+    add_sandbox_data()
     subprocess.run([sys.executable, "-m", "coverage", "combine", "-q", "--append"], cwd=ROOT)
-    report()
+    print_report()
     return status
 
 
-def add_the_sandbox() -> None:
-    """What lies in the files the sandbox's processes mapped, as one more data file."""
-    found = coverage.CoverageData(basename=str(ROOT / ".coverage"), suffix="sandbox")
+def add_sandbox_data() -> None:
+    """Write the measurements from the files that the sandbox's processes mapped as a data file."""
+    data = coverage.CoverageData(basename=str(ROOT / ".coverage"), suffix="sandbox")
     for file in FOLDER.iterdir():
         content = file.read_bytes()
         size = int.from_bytes(content[:8], "big")
         if size:
             part = coverage.CoverageData(no_disk=True)
             part.loads(content[8 : 8 + size])
-            found.update(part)
+            data.update(part)
         file.unlink()
-    found.write()
+    data.write()
 
 
-def report() -> None:
+def print_report() -> None:
     measured = coverage.Coverage()
     measured.load()
     totals: dict[str, Numbers] = defaultdict(Numbers)
@@ -60,10 +60,8 @@ def report() -> None:
         package = "/".join(parts[:2]) if parts[0] == "explorer" and len(parts) > 2 else parts[0]
         numbers = measured._analyze(file).numbers
         totals[package] += numbers
-        totals["in all"] += numbers
-    print(
-        "| | lines | not run | branches | taken one way only | covered |\n|---|--:|--:|--:|--:|--:|"
-    )
+        totals["all"] += numbers
+    print("| | lines | not run | branches | partly taken | covered |\n|---|--:|--:|--:|--:|--:|")
     for package, n in sorted(totals.items()):
         print(
             f"| {package} | {n.n_statements} | {n.n_missing} | {n.n_branches} "
