@@ -83,12 +83,11 @@ def _picked(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
     array, dim = arrays[0], step.saved.get("dim")
     if not isinstance(dim, int) or array.ndim == 0:
         return None
-    axis = dim - 2**64 if dim >= 2**63 else dim
     grad = _grad_out(step)
     if grad is None or grad.shape != array.shape:
         return None
-    value = np.take_along_axis(array, np.expand_dims(np.abs(grad).argmax(axis), axis), axis)
-    count = int((array == value).sum(axis).max())
+    value = np.take_along_axis(array, np.expand_dims(np.abs(grad).argmax(dim), dim), dim)
+    count = int((array == value).sum(dim).max())
     if count < 2:
         return None
     return (

@@ -201,7 +201,6 @@ def _pick(words: str = CHOSEN) -> Rule:
 
 
 _product = rule("y / a is the product of the others.", a=(r"<G> * \frac{<y>}{<a>}", _prod))
-_length = rule("At norm 0 the gradient is taken to be 0.", a=(_norm_tex, _norm))
 _share = rule(SPLIT, a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared))
 
 RULES: dict[str, Rule] = {

@@ -1,4 +1,4 @@
-r"""What a rule is: for each input of an operation, the gradient handed to it.
+r"""What a rule is: for each input of an operation, the gradient passed to it.
 
 In a template `<G>` is the gradient in, `<a>`, `<b>`, `<y>` the first input, the second and the
 result where autograd saved them, `<n>` the exponent; `<A:mat1>` is the saved value `mat1` under
@@ -102,7 +102,7 @@ Template = str | Callable[[Values], str]
 
 @dataclass(frozen=True)
 class Part:
-    """The gradient handed to one input, called `letter`. `value` is None for words alone."""
+    """The gradient passed to one input, called `letter`. `value` is None for words alone."""
 
     letter: str
     tex: Template

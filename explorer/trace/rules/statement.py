@@ -15,7 +15,7 @@ from explorer.trace.rules.table import RULES, applied
 from explorer.trace.text import number
 
 #: Said of a node for which no short rule is kept here.
-UNKNOWN = "There is no short rule for this operation here: see torch's documentation of it."
+UNKNOWN = "This operation has no short rule; torch's documentation describes it."
 
 #: Arrays with more rows, columns or elements than this are named, not written out.
 ROWS, COLUMNS, ELEMENTS = 3, 4, 6
@@ -49,7 +49,7 @@ def state(
         return Statement(words=UNKNOWN)
     formulas, numbers, words = [], [], [rule.words] if rule.words else []
     if all(flow.grad is None for flow in flows):
-        words.append("No gradient is handed on.")
+        words.append("No gradient is passed on.")
     for values, part, flow in applied(rule, name, grads_in, flows, saved):
         try:
             formula, number, axes = _line(rule, values, part, flow.grad)
@@ -102,11 +102,11 @@ def _line(
     template = sum_tex(axes, f"({template})") if axes else template
     left = rf"\frac{{\partial L}}{{\partial {part.letter}}}"
     formula = f"{left} &= {_filled(template, values, None)}"
-    place = _first(rule, values, result) if not axes else None
+    place = _first(rule, result) if not axes else None
     first, *named = _NAMED.split(template)
     written, *named = (_filled(tex, values, place or ()) for tex in (first, *named))
     index = "" if place is None else f"[{', '.join(map(str, place))}]"
-    got = _result(result if place is None else _at(result, place))
+    got = _result(result if place is None else _first_element(result))
     equals = "" if template == "<G>" else f" = {got}"
     return formula, f"{left}{index} &= " + r",\ ".join([written + equals, *named]), axes
 
@@ -118,7 +118,7 @@ def _filled(template: str, values: Values, place: tuple[int, ...] | None) -> str
         shown, value = _shown(*match.groups()), values.raw(match[2])
         if place is None and not (len(shown) > 1 and isinstance(value, int | float)):
             return shown
-        return literal(_at(value, place) if place else value, shown)
+        return literal(_first_element(value) if place else value, shown)
 
     def times(match: re.Match[str]) -> str:
         left, right = match.groups()
@@ -143,7 +143,7 @@ def _shown(letter: str | None, name: str) -> str:
 
 
 def _is_number(text: str, values: Values) -> bool:
-    """Whether what stands beside a product sign is a single number."""
+    """Whether this factor of a product is a single number."""
     fields = _FIELD.findall(text)
     return bool(fields) and all(
         not isinstance(values.raw(name), np.ndarray | Summary) or values.raw(name).ndim == 0
@@ -153,15 +153,15 @@ def _is_number(text: str, values: Values) -> bool:
     )
 
 
-def _first(rule: Rule, values: Values, result: Array | None) -> tuple[int, ...] | None:
+def _first(rule: Rule, result: Array | None) -> tuple[int, ...] | None:
     """Large arrays of an element-wise rule are shown at their first element: where that is."""
     if not rule.elementwise or result is None or is_short(result):
         return None
     return (0,) * len(result.shape)
 
 
-def _at(value: Any, place: tuple[int, ...]) -> Any:
-    """The element a broadcast array has at `place`."""
+def _first_element(value: Any) -> Any:
+    """The first element of an array; a single number as it is."""
     if isinstance(value, Summary):
         value = value.corner
     if not isinstance(value, np.ndarray) or value.ndim == 0:

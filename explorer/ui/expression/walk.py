@@ -9,6 +9,7 @@ from itertools import pairwise
 import streamlit as st
 
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
+from explorer.trace.rules import UNKNOWN
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.common.graph import Marks
@@ -129,10 +130,7 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
     after.html(gradients_out(step, shown))
 
 
-_NO_RULE = (
-    "This operation has no short rule; torch's documentation describes it. "
-    "The numbers were read by hooks."
-)
+_NO_RULE = f"{UNKNOWN} The numbers were read by hooks."
 
 
 def _unstepped(picked: Selection, shown: BackwardPass) -> str:
