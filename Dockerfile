@@ -1,8 +1,8 @@
 # docker build -t autograd-explorer .
 # docker run --rm --init -p 8501:8501 autograd-explorer
 #
-# For a public server start it with the limits of deploy/compose.yaml; docs/deployment.md says what
-# each of them protects. One stage is enough: nothing is compiled.
+# For a public server, start it with the limits of deploy/compose.yaml; docs/deployment.md says what
+# each limit protects. One stage is enough, because nothing is compiled.
 FROM python:3.11-slim-bookworm
 
 WORKDIR /app
@@ -11,15 +11,15 @@ RUN apt-get update \
     && xargs -a packages.txt apt-get install -y --no-install-recommends \
     && rm -rf /var/lib/apt/lists/*
 
-# torch first and from PyTorch's own index: its CPU build is a fraction of PyPI's, which brings CUDA
-# along. Where there is a GPU, name a CUDA index instead: --build-arg TORCH_INDEX=...
+# Install torch first, from PyTorch's own index: its CPU build is much smaller than PyPI's, which
+# includes CUDA. For a GPU, name a CUDA index instead: --build-arg TORCH_INDEX=...
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" \
         $(grep -E '^torch(vision)?==' requirements.txt) \
     && pip install --no-cache-dir -r requirements.txt
 
-# The code belongs to root, so that the app cannot change it, and can be read by all, whatever the
-# modes of the checkout are; /weights is all the app may keep.
+# The code belongs to root, so that the app cannot change it, and is readable by all users, whatever
+# the modes of the checkout are. The app may only keep files in /weights.
 COPY .streamlit .streamlit
 COPY explorer explorer
 COPY pages pages
@@ -37,7 +37,7 @@ ENV PYTHONUNBUFFERED=1 \
     STREAMLIT_SERVER_ADDRESS=0.0.0.0 \
     STREAMLIT_SERVER_PORT=8501
 
-# A number, so that an orchestrator can see that it is not root.
+# Numeric, so that an orchestrator can see that it is not root.
 USER 10001:10001
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
