@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +50,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
     return processors + EXTRA_PROCESSES
+
+
+def pytest_collection_finish() -> None:
+    """Let Streamlit's test runner look for components among the installed packages only once: for
+    each new page it reads the metadata of all of them, which takes longer than most pages."""
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        scan = functools.cache(manifest_scanner.scan_component_manifests)
+        manifest_scanner.scan_component_manifests = scan
 
 
 @contextmanager
