@@ -113,22 +113,48 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Any]:
-    """A browser tab of 1280 × 800. Script errors and requests to other machines fail the test."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+@pytest.fixture(scope="session")
+def only_tab(chromium: Any) -> Iterator[Any]:
+    """The browser's one tab. A page opened in it finds Streamlit's scripts compiled and in its
+    cache, which halves the time; use it through `clean_tab`."""
+    context = chromium.new_context()
     page = context.new_page()
     page.set_default_timeout(40_000)
-    page_errors: list[str] = []
-    page.on("pageerror", lambda error: page_errors.append(str(error)))
-    page.on(
-        "request",
-        lambda request: (
-            None
-            if request.url.startswith(("http://127.0.0.1", "data:", "blob:", "ws://127.0.0.1"))
-            else page_errors.append(request.url)
-        ),
-    )
     yield page
     context.close()
+
+
+@contextmanager
+def clean_tab(page: Any) -> Iterator[Any]:
+    """The tab as a new one: empty, 1280 × 800, light, nothing stored. Nothing moves, for what moves
+    is drawn over and over."""
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    try:
+        yield page
+    finally:
+        if page.url.startswith("http"):
+            page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        page.goto("about:blank")
+        page.context.clear_cookies()
+
+
+@pytest.fixture
+def tab(only_tab: Any) -> Iterator[Any]:
+    """An empty browser tab. Script errors and requests to other machines fail the test."""
+    page_errors: list[str] = []
+
+    def on_error(error: Any) -> None:
+        page_errors.append(str(error))
+
+    def on_request(request: Any) -> None:
+        if not request.url.startswith(("http://127.0.0.1", "data:", "blob:", "ws://127.0.0.1")):
+            page_errors.append(request.url)
+
+    only_tab.on("pageerror", on_error)
+    only_tab.on("request", on_request)
+    with clean_tab(only_tab):
+        yield only_tab
+    only_tab.remove_listener("pageerror", on_error)
+    only_tab.remove_listener("request", on_request)
     assert page_errors == []

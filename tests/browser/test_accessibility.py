@@ -8,7 +8,7 @@ shadow roots, so what our components draw is looked at too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +21,7 @@ from explorer.ui.common import glossary as words
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
+from tests.conftest import clean_tab
 
 pytestmark = pytest.mark.browser
 
@@ -188,24 +189,21 @@ class Seen:
 
 
 @pytest.fixture(scope="module", params=PLACES)
-def seen(request: pytest.FixtureRequest, chromium: Any, app: str) -> Iterator[Seen]:
+def seen(request: pytest.FixtureRequest, only_tab: Any, app: str) -> Seen:
     """All that can be seen of one page, looked at once for all tests."""
     found = Seen(request.param)
-    context = chromium.new_context()
-    tab = context.new_page()
-    tab.set_default_timeout(40_000)
-    for i, (path, acts) in enumerate(PLACES.get(found.page, ((f"/{found.page}", ()),))):
-        tab.emulate_media(color_scheme="light", reduced_motion="reduce")
-        tab.set_viewport_size({"width": 1280, "height": 900})
-        opened(tab, app, path)
-        found.look(tab, WAYS if i == 0 else (WAYS[0], WAYS[-1]))
-        for act in acts:
+    with clean_tab(only_tab) as tab:
+        for i, (path, acts) in enumerate(PLACES.get(found.page, ((f"/{found.page}", ()),))):
+            tab.emulate_media(color_scheme="light", reduced_motion="reduce")
             tab.set_viewport_size({"width": 1280, "height": 900})
-            act(tab)
-            if act is not escape:
-                found.look(tab, (WAYS[0], WAYS[-1]))
-    yield found
-    context.close()
+            opened(tab, app, path)
+            found.look(tab, WAYS if i == 0 else (WAYS[0], WAYS[-1]))
+            for act in acts:
+                tab.set_viewport_size({"width": 1280, "height": 900})
+                act(tab)
+                if act is not escape:
+                    found.look(tab, (WAYS[0], WAYS[-1]))
+    return found
 
 
 def settle(tab: Any) -> None:
