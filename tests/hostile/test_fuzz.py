@@ -12,7 +12,6 @@ import explorer
 from explorer import sandbox
 from explorer.language import Program, ProgramRefused
 from explorer.language.syntax import SPECIAL_METHODS
-from explorer.sandbox import Sandbox
 from tests.hostile.corpus import GROUPS
 from tests.language.forms import FORMS
 from tests.language.programs import PROGRAMS
@@ -124,16 +123,9 @@ def test_what_is_compiled_is_guarded(source):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changed_programs())
-def test_what_runs_ends_and_is_answered(fuzz_server, source):
-    trace = sandbox.run(source, timeout=0.5, sandbox=fuzz_server)
+def test_what_runs_ends_and_is_answered(source):
+    trace = sandbox.run(source, timeout=0.5)
     if trace.error is not None:
         assert trace.error.message
         line = trace.error.line
         assert line is None or 1 <= line <= source.count("\n") + 2
-
-
-@pytest.fixture(scope="module")
-def fuzz_server():
-    box = Sandbox()
-    yield box
-    box.stop()

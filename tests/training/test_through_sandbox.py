@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 import pytest
 
+from explorer import sandbox
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox
 from explorer.training import ProgramProblem, RemoteSession, through_elements
 from tests.training.plain import loop, same
 from tests.training.test_against_torch import OWN
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    found = Sandbox(processors=2)
-    yield found
-    found.stop()
-
-
-def test_fifty_steps_are_plain_pytorch(sandbox):
+def test_fifty_steps_are_plain_pytorch():
     reports: list[int] = []
     ask = partial(sandbox.call, "replay", on_progress=reports.append)
     session = RemoteSession(OWN, ask, "Adam", lr=0.02, seed=4)
@@ -43,7 +35,7 @@ def test_fifty_steps_are_plain_pytorch(sandbox):
 ROSE = "import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\nn = 0"
 
 
-def test_a_child_that_is_stopped_keeps_what_was_done(sandbox):
+def test_a_child_that_is_stopped_keeps_what_was_done():
     """From the fourth iteration on the loss never ends."""
     problem = ProgramProblem(
         setup=ROSE,
@@ -58,7 +50,7 @@ def test_a_child_that_is_stopped_keeps_what_was_done(sandbox):
     assert np.array_equal(session.parameters["x"].value, [1, 2])
 
 
-def test_a_child_that_dies_changes_nothing(sandbox):
+def test_a_child_that_dies_changes_nothing():
     """An operator that never returns, from the third iteration on."""
     problem = ProgramProblem(
         setup=ROSE + "\nimport torch.nn.functional as F",
@@ -75,7 +67,7 @@ def test_a_child_that_dies_changes_nothing(sandbox):
     assert session.view().steps == 0
 
 
-def test_setups_that_are_refused(sandbox):
+def test_setups_that_are_refused():
     ask = partial(sandbox.call, "replay")
     large = "import torch\nx = torch.zeros(10**7, requires_grad=True)"
     for setup, words in ((large, "10,000,000 parameters"), ("x = 1", "defines no parameter")):
