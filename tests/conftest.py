@@ -37,6 +37,18 @@ FLAGS = [
     "--disable-quic",
 ]
 
+#: Files that take longest. They start first, so that no process ends long after the others.
+LONGEST = (
+    "tests/hostile/test_corpus.py",
+    "tests/browser/test_accessibility.py",
+    "tests/browser/test_expression.py",
+    "tests/faults/test_guard.py",
+    "tests/faults/test_rules.py",
+    "tests/pages/test_pages.py",
+    "tests/pages/test_optimizer.py",
+    "tests/pages/test_feature_maps.py",
+    "tests/pages/test_network.py",
+)
 #: More processes than processors: some tests wait for a child's time limit or for a browser.
 EXTRA_PROCESSES = 1
 #: Up to this many files run in the process that collects them: others take seconds to start.
@@ -60,6 +72,12 @@ def pytest_collection_finish() -> None:
 
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         manifest_scanner.scan_component_manifests = scan
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first, in that order."""
+    order = {file: number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.nodeid.split("::")[0], len(order)))
 
 
 @contextmanager
