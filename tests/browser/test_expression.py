@@ -21,7 +21,7 @@ cost.backward()
 
 def open_page(tab: Any, url: str) -> None:
     tab.goto(f"{url}/expression")
-    tab.wait_for_selector("tr[data-id]")
+    tab.wait_for_selector("tr[data-id]", timeout=90_000)  # the first page waits for the sandbox
 
 
 def run_program(tab: Any, source: str) -> None:
