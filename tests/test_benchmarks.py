@@ -37,8 +37,8 @@ def test_rows_say_whether_their_budget_is_met() -> None:
     rows = (
         Row("1.4 times", 1.4, "peer", 1.0, Budget(1.5, "ratio")),
         Row("1.6 times", 1.6, "peer", 1.0, Budget(1.5, "ratio")),
-        Row("fast beside a slow peer", 0.5, "peer", 0.1, Budget(0.6, "absolute")),
-        Row("slow beside a slower peer", 0.7, "peer", 9.0, Budget(0.6, "absolute")),
+        Row("fast, with a slow peer", 0.5, "peer", 0.1, Budget(0.6, "absolute")),
+        Row("slow, with a slower peer", 0.7, "peer", 9.0, Budget(0.6, "absolute")),
         Row("memory", 301.0, budget=Budget(300, "absolute"), unit="MB"),
         Row("no budget", 5.0),
         Row("not | measured", None, budget=Budget(1, "absolute"), note="no | tool"),
@@ -47,8 +47,8 @@ def test_rows_say_whether_their_budget_is_met() -> None:
     assert {what: rest[-1] for what, rest in cells.items()} == {
         "1.4 times": "met",
         "1.6 times": "**not met**",
-        "fast beside a slow peer": "met",
-        "slow beside a slower peer": "**not met**",
+        "fast, with a slow peer": "met",
+        "slow, with a slower peer": "**not met**",
         "memory": "**not met**",
         "no budget": "",
         "not \\| measured (1)": "",

@@ -41,10 +41,10 @@ Lines = tuple[int, int]
 def faults(text: str) -> Iterator[tuple[Lines, str, str]]:
     """(lines of the function, what was changed, the module with it), one change at a time."""
     tree = ast.parse(text)
-    for place in _functions(tree):
-        for node in _numeric(place):
+    for function in _functions(tree):
+        for node in _numeric(function):
             for what, undo in _changed(node):
-                lines = (place.lineno, place.end_lineno or 0)
+                lines = (function.lineno, function.end_lineno or 0)
                 yield lines, f"{what} in line {node.lineno}", ast.unparse(tree)  # type: ignore[attr-defined]
                 undo()
 
@@ -58,18 +58,18 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.Lambda]:
             yield from _functions(child)
 
 
-def _numeric(place: ast.AST) -> Iterator[ast.AST]:
-    """What is below, but nothing that makes text: formulas are held to their numbers elsewhere."""
-    makes_text = isinstance(place, ast.FunctionDef) and ast.unparse(place.returns or place) == "str"
-    if makes_text or isinstance(place, ast.JoinedStr):
+def _numeric(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below, without code that makes text: test_formulas.py has the formulas' faults."""
+    makes_text = isinstance(tree, ast.FunctionDef) and ast.unparse(tree.returns or tree) == "str"
+    if makes_text or isinstance(tree, ast.JoinedStr):
         return
-    if isinstance(place, ast.Lambda) and any(
+    if isinstance(tree, ast.Lambda) and any(
         isinstance(n, ast.JoinedStr) or (isinstance(n, ast.Constant) and "<" in str(n.value))
-        for n in ast.walk(place)
+        for n in ast.walk(tree)
     ):
         return
-    yield place
-    for child in ast.iter_child_nodes(place):
+    yield tree
+    for child in ast.iter_child_nodes(tree):
         yield from _numeric(child)
 
 

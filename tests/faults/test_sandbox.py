@@ -35,17 +35,17 @@ pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder in which this module's servers keep their files."""
-    made, before = tmp_path_factory.mktemp("files"), tempfile.tempdir
-    tempfile.tempdir = str(made)
-    yield made
+    path, before = tmp_path_factory.mktemp("files"), tempfile.tempdir
+    tempfile.tempdir = str(path)
+    yield path
     tempfile.tempdir = before
 
 
 @pytest.fixture(scope="module")
 def lasting(folder: Path) -> Iterator[Sandbox]:
-    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2)
-    yield made
-    made.stop()
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2)
+    yield new_box
+    new_box.stop()
     assert os.listdir(folder) == []
 
 
@@ -227,61 +227,61 @@ def test_a_disk_without_room_for_the_server(
     if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
         full = tmp_path / "missing"  # where no disk can be mounted, a missing one
     monkeypatch.setattr(tempfile, "tempdir", str(full))
-    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
     try:
-        made.start()  # as the app does when it starts: this must not fail
-        assert "could not be started" in error_message(lambda: made.call("double", [1]))
-        error = sandbox.run("x = 1", sandbox=made).error
+        new_box.start()  # as the app does when it starts: this must not fail
+        assert "could not be started" in error_message(lambda: new_box.call("double", [1]))
+        error = sandbox.run("x = 1", sandbox=new_box).error
         assert error is not None
         assert "could not be started" in error.message
         assert not full.exists() or os.listdir(full) == []
         monkeypatch.setattr(tempfile, "tempdir", str(folder))  # room again
-        assert made.call("double", [1]) == [2]
+        assert new_box.call("double", [1]) == [2]
     finally:
-        made.stop()
+        new_box.stop()
         subprocess.run(["umount", str(full)], capture_output=True)
 
 
 def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
     before = set(os.listdir(folder))
-    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
-    made.start()
-    resource.prlimit(made.pid or 0, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
+    new_box.start()
+    resource.prlimit(new_box.pid or 0, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     try:
-        assert made.call("double", [1], timeout=30) == [2]  # the second server is asked
-        made.stop()
+        assert new_box.call("double", [1], timeout=30) == [2]  # the second server is asked
+        new_box.stop()
     finally:
-        made.stop()
+        new_box.stop()
     assert set(os.listdir(folder)) == before
 
 
 def test_no_process_to_be_had(folder: Path) -> None:
-    made = Sandbox(jobs="tests.faults.no_process", warm_up=False)
+    new_box = Sandbox(jobs="tests.faults.no_process", warm_up=False)
     try:
-        assert made.call("double", [1], timeout=30) == [2]
-        assert is_idle(made)
-        pid = made.pid or 0
+        assert new_box.call("double", [1], timeout=30) == [2]
+        assert is_idle(new_box)
+        pid = new_box.pid or 0
         os.kill(_zygote(pid), signal.SIGUSR1)
-        kill_the_spare(made)
+        kill_the_spare(new_box)
         for _ in range(3):
-            assert "could not be started" in error_message(lambda: made.call("double", [1]))
+            assert "could not be started" in error_message(lambda: new_box.call("double", [1]))
         os.kill(_zygote(pid), signal.SIGUSR1)
-        assert made.call("double", [1]) == [2]
-        assert made.pid == pid
-        assert is_idle(made)
+        assert new_box.call("double", [1]) == [2]
+        assert new_box.pid == pid
+        assert is_idle(new_box)
     finally:
-        made.stop()
+        new_box.stop()
 
 
 def test_no_process_for_the_server(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: Any, **__: Any) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    made = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refused)
-        assert "could not be started" in error_message(lambda: made.call("double", [1]))
-    made.stop()
+        assert "could not be started" in error_message(lambda: new_box.call("double", [1]))
+    new_box.stop()
 
 
 def test_a_server_without_descriptors(
@@ -437,15 +437,15 @@ def test_a_server_that_stops_early(
     monkeypatch.setattr(client, "REPLY_TIMEOUT", 0.1)
     monkeypatch.setattr(client, "EXTRA_TIME", 0.1)
     data, words = SERVERS[case]
-    made, server = Sandbox(), Scripted(data, silent)
-    monkeypatch.setattr(made, "_ensure", lambda: server)
-    assert words in message_of(made)
+    new_box, server = Sandbox(), Scripted(data, silent)
+    monkeypatch.setattr(new_box, "_ensure", lambda: server)
+    assert words in message_of(new_box)
     server.end()
 
 
-def message_of(made: Sandbox) -> str:
+def message_of(box: Sandbox) -> str:
     with pytest.raises(ProgramRefused) as caught:
-        made.call("double", [1], timeout=0.1)
+        box.call("double", [1], timeout=0.1)
     return caught.value.error.message
 
 
