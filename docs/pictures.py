@@ -44,7 +44,7 @@ def _iterate(tab: Any) -> None:
     for step in range(4, STEPS + 1):
         tab.locator(".st-key-press-iterate button").first.click()
         tab.wait_for_selector(f".ax-said:has-text('{step} steps')")
-    for press, text in (("zero_grad", "None now"), ("forward", "The loss")):
+    for press, text in (("zero_grad", "is now None"), ("forward", "The loss")):
         tab.locator(f".st-key-press-{press} button").first.click()
         tab.wait_for_selector(f".ax-said:has-text('{text}')")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import feature_maps, report
+from benchmarks.load import feature_maps, network, report
 from benchmarks.load.crowd import run_crowd, trigger_cleanup, visit_every_page
 from benchmarks.load.files import WrongAnswer
 from benchmarks.load.mix import ACTIONS, PAGES
@@ -41,8 +41,21 @@ async def _reader_with_upload(server: Server) -> Reader:
     return reader
 
 
+async def _do_every_action(server: Server) -> None:
+    """Each raises WrongAnswer if the page does not show what the action expects."""
+    reader = Reader(server.address, PAGES, ACTIONS, random.Random(2), [], set())
+    for action in ACTIONS:
+        if action.page not in ("any", reader.page):
+            await reader.open_page(action.page)
+            await reader.wait_for_answer(lambda tab: None)
+        if action.do is not network.choose_large:
+            await action.do(reader)
+    await reader.tab.close()
+
+
 async def _visit(server: Server) -> None:
     await visit_every_page(server)
+    await _do_every_action(server)
     reader = await _reader_with_upload(server)
     while_there = await asyncio.to_thread(_counts, server)
     assert all(while_there.values()), while_there

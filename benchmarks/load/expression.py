@@ -15,7 +15,7 @@ _TITLES = {f"{example.group}: {example.title}": example for example in EXAMPLES}
 _PANELS = {
     "Tensors": lambda tab: tab.has("bidi_component", "tensors"),
     "Step": lambda tab: any(
-        words in tab.texts() for words in ("ax-step", "Backward starts at", "There was no backward")
+        words in tab.texts() for words in ("ax-step", "starts at <b>", "There was no backward")
     ),
     "Tensor": lambda tab: "Choose a row" in tab.texts() or "What happened to it" in tab.texts(),
     "Events": lambda tab: "ax-events" in tab.texts() or "No backward, hook" in tab.texts(),

@@ -164,7 +164,7 @@ with torch.no_grad():
 """
 
     def check(tab: Tab) -> str | None:
-        match = re.search(r"The loss is ([−\d.,e+-]+?)\. Its graph", _last_message(tab))
+        match = re.search(r"The loss is ([−\d.,e+-]+?)\. The graph", _last_message(tab))
         fine = match and abs(_float(match[1]) - loss) <= 1e-5 * abs(loss)
         return None if fine else f"the loss is {loss}; the page says {_last_message(tab)!r}"
 
