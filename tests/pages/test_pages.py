@@ -11,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
+from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
 
@@ -61,6 +62,12 @@ def test_the_glossary_opens_on_every_page(page: Page) -> None:
     at.button(key="lookup").click().run()
     assert not at.exception
     assert "ax-words" in html_of(at)
+
+
+@pytest.mark.parametrize("page", [HOME, *PAGES], ids=lambda page: page.key)
+def test_a_pages_terms_stand_in_the_glossary(page: Page) -> None:
+    assert page.terms
+    assert set(page.terms) <= set(GLOSSARY)
 
 
 @pytest.mark.fast

@@ -425,6 +425,7 @@ CAUSES_OF_ZERO = {
     "torch.log_softmax(w.sum(), dim=0)": "log_softmax over one element is always 0",
     "torch.relu(-w)": "relu is flat below 0",
     "(w - w.detach()) ** 2": "its derivative is 0 at this value",
+    "((h := w.sum() + torch.tensor([1.0, 2.0, 3.0])) - h.mean()) ** 2": "they add up to 0",
 }
 
 

@@ -19,6 +19,8 @@ from explorer.trace.torchviz_graph import leaf_of
 _STEPS = "is flat between its steps, so its derivative is 0 everywhere"
 _SIGN = "sign is flat on both sides of 0, so its derivative is 0 everywhere"
 _FACTOR = "the other factor is 0"
+#: Operations whose derivative is nowhere 0: only a sum over broadcast axes can make theirs 0.
+SUMMING = ("Add", "Sub", "Expand")
 #: Why the gradient is 0 after an operation, by the beginning of its node's name.
 FLAT = {
     "Round": f"round {_STEPS}",
@@ -37,6 +39,7 @@ FLAT = {
     "Dot": _FACTOR,
     "Addmm": _FACTOR,
     "Zero": "its result is always 0",
+    "Pow": "its derivative is 0 at this value",
 }
 #: Squashing functions, and their derivative computed from their result.
 SQUASHING = {
@@ -148,8 +151,15 @@ def _cause(kind: str, step: RawStep) -> str:
         if not derivative(result).any():
             values = join_names(number(value) for value in np.unique(result))
             return f"{name} is saturated (its result is exactly {values}), so its derivative is 0"
+    if kind.startswith(SUMMING):
+        return "the gradients it receives cancel, they add up to 0"
     flat = (text for start, text in FLAT.items() if kind.startswith(start))
-    return next(flat, "its derivative is 0 at this value")
+    return next(
+        flat,
+        "its derivative is 0 at this value"
+        if kind.startswith("Pow")
+        else "its rule gives 0 for these values",
+    )
 
 
 def _flat_cure(kind: str) -> str:
