@@ -56,7 +56,8 @@ EXPRESSIONS: dict[str, list[str]] = {
     ),
     "Reducing": _split(
         """
-        a.sum(); a.sum(0); a.sum(1,keepdim=True); a.mean(); a.mean(0); a.mean((0,1));
+        a.sum(); a.sum().mean(0); a.sum().var(0,unbiased=False); a.sum().amax(0);
+        a.sum(0); a.sum(1,keepdim=True); a.mean(); a.mean(0); a.mean((0,1));
         a.prod(); a.prod(1); a.max(); a.max(1)[0]; a.max(1).values; a.min(); a.min(0)[0];
         a.amax(1); a.amin(); torch.aminmax(a).max; torch.amax(torch.relu(a),1); a.std();
         a.std(0); a.var(); a.var(1,unbiased=False); torch.var_mean(a)[0];

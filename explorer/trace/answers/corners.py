@@ -57,6 +57,8 @@ def _corner_at_0(
 
 def _shared(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
     array = arrays[0]
+    if array.ndim == 0:
+        return None
     dims = step.saved.get("dim")
     axes = tuple(dims) if isinstance(dims, list) and dims else None
     extremes = [array == f(array, axis=axes, keepdims=True) for f in (np.max, np.min)]

@@ -58,7 +58,7 @@ class Values:
                 raise NotStated("no gradient in")
             return self.grads_in[0]
         if name == "axis":
-            return self.axes[0]
+            return self._named_axes[0]
         key = name if name in self.saved else ALIASES.get(name, name)
         if key not in self.saved:
             raise NotStated(f"{key} was not saved")
@@ -70,12 +70,21 @@ class Values:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The reduced axes, from 0; all of them if none is named."""
+        """The reduced axes, from 0; all of them if none is named, none of a 0-dim tensor."""
+        return self._named_axes if self._rank else ()
+
+    @property
+    def _rank(self) -> int:
+        grad = self.grads_in[0] if self.grads_in else None
+        return max(len(self.shape), 0 if grad is None else len(grad.shape))
+
+    @property
+    def _named_axes(self) -> tuple[int, ...]:
+        """As `axes`, but (0,) for the axis 0 of a 0-dim tensor."""
         dim = self.saved.get("dim")
         given = [dim] if isinstance(dim, int) else dim if isinstance(dim, list) else []
-        wide = 0 if not self.grads_in or self.grads_in[0] is None else len(self.grads_in[0].shape)
-        rank = max(len(self.shape), wide, 1)
-        return tuple(sorted(int(d) % rank for d in given)) or tuple(range(len(self.shape)))
+        named = sorted(int(d) % max(self._rank, 1) for d in given)
+        return tuple(named) or tuple(range(len(self.shape)))
 
     @property
     def count(self) -> int:
