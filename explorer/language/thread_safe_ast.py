@@ -8,6 +8,7 @@ SystemError if the count differs from what one thread expects
 from __future__ import annotations
 
 import ast
+import inspect
 import threading
 from typing import Any, Literal
 
@@ -27,3 +28,9 @@ def parse_literal(text: str) -> Any:
     """`ast.literal_eval`, with the lock held."""
     with AST_LOCK:
         return ast.literal_eval(text)
+
+
+def get_source(item: Any) -> str:
+    """The text of a class or function. `inspect` finds a class by parsing its file."""
+    with AST_LOCK:
+        return inspect.getsource(item)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.language.thread_safe_ast import AST_LOCK
+from explorer.language.thread_safe_ast import get_source
 from explorer.training.problem import ModuleProblem, Network, random_stream
 
 __all__ = [
@@ -53,8 +52,7 @@ def source_of(*objects: Any, end: str) -> str:
 
 @cache
 def _definition(item: Any) -> str:
-    with AST_LOCK:  # `getsource` finds a class by parsing its file
-        return textwrap.dedent(inspect.getsource(item)).strip()
+    return textwrap.dedent(get_source(item)).strip()
 
 
 class Samples(NamedTuple):

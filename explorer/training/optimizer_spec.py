@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.language.thread_safe_ast import AST_LOCK
+from explorer.language.thread_safe_ast import get_source
 from explorer.training.formatting import format_number
 from explorer.training.history import to_numpy
 
@@ -145,8 +145,7 @@ class OptimizerSpec:
         """
         if self._is_torchs:
             return ""
-        with AST_LOCK:  # inspect finds a class by parsing its file
-            return f"from typing import Any\n\n\n{inspect.getsource(self.cls).strip()}\n\n"
+        return f"from typing import Any\n\n\n{get_source(self.cls).strip()}\n\n"
 
     @property
     def _is_torchs(self) -> bool:
