@@ -29,14 +29,14 @@ KNOWN_MESSAGES: tuple[tuple[str, str, str], ...] = (
         "retain_graph=True.",
     ),
     (
-        r"a leaf Variable that requires grad is being used in an in-place operation",
-        "A leaf that requires grad cannot be changed in place: autograd needs its old value.",
-        "Make the change inside `with torch.no_grad():`, or write x = x + … for a new tensor.",
-    ),
-    (
         r"a view of a leaf Variable that requires grad is being used in an in-place",
         "A part of a leaf that requires grad cannot be changed in place.",
         "Make the change inside `with torch.no_grad():`, or work on x.clone().",
+    ),
+    (
+        r"a leaf Variable that requires grad is being used in an in-place operation",
+        "A leaf that requires grad cannot be changed in place: autograd needs its old value.",
+        "Make the change inside `with torch.no_grad():`, or write x = x + … for a new tensor.",
     ),
     (
         r"[Oo]nly Tensors of floating point and complex dtype can require gradients"
@@ -125,7 +125,7 @@ KNOWN_MESSAGES: tuple[tuple[str, str, str], ...] = (
     (
         r"'NoneType' object is not subscriptable|NoneType.* has no attribute"
         r"|unsupported operand type\(s\) for .*NoneType",
-        "Something on this line is None; often a .grad before the first backward.",
+        "A value on this line is None, often a .grad read before backward.",
         "A .grad is None before backward, for non-leaf tensors, and after zero_grad(), which "
         "sets None. zero_grad(set_to_none=False) keeps zeros.",
     ),

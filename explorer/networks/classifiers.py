@@ -74,7 +74,7 @@ def classifier(name: str, weights: str | None = None) -> SampledProblem:
         collect,
         source="import torchvision\n" + source_of(classifier_data, end=end),
         loss_source="loss = F.cross_entropy(net(images[:1]), labels[:1])",
-        note="The images are noise. The network is in evaluation mode unless you change it.",
+        note="The images are noise. The network runs in eval mode by default.",
     )
 
 

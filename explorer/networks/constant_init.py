@@ -89,8 +89,8 @@ def variants() -> dict[str, ModuleProblem]:
             make=lambda: _network(torch.float32, F.cross_entropy),
             source=source_of(AllTenths, end=_FLOAT32),
             loss_source=_TODAY,
-            note="Equal weights get equal gradients. The convolutions' gradients, about −2.4e-07, "
-            "are rounding errors: the exact value is 0.",
+            note="Equal weights get equal gradients. At the initial weights, the convolutions' "
+            "gradients are about −2.4e-07: rounding errors. The exact value is 0.",
         ),
         "old": ModuleProblem(
             name="all-0.1 (old log-softmax)",

@@ -177,7 +177,7 @@ class _Reasons:
             return _STOPPED
         if not call.hooked:
             return "neither its input nor its parameters require grad"
-        return "there are no values on meta" if call.meta else _INDEPENDENT
+        return "the meta device holds no values" if call.meta else _INDEPENDENT
 
 
 def _layer_rows(

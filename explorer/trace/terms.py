@@ -38,8 +38,8 @@ TERMS = (
     Term(
         "gradient",
         "Gradient",
-        "For each element of a tensor: how much the result changes per unit of a small change of "
-        "that element. It has the same shape as the tensor.",
+        "For each element of a tensor: how much the result changes per unit change of that "
+        "element, for small changes. It has the same shape as the tensor.",
         ("gradients", ".grad"),
     ),
     Term(
@@ -111,7 +111,7 @@ TERMS = (
     Term(
         "data",
         ".data",
-        "The same memory, without autograd knowing about it. Autograd does not notice a write "
+        "Access to a tensor's memory behind autograd's back. Autograd does not notice a write "
         "through .data: a value saved for backward changes too, and gradients are wrong without an "
         "error.",
     ),
@@ -151,8 +151,8 @@ TERMS = (
     Term(
         "scalar",
         "Scalar output",
-        "backward starts with d(result)/d(result) = 1, which is a single number only if the result "
-        "is one. Otherwise reduce the result, or pass a gradient of the same shape.",
+        "backward starts with d(result)/d(result) = 1, which is a single number only if the "
+        "result is a single number. Otherwise reduce the result, or pass a gradient of its shape.",
         ("scalar",),
     ),
     Term(
@@ -176,8 +176,8 @@ TERMS = (
     Term(
         "kink",
         "Corner, tie, subgradient",
-        "relu and abs at 0, and max where two elements are equal, have no derivative. torch uses a "
-        "value between the slopes on both sides, by convention.",
+        "relu and abs at 0, and max where two elements are equal, have no derivative. PyTorch "
+        "uses a value between the left and right slopes, by convention.",
     ),
     Term(
         "nan",
@@ -209,8 +209,8 @@ TERMS = (
         "check",
         "Gradient check",
         "One input is moved up and down by a small amount. The change of the result, divided by "
-        "the change of the input, must equal the gradient. The check finds a custom backward that "
-        "is wrong.",
+        "the change of the input, must equal the gradient. The check exposes a wrong custom "
+        "backward.",
         ("check every gradient",),
     ),
     Term(
@@ -242,7 +242,7 @@ TERMS = (
     Term(
         "momentum",
         "Momentum",
-        "Each step uses a running average of gradients, so a tensor keeps moving even while its "
+        "Each step uses a decaying sum of past gradients, so a tensor keeps moving even while its "
         "gradient is 0.",
         ("momentum_buffer",),
     ),

@@ -232,8 +232,8 @@ def _explain_backward_error(detail: str, used: bool) -> ProgramError:
     for pattern, message, hint in _REFUSALS:
         if pattern in detail:
             if pattern == _TWICE and not used:
-                message = "The loss text calls backward itself, so its graph has been used."
-                hint = "Remove that call from the loss text: here you press backward yourself."
+                message = "The loss code calls backward itself, so its graph has been used."
+                hint = "Remove that call from the loss code: here you press backward yourself."
             return ProgramError(message, hint=hint, detail=detail)
     return ProgramError("The backward pass failed.", detail=detail)
 

@@ -115,7 +115,7 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
         (f"/expression?program={quote(FAILING)}", ()),
         ("/expression?predict=true&title=Lesson&question=What+is+x.grad%3F", ()),
     ),
-    "network": (("/network", (*tabs("network"), press("Change the run", BOX))),),
+    "network": (("/network", (*tabs("network"), press("Run settings", BOX))),),
     "optimizer": (
         ("/optimizer", (press("Code", "[role=dialog] code"),)),
         ("/optimizer?problem=Your+own+program", ()),

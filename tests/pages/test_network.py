@@ -293,9 +293,9 @@ def test_a_rerun_that_changes_nothing_runs_no_network(
 
 
 def test_stepping_hands_the_network_over(page: Any) -> None:
-    assert any(button.label == "Step this network" for button in page.button)
+    assert any(button.label == "Open in Optimizer" for button in page.button)
     preset(page, "resnet18")
-    assert not any(button.label == "Step this network" for button in page.button)
+    assert not any(button.label == "Open in Optimizer" for button in page.button)
 
 
 def test_csv_and_script_hold_the_same_numbers() -> None:

@@ -168,7 +168,7 @@ def test_a_program_arrives_from_the_expression_page() -> None:
     at.text_area(key="program").set_value(
         "import torch\nv = torch.tensor(3.0, requires_grad=True)\nloss = v * v\nloss.backward()\n"
     ).run()
-    next(b for b in at.button if b.label == "Step this program").click().run()
+    next(b for b in at.button if b.label == "Open in Optimizer").click().run()
     assert not at.exception
     assert at.selectbox(key="problem").value == problems.OWN
     at.switch_page("pages/optimizer.py").run()  # the test runner itself is still elsewhere

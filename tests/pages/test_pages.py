@@ -294,14 +294,14 @@ def test_predict_first_hides_then_reveals() -> None:
     assert rows(at)["x"][7] == "?"
     assert "Trace as JSON" in offered(at)
     assert "PyTorch script" not in offered(at)
-    assert "Step this program" not in offered(at)
+    assert "Open in Optimizer" not in offered(at)
     guess = next(box for box in at.text_input if (box.key or "").startswith("guess-"))
     guess.set_value("[[18, 24]]")
     next(button for button in at.button if button.label == "Compare").click().run()
     assert not at.exception
     assert "Every number is 2 times too large." in html_of(at)
     assert rows(at)["x"][7] == "[[9, 12]]"
-    assert {"PyTorch script", "Step this program"} <= offered(at)
+    assert {"PyTorch script", "Open in Optimizer"} <= offered(at)
 
 
 def test_a_backward_of_the_readers_own_is_checked_unasked() -> None:

@@ -28,7 +28,7 @@ def require_numbers(data: Any) -> Any:
     other = find_non_number(data)
     if other is not None:
         raise OutsideLanguage(
-            f"A tensor consists of numbers; this list contains a {type(other).__name__[:60]}.",
+            f"A tensor can hold only numbers; this list contains a {type(other).__name__[:60]}.",
             "Convert it to numbers first.",
         )
     return data

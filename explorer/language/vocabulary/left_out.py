@@ -24,7 +24,7 @@ LEFT_OUT_NAMES = {
     "set_num_threads": _WHOLE_PROCESS,
     "set_detect_anomaly": _WHOLE_PROCESS,
     "use_deterministic_algorithms": _WHOLE_PROCESS,
-    "detect_anomaly": "The failing line is reported without it. Leave it out.",
+    "detect_anomaly": "Not needed here: the app reports the failing line anyway.",
     "ParameterDict": "Use a ParameterList, or attributes of the module.",
     "EmbeddingBag": "Use Embedding, then .mean(dim=1).",
     "Subset": "Index the tensors instead.",

@@ -155,7 +155,7 @@ def _second_time(analysis: RunAnalysis) -> Iterator[Answer]:
         )
     yield Answer(
         "backward.twice",
-        f"Why can backward on line {failed.line} not run a second time?",
+        f"Why does backward on line {failed.line} fail?",
         f"backward on {freed} went through {analysis.node_text(node)} and freed "
         f"{_saved_by(step, result)}; backward on line {failed.line} needs them again.",
         cure,

@@ -26,8 +26,8 @@ def explain_check(check: Check) -> tuple[Answer, ...]:
                 f"No, it differs from the measured slope of the result. backward gives "
                 f"{number(worst.gradient)} for {leaf.name}{index}, but a small change of "
                 f"{leaf.name}{index} changes the result by {number(worst.numeric)} per unit.{note}",
-                "If you did not intend this, derive the derivative of forward again. backward must "
-                "return that derivative times the incoming gradient.",
+                "If you did not intend this, work out the derivative of forward again. backward "
+                "must return that derivative times the incoming gradient.",
                 leaf.line,
                 (leaf.name,),
                 "check",

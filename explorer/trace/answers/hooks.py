@@ -28,9 +28,8 @@ def _replaced(call: HookCall) -> Answer:
     if isinstance(call.gradient, CapturedValues) and isinstance(call.returned, CapturedValues):
         values = f": {short_text(call.gradient.array())} became {short_text(call.returned.array())}"
     changed = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
-    passed_on = (
-        "" if call.is_leaf else f" Everything that {call.name} was computed from gets the new one."
-    )
+    passed_on = f" Everything that {call.name} was computed from gets the new gradient."
+    passed_on = "" if call.is_leaf else passed_on
     return Answer(
         "hooks.replaced",
         f"Why is {changed} not what the formula says?",

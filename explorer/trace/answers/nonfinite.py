@@ -213,7 +213,8 @@ def _in_backward(step: RawStep, raw_pass: RawPass, analysis: RunAnalysis) -> Ans
         )
     else:
         made = "NaN" if has_nan else "an infinity"
-        text += f"In backward, {analysis.node_text(node)} is the first to make {made}: {cause}."
+        text += f"In backward, {analysis.node_text(node)} is the first operation to produce "
+        text += f"{made}: {cause}."
         if ends_nan and not has_nan:
             text += " Later in backward it is multiplied by 0, and 0 · ∞ is NaN."
         cure = f"Keep {name or 'its input'} away from that value, for example with + 1e-8."

@@ -59,7 +59,7 @@ def _added(analysis: RunAnalysis) -> Iterator[Answer]:
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     yield Answer(
         "accumulation.added",
-        f"Why is {name}.grad more than this backward gives?",
+        f"Why is {name}.grad different from the gradient of this backward pass?",
         f"{name}.grad{more} already held a gradient when {line} ran backward, and backward adds "
         f"the new gradient to it.{addition}",
         "If you do not want the sum, call optimizer.zero_grad() (or set "

@@ -63,8 +63,8 @@ print(loss.grad, w.grad)
         "Changing a leaf in place",
         "Errors in backward",
         "Why can w not be updated with -=?",
-        "w is a leaf that requires grad, and autograd would lose the value its gradient belongs "
-        "to. Inside torch.no_grad() you may change it.",
+        "w is a leaf that requires grad, and its gradient refers to the value it had in "
+        "forward, so it must not be overwritten. Inside torch.no_grad() you may change it.",
         """\
 import torch
 

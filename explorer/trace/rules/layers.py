@@ -166,7 +166,7 @@ def _nearest(v: Values) -> np.ndarray:
     lead = len(v.shape) - rank
     scales = [v.saved.get(n) for n in ("scales", "scales_d", "scales_h", "scales_w")]
     if any(s is not None and s != int(s) for s in scales):
-        raise NotStated("a scale that is no whole number")
+        raise NotStated("a scale factor that is not an integer")
     places = np.indices(v.G.shape)
     for axis in range(lead, len(v.shape)):
         places[axis] = places[axis] * v.shape[axis] // v.G.shape[axis]

@@ -204,9 +204,11 @@ _product = rule("y / a is the product of the others.", a=(r"<G> * \frac{<y>}{<a>
 _share = rule(SPLIT, a=(r"\frac{<G>}{\#\{<a> = <y>\}} * [<a> = <y>]", _shared))
 
 RULES: dict[str, Rule] = {
-    "SumBackward0": rule("Each element counts in full.", a=(r"<G> * \mathbf{1}", _spread)),
+    "SumBackward0": rule(
+        "Each element receives the full gradient.", a=(r"<G> * \mathbf{1}", _spread)
+    ),
     "SumBackward1": rule(
-        "Each element counts in full.", a=(r"\operatorname{expand}(<G>)", _spread)
+        "Each element receives the full gradient.", a=(r"\operatorname{expand}(<G>)", _spread)
     ),
     "MeanBackward0": rule(
         "mean divides by the number of elements.", a=(_mean_tex, lambda v: _spread(v) / v.count)
@@ -297,7 +299,7 @@ RULES: dict[str, Rule] = {
         ),
     ),
     "CummaxBackward0": rule(
-        "Added where the running maximum came from.",
+        "Each gradient is added at the position of the running maximum.",
         a=(
             r"\operatorname{add}(<G>\ \text{at}\ <i:indices>\ \text{of axis}\ <axis>)",
             _running_choice,

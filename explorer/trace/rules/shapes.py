@@ -10,7 +10,7 @@ import numpy as np
 from explorer.trace.rules.rule import NotStated, Rule, Values, broadcast_tex, rule, sum_to, whole
 
 MOVED = "The same numbers, moved back."
-UNUSED = "What was not used counts as 0."
+UNUSED = "Unused parts receive 0."
 
 
 def _reshaped(v: Values) -> np.ndarray:
@@ -181,7 +181,7 @@ RULES: dict[str, Rule] = {
     **{f"TBackward{i}": _transpose for i in (0, 1)},
     **{f"TransposeBackward{i}": _swap for i in (0, 1)},
     "PermuteBackward0": rule(
-        "The axes return to their old places.",
+        "The axes are put back in their original order.",
         a=(
             r"\operatorname{permute}^{-1}(<G>)",
             lambda v: v.G.transpose(np.argsort([d % len(v.shape) for d in v.dims])),

@@ -36,7 +36,7 @@ def glossary_button(page: Page) -> None:
         icon=":material/menu_book:",
         type="tertiary",
         key="lookup",
-        help="The terms on this page, and what a program may use",
+        help="Terms used on this page, and the functions programs can use",
     )
     clicked = _clicks(key="words", data={}, on_word_change=lambda: None).word
     term = known(clicked)

@@ -181,7 +181,7 @@ def _list(
         key=key,
         placeholder="Choose a node",
         label_visibility="collapsed",
-        help="Selects a node, like a click on it",
+        help="Selects a node, as clicking it does",
         on_change=lambda: on_choose(st.session_state[key]),
         width=210,
     )

@@ -20,12 +20,12 @@ def step_program(trace: Trace) -> None:
     """Offer to step a program that has a loss to minimize."""
     parts = split(trace)
     if parts is not None:
-        _button("Step this program", PROGRAM, asdict(parts))
+        _button("Open in Optimizer", PROGRAM, asdict(parts))
 
 
 def step_network(name: str) -> None:
     """Offer to step a preset network."""
-    _button("Step this network", NETWORK, name)
+    _button("Open in Optimizer", NETWORK, name)
 
 
 def take() -> tuple[dict[str, str] | None, str | None]:

@@ -35,7 +35,7 @@ _HEAD = "".join(
     f"<th>{heading}</th>"
     for heading in (
         *(term_link("leaf"), "Verdict", "Checked", "Largest deviation"),
-        *(term_link("gradient"), term_link("check", "Slope"), "Note"),
+        *(term_link("gradient"), term_link("check", "Measured slope"), "Note"),
     )
 )
 

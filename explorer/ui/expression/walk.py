@@ -191,7 +191,7 @@ def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
             if flow.to == step.node and flow.slot == slot and s.node in nodes
         ]
         mark = f" {slot}" if len(step.grads_in) > 1 else ""
-        added = f": {len(ways)} paths, added" if len(ways) > 1 else ""
+        added = f": sum of {len(ways)} paths" if len(ways) > 1 else ""
         heading = html(term_link("gradient", "Gradient"), f" in{mark}, G{added}")
         parts.append(_labelled(heading, grad))
         if len(ways) > 1:

@@ -167,7 +167,7 @@ def _draw_map(selected: Selection, channel: np.ndarray) -> None:
         to_png(channel),
         f"Channel {selected.channel} of {selected.layer.name}, {height} × {width} values",
         _map_width(width),
-        label="Click a position",
+        label="Click to choose a position",
         marks=((selected.column / width, selected.row / height, 1 / width, 1 / height),),
         smooth=width > _MAP,
     )
@@ -186,7 +186,7 @@ def _draw_field(rgb: np.ndarray, box: tuple[int, int, int, int] | None) -> None:
         to_png(rgb),
         "The network's input with the receptive field of the position",
         _IMAGE,
-        label="Its receptive field",
+        label="Receptive field of this position",
         marks=marks,
         smooth=True,
     )

@@ -30,7 +30,7 @@ def draw_prediction(model_input: ModelInput) -> None:
     if not model_input.labels:
         note("The filter bank's kernels are fixed formulas. It makes no prediction.")
         return
-    label("Prediction" if model_input.loaded.trained else "Prediction of random weights")
+    label("Prediction" if model_input.loaded.trained else "Prediction (random weights)")
     best = results.prediction(model_input)
     st.html(_bars(Bar(e.label, e.probability, f"{e.probability:.1%}") for e in best))
 
@@ -70,7 +70,7 @@ def _draw_cam(model_input: ModelInput, selected: Selection, target: int, name: s
     _draw_image("cam", overlay, f"Where in {selected.layer.name} the evidence for {name} lies")
     note(
         f"The layer's maps, weighted by the mean gradient of the score for {name}; negative "
-        "values are set to 0. Try the last layers."
+        "values are set to 0. Usually clearest in the last layers."
         if cam.map.any()
         else f"Nothing in this layer is evidence for {name}: the map is 0 everywhere."
     )

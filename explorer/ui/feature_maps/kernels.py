@@ -13,7 +13,7 @@ from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
 from explorer.vision import tile
 
-_ONE, _EVERY = "of this channel", "of every channel"
+_ONE, _EVERY = "of this channel", "of all channels"
 #: Kernels on a page and in a row, and the width of a full row in CSS pixels.
 _PAGE, _COLUMNS, _WIDTH = 128, 16, 940
 

@@ -49,7 +49,7 @@ def draw_preprocessing(model_input: ModelInput) -> None:
                 to_png(prepared),
                 f"The input of {model_input.loaded.backbone.title}",
                 side,
-                label=f"Network, {prepared.shape[1]} × {prepared.shape[0]}",
+                label=f"Network input, {prepared.shape[1]} × {prepared.shape[0]}",
                 smooth=prepared.shape[1] > side,
             ),
         ],

@@ -127,7 +127,7 @@ def _inside(axis: Axis, count: int, length: int) -> list[int]:
     ]
 
 
-_OPEN = "The position in the map. Leave empty for the highest value away from the padding"
+_OPEN = "The position in the map. Leave empty for the highest value not affected by padding"
 
 
 def _number(label: str, key: str, count: int, help: str, highest: int | None = None) -> int:

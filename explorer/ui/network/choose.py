@@ -105,7 +105,7 @@ def _choose_changes(name: str) -> dict[str, Any]:
     facts = preset_facts(name)
     changes: dict[str, Any] = {}
     with st.popover(
-        "Change the run",
+        "Run settings",
         icon=":material/tune:",
         type="tertiary",
         help="Mode, batch size, image size, a NaN",

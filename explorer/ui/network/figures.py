@@ -60,7 +60,7 @@ def draw_norm_bars(
             positions, [_shorten(name) for name in names], fontsize=8, color=FIGURE_TEXT
         )
         axes.invert_yaxis()
-        axes.set_xlabel("norm of the gradient", fontsize=8, color=FIGURE_TEXT)
+        axes.set_xlabel("gradient norm", fontsize=8, color=FIGURE_TEXT)
         for i, value in enumerate(norms):
             if value is None or not np.isfinite(value):
                 text = "None" if value is None else str(value)
@@ -88,7 +88,7 @@ def draw_norm_bars(
             fontsize=7,
             color=FIGURE_TEXT,
         )
-        axes.set_ylabel("norm of the gradient", fontsize=8, color=FIGURE_TEXT)
+        axes.set_ylabel("gradient norm", fontsize=8, color=FIGURE_TEXT)
         axes.margins(x=0.01)
         if needs_log_scale(values):
             axes.set_yscale("log")
@@ -138,7 +138,7 @@ def draw_sample_norms(
             )
         start = end
     axes.set_xlabel("sample", fontsize=8, color=FIGURE_TEXT)
-    axes.set_ylabel("norm of the gradient", fontsize=8, color=FIGURE_TEXT)
+    axes.set_ylabel("gradient norm", fontsize=8, color=FIGURE_TEXT)
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     axes.legend(fontsize=8, frameon=False, labelcolor=FIGURE_TEXT)
     return _png(figure)

@@ -90,7 +90,7 @@ def _choose_hooks(report: Report) -> tuple[Hook, ...]:
             format_func=lambda kind: HOOK_KINDS[kind].title,
             key=f"hooks-{'parameter' if place in parameters else 'layer'}",
             bind="query-params",
-            help="The kinds of hook to register, each once",
+            help="Kinds of hook to register, one of each",
         )
         kinds = [kind for kind in allowed if kind in kinds]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
@@ -112,7 +112,7 @@ def _choose_hooks(report: Report) -> tuple[Hook, ...]:
 def _choose_action() -> tuple[str, float]:
     accept_renamed("action", {"only look": "look"})  # its label in earlier versions
     action = st.selectbox(
-        "What one hook does",
+        "Action",
         list(_ACTIONS),
         1,
         format_func=lambda name: _ACTIONS[name][0],
@@ -142,7 +142,7 @@ def _choose_actor(kinds: Sequence[str]) -> str:
     first = next((k for k in ("full_backward", "backward", "tensor") if k in kinds), kinds[0])
     reset_unless_in("actor", kinds, first)
     chosen = st.selectbox(
-        "Done by",
+        "Performed by",
         kinds,
         kinds.index(first),
         format_func=lambda kind: HOOK_KINDS[kind].title,
@@ -213,7 +213,7 @@ def _changes_table(changes: Sequence[GradientChange]) -> str:
         f"<td>{'same' if c.same else _ratio(c)}</td></tr>"
         for c in changes
     )
-    head = "<tr><th>Gradient of</th><th>Norm without</th><th>Norm with</th><td></td></tr>"
+    head = "<tr><th>Gradient of</th><th>Without hooks</th><th>With hooks</th><td></td></tr>"
     table = f'<table class="ax-plain ax-figures">{head}{rows}</table>'
     return scrolling(table, "Gradients without and with the hooks")
 

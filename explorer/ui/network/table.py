@@ -30,13 +30,13 @@ COLUMNS = (
         "dead",
     ),
     Column(
-        "∂ output",
+        "Grad norm (output)",
         "Norm of the gradient of the loss with respect to the layer's output",
         "number",
         "gradient",
     ),
     Column(
-        "∂ params",
+        "Grad norm (params)",
         "Norm of the gradient of the loss with respect to the layer's own parameters",
         "number",
         "gradient",

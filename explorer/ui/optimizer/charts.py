@@ -226,5 +226,5 @@ def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> tuple[
         f"Predictions against targets for {_DRAWN} of the points, and the line of a perfect fit",
     )
     w, b = point.values["w"].ravel(), point.values["b"].ravel()
-    caption = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; made with 2, −3.4 and 4.2."
+    caption = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; true values: 2, −3.4 and 4.2."
     return shown, caption.replace("+ -", "− ").replace("= -", "= −")

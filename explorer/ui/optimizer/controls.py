@@ -49,9 +49,7 @@ def draw_calls(workspace: Workspace) -> None:
             )
             st.html(f'<div class="ax-will {name}">{_preview(name, workspace)}</div>')
             if name == "zero_grad":
-                st.checkbox(
-                    "fill with zeros", key="zeros", help="set_to_none=False: zeros instead of None"
-                )
+                st.checkbox("set to zeros instead of None", key="zeros", help="set_to_none=False")
     with columns[4].container(gap="xxsmall"):
         _draw_loops(workspace)
         _draw_undo(workspace)
@@ -98,7 +96,7 @@ def _draw_loops(workspace: Workspace) -> None:
             start=200,
             hidden=True,
             width=96,
-            help="How many iterations Run does",
+            help="Number of iterations for Run",
         )
 
 
@@ -106,7 +104,7 @@ def _draw_undo(workspace: Workspace) -> None:
     view = workspace.view
     with st.container(horizontal=True, gap="xsmall", key="ways-back"):
         for name, icon, off, help in (
-            ("undo", "undo", not view.undoable, "Undo the last press"),
+            ("undo", "undo", not view.undoable, "Undo the last action"),
             ("redo", "redo", not view.redoable, "Redo what was undone"),
             ("reset", "restart_alt", False, view.previews["reset"]),
             ("new seed", "casino", False, f"Start again from a seed other than {view.seed}"),

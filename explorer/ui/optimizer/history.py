@@ -57,7 +57,7 @@ def slider(points: tuple[Point, ...]) -> int:
     """Draw the slider; returns the position in `points` that is shown."""
     last = len(points) - 1
     if last < 1:
-        st.html('<div class="ax-note">Each forward adds a moment to return to here.</div>')
+        st.html('<div class="ax-note">Each forward adds a point to this slider.</div>')
         return last
     st.session_state[_MOMENT] = min(st.session_state.get(_MOMENT, last), last)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="moments"):
@@ -69,7 +69,7 @@ def slider(points: tuple[Point, ...]) -> int:
                 key=_MOMENT,
                 label_visibility="collapsed",
                 width="stretch",
-                help="Which moment of the run the charts show",
+                help="The point in the run that the charts show",
             )
         )
         st.html(f'<div class="ax-note">{_caption(points[moment])}</div>', width="content")

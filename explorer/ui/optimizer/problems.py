@@ -112,8 +112,8 @@ def _choose_constant_init() -> Problem:
         key="variant",
         bind="query-params",
         label_visibility="collapsed",
-        help="The same network in other arithmetic: its gradients should be 0 and are only "
-        "rounding errors",
+        help="The same network with a different precision or loss implementation: its gradients "
+        "should be 0 and are only rounding errors",
     )
     return constant_init.variants()[variant if variant in _VARIANTS else "today"]
 

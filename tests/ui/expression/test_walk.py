@@ -35,7 +35,7 @@ def at(trace: Trace, name: str) -> int:
 def test_paths_that_meet_are_added(trace: Trace) -> None:
     shown = trace.passes[0]
     said = walk.gradients_in(shown.steps[at(trace, "AccumulateGrad")], shown)
-    for part in ("2 paths, added", ">11<", "from square", ">6<", "from line", ">5<"):
+    for part in ("sum of 2 paths", ">11<", "from square", ">6<", "from line", ">5<"):
         assert part in said
 
 
