@@ -41,6 +41,8 @@ FLAGS = [
 LONGEST = (
     "tests/hostile/test_corpus.py",
     "tests/browser/test_accessibility.py",
+    "tests/docs/test_extending.py",
+    "tests/test_load.py",
     "tests/browser/test_expression.py",
     "tests/faults/test_guard.py",
     "tests/faults/test_rules.py",
@@ -48,6 +50,9 @@ LONGEST = (
     "tests/pages/test_optimizer.py",
     "tests/pages/test_feature_maps.py",
     "tests/pages/test_network.py",
+    "tests/networks/test_presets.py",
+    "tests/trace/test_against_torch.py",
+    "tests/docs/test_notebook.py",
 )
 #: More processes than processors: some tests wait for a child's time limit or for a browser.
 EXTRA_PROCESSES = 1

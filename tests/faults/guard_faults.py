@@ -253,8 +253,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "lists of anything": Fault(
         "vocabulary.data_checks", "    if other is not None:\n        raise OutsideLanguage(\n"
-        '            f"A tensor consists', "    if False:\n        raise OutsideLanguage(\n"
-        '            f"A tensor consists', "TensorDataset(torch.ones(3))[items]",
+        '            f"A tensor can hold', "    if False:\n        raise OutsideLanguage(\n"
+        '            f"A tensor can hold', "TensorDataset(torch.ones(3))[items]",
     ),
     "arrays of anything": Fault(
         "vocabulary.data_checks", 'kind in "OVS"', 'kind in "VS"', "np.zeros(3, dtype=object)"

@@ -111,7 +111,7 @@ def test_a_loss_text_that_calls_backward_is_told_so():
     assert session.forward().ok
     event = session.backward()
     assert "calls backward itself" in event.message
-    assert "from the loss text" in event.error.hint
+    assert "from the loss code" in event.error.hint
 
 
 def test_a_loss_that_cannot_be_read_fails_at_once():

@@ -51,7 +51,7 @@ PAGES = (
         terms=(
             *(*_AUTOGRAD, "requires_grad", "grad_fn", "hook", "retain_grad", "saved", "scalar"),
             *("operation", "AccumulateGrad", "accumulation", "version", "in-place", "view", "vjp"),
-            *("check", "zero_grad", "forward", "step", "norm"),
+            *("check", "zero_grad", "forward", "step", "norm", "optimizer"),
         ),
     ),
     Page(
