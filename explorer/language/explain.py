@@ -205,9 +205,7 @@ def locate(error: BaseException) -> tuple[int | None, int | None]:
 
 def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
     if isinstance(error, OutsideLanguage | ProgramStopped):
-        message, hint = error.message, error.hint
-        if isinstance(message, str) and isinstance(hint, str):  # a program may raise one itself
-            return message[:1000], hint[:1000], ""
+        return error.message[:1000], error.hint[:1000], ""
     detail = f"{type(error).__name__[:60]}: {short_text(error)}"
     if isinstance(error, NameError) and isinstance(error.name, str):
         return (*explain_missing_name(error.name, known), detail)

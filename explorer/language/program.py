@@ -84,8 +84,9 @@ class Environment:
 
     def __init__(self, watcher: Watcher) -> None:
         self.watcher = watcher
-        self.guard = Guard(watcher)
-        self.names: dict[str, Any] = {
+        self.names: dict[str, Any] = {}
+        self.guard = Guard(watcher, self.names)
+        self.names |= {
             "__builtins__": builtins.make_builtins(self.guard),
             "__name__": "__main__",
             **watcher.helpers(),

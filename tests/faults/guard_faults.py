@@ -93,8 +93,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "decorators": Fault(
         "rewrite.statements",
-        "node.decorator_list = [self.transform(d) for d in node.decorator_list]\n"
-        "        node.returns", "node.returns", "@torch.os.system",
+        "node.decorator_list = self.decorators(node)\n        node.returns", "node.returns",
+        "@torch.os.system",
     ),
     "defaults of arguments": Fault(
         "rewrite.expressions", "node.defaults = [self.transform(d) for d in node.defaults]", "pass",

@@ -130,11 +130,15 @@ def broken(address: Address, ended: str) -> bool:
 
 
 def outcomes(
-    fault: tuple[str, str] | None, addresses: Sequence[Address], first: bool = False
+    fault: tuple[str, str] | None,
+    addresses: Sequence[Address],
+    first: bool = False,
+    admit_all: bool = False,
 ) -> dict[Any, str]:
     """How these programs end with the fault, a changed module and its text, in the language.
 
-    With `first`, up to the first one that tests/hostile would notice. A fork has the fault.
+    With `first`, up to the first one that tests/hostile would notice. With `admit_all`, every value
+    may reach a program. A fork has the fault.
     """
     assert "explorer" not in sys.modules, "a fork must import the product anew"
 
@@ -148,6 +152,10 @@ def outcomes(
             except Exception as error:
                 out.write(repr({"import": f"{type(error).__name__}: {error}"}))
                 return
+            if admit_all:
+                from explorer.language.guard.values import Values
+
+                Values._decide = lambda values, value: value  # type: ignore[method-assign]
             results = {}
             for address, ended in endings(addresses):
                 results[address] = ended

@@ -29,4 +29,4 @@ def test_without_a_fault_nothing_is_noticed(results: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_fault_is_noticed(results: dict[str, str], name: str) -> None:
-    assert results[name] == "noticed"
+    assert results[name].startswith("noticed")

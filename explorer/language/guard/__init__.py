@@ -1,6 +1,7 @@
 """Run-time checks called by the rewritten code: what may be read, written, computed and formatted.
 
 `attributes` decides by the receiver's type, with `checked_methods` for methods that need a check;
+`values` admits whatever arrives in the program, by its class;
 `classes` knows the program's own classes; `items` checks indices and assignments; `operators` and
 `formatting` refuse results that would be too large, by the `limits`.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from explorer.language.errors import ProgramStopped
@@ -17,6 +19,7 @@ from explorer.language.guard import formatting, operators
 from explorer.language.guard.attributes import Attributes
 from explorer.language.guard.classes import Classes
 from explorer.language.guard.items import AttributeTarget, AugmentedItem, guard_items
+from explorer.language.guard.values import Pattern
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.watcher import Watcher
 
@@ -24,14 +27,24 @@ __all__ = ["Guard"]
 
 
 class Guard:
-    """The helpers of one run. `helpers` holds them under the names that the rewritten code uses."""
+    """The helpers of one run. `helpers` holds them under the names that the rewritten code uses.
 
-    def __init__(self, watcher: Watcher) -> None:
+    `names` are the globals of the program's functions.
+    """
+
+    def __init__(self, watcher: Watcher, names: dict[str, Any]) -> None:
         self.watcher = watcher
         self.classes = Classes()
-        self.attributes = Attributes(self.classes, watcher)
+        self.attributes = Attributes(self.classes, watcher, names)
+        self.values = values = self.attributes.values
         self.helpers: dict[str, Any] = {
             ".get": self.attributes.get,
+            ".admit": values.admit,
+            ".are_arguments": values.are_arguments,
+            ".iterate": values.iterate,
+            ".unpack": values.unpack,
+            ".unpack_for_each": values.unpack_for_each,
+            ".decorator": values.decorator,
             ".attribute_target": lambda receiver: AttributeTarget(self.attributes, receiver),
             ".guard_items": guard_items,
             ".augmented_item": AugmentedItem,
@@ -41,7 +54,7 @@ class Guard:
             ".augment_item": operators.augment_item,
             ".format": formatting.format_value,
             ".join_parts": formatting.join_parts,
-            ".managed": GuardedContextManager,
+            ".managed": partial(GuardedContextManager, self),
             ".reraise_stop": reraise_stop,
             ".base": self.classes.base,
             ".counted": self.counted,
@@ -50,9 +63,9 @@ class Guard:
             ".Exception": Exception,
         }
 
-    def counted(self, items: Iterable[Any]) -> Iterator[Any]:
+    def counted(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:
         """The items of a comprehension, each counted as a statement."""
-        for item in items:
+        for item in self.values.iterate(items, pattern):
             self.watcher.tick()
             yield item
 
@@ -67,12 +80,17 @@ class Guard:
 
 
 class GuardedContextManager:
-    """The context manager of a `with`. A ProgramStopped is not passed to it, so it cannot suppress
-    one."""
+    """The context manager of a `with`, whose value is taken by the target `pattern`.
 
-    __slots__ = ("_enter", "_exit")
+    A ProgramStopped is not passed to it, so it cannot suppress one. A manager of the program's own
+    gets no traceback.
+    """
 
-    def __init__(self, manager: Any) -> None:
+    __slots__ = ("_enter", "_exit", "_guard", "_is_own", "_pattern")
+
+    def __init__(self, guard: Guard, manager: Any, pattern: Pattern = None) -> None:
+        self._guard, self._pattern = guard, pattern
+        self._is_own = type(manager) in guard.classes.own
         try:
             self._enter, self._exit = _special(manager, "__enter__"), _special(manager, "__exit__")
         except AttributeError:
@@ -81,10 +99,13 @@ class GuardedContextManager:
             raise TypeError(message) from None
 
     def __enter__(self) -> Any:
-        return self._enter()
+        values = self._guard.values
+        return values.unpack(values.admit(self._enter()), self._pattern)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         if not isinstance(error, ProgramStopped):
+            if error is not None and self._is_own:
+                kind, trace = self._guard.classes.of(error), None
             return self._exit(kind, error, trace)
         with contextlib.suppress(Exception):
             self._exit(None, None, None)

@@ -20,9 +20,11 @@ from explorer.language.errors import OutsideLanguage
 from explorer.language.guard import formatting
 from explorer.language.guard.checked_methods import CHECKED_METHODS, Getter
 from explorer.language.guard.classes import Classes
+from explorer.language.guard.values import Values
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.syntax import SPECIAL_READS
 from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary.callbacks import with_functions
 from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.watcher import Watcher
 
@@ -31,10 +33,14 @@ _STORES = ("_parameters", "_buffers", "_modules")
 
 
 class Attributes:
-    """Reads, writes and deletes attributes for one run. All raise OutsideLanguage."""
+    """Reads, writes and deletes attributes for one run. All raise OutsideLanguage.
 
-    def __init__(self, classes: Classes, watcher: Watcher) -> None:
+    `names` are the globals of the program's functions.
+    """
+
+    def __init__(self, classes: Classes, watcher: Watcher, names: dict[str, Any]) -> None:
         self.classes = classes
+        self.values = Values(classes, self.get, names)
         self.watched = WatchedCalls(watcher)
         self._getters: dict[type, dict[str, Getter]] = {}
 
@@ -45,13 +51,14 @@ class Attributes:
             return self.watched.function(receiver.path, name) or receiver.member(name)
         getter = (self._getters.get(kind) or self._getters_of(kind)).get(name)
         if getter is not None:
-            return getter(receiver, name)
+            return self.values.admit_attribute(receiver, getter(receiver, name))
         if kind is super:
-            return self._inherited(receiver, name)
+            return self.values.admit_attribute(receiver.__self__, self._inherited(receiver, name))
         if name == "__class__" and not isinstance(receiver, type):
             return self.classes.of(receiver)
         if self._is_own(receiver, kind, name):
-            return self._safe(receiver, name, getattr(receiver, name))
+            value = self._safe(receiver, name, getattr(receiver, name))
+            return self.values.admit_attribute(receiver, value)
         raise self._missing(receiver, kind, name)
 
     def set(self, receiver: Any, name: str, value: Any) -> None:
@@ -254,7 +261,10 @@ class WatchedCalls:
         WATCHED_METHODS."""
         owner = getattr(receiver, "__self__", receiver)  # of super()
         holder = next(h for h, n in WATCHED_METHODS if n == name and isinstance(owner, h))
-        return self._wrap(f"{holder.__name__}.{name}", owner, getattr(receiver, name))
+        method = getattr(receiver, name)
+        if name.startswith("register_"):
+            method = with_functions(method)
+        return self._wrap(f"{holder.__name__}.{name}", owner, method)
 
     def _wrap(self, call: str, receiver: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ from torch import nn
 from explorer.language.guard import formatting
 from explorer.language.guard.limits import bounded, check_list_length, check_text_length
 from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary.callbacks import with_functions
 from explorer.language.vocabulary.checked_torch import to_dense
 from explorer.language.vocabulary.data_checks import check_arrays, require_numbers
 
@@ -25,6 +26,10 @@ Getter = Callable[[Any, str], Any]
 
 def _get_conversion(receiver: nn.Module, name: str) -> Any:
     return memory_safety.with_new_version(getattr(receiver, name))
+
+
+def _get_caller(receiver: Any, name: str) -> Any:
+    return with_functions(getattr(receiver, name))
 
 
 def _get_extra_repr(receiver: nn.Module, name: str) -> Any:
@@ -136,6 +141,9 @@ def _get_format(template: str, name: str) -> Any:
 #: (class, name) -> how it is read.
 CHECKED_METHODS: dict[tuple[type, str], Getter] = {
     **{(nn.Module, name): _get_conversion for name in ("to", "float", "double", "half", "type")},
+    (nn.Module, "apply"): _get_caller,
+    (torch.autograd.graph.Node, "register_hook"): _get_caller,
+    (torch.autograd.graph.Node, "register_prehook"): _get_caller,
     (nn.Module, "extra_repr"): _get_extra_repr,
     (nn.Module, "get_buffer"): _get_buffer,
     (BaseException, "args"): _get_exception_args,

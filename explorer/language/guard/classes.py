@@ -76,14 +76,17 @@ class Classes:
             "Derive from nn.Module, torch.autograd.Function, Exception or a class of your own.",
         )
 
+    def is_known(self, kind: type) -> bool:
+        """Whether a program gets this class itself."""
+        is_error = issubclass(kind, Exception) and kind.__module__ == "builtins"
+        return kind in self.own or kind in _PLAIN or kind in vocabulary.CLASSES or is_error
+
     def of(self, value: Any) -> Any:
         """The value of `type(value)` in a program: the class itself or a proxy."""
         kind = type(value.wrapped if isinstance(value, ClassProxy) else value)
         if kind is OutsideLanguage:
             return AttributeError  # as Python itself would raise
-        if kind in self.own or kind in _PLAIN or kind in vocabulary.CLASSES:
-            return kind
-        if issubclass(kind, Exception) and kind.__module__ == "builtins":
+        if self.is_known(kind):
             return kind
         if kind not in self.proxies:
             self.proxies[kind] = ClassProxy(kind)

@@ -59,6 +59,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         """`new`, wrapped so that the watcher sees it as the value of the expression `at`."""
         return self.call("note", at, self.location(at), new)
 
+    def admitted(self, at: ast.expr, new: ast.expr) -> ast.expr:
+        """The same, and the value is admitted first."""
+        return self.with_note(at, self.call("admit", at, new))
+
     # -- expressions ------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -73,7 +77,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         return self.call("get", node, self.transform(node.value), ast.Constant(node.attr))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        return self.with_note(node, self.item(node))
+        return self.admitted(node, self.item(node))
 
     def item(self, node: ast.Subscript) -> ast.Subscript:
         """`x[i]` as `.guard_items(x)[i]`; for reading, only if `i` may be a list."""
@@ -90,7 +94,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.args = [self.transform(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.transform(keyword.value)
-        return node if is_super else self.with_note(node, node)
+        return node if is_super else self.admitted(node, node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         symbol = GROWING_OPERATORS.get(type(node.op))
@@ -99,19 +103,19 @@ class ExpressionRewriter(ast.NodeTransformer):
             self.transform(node.right),
         )
         if symbol is None:
-            return self.with_note(node, node)
+            return self.admitted(node, node)
         call = self.call("operate", node, ast.Constant(symbol), node.left, node.right)
-        return self.with_note(node, call)
+        return self.admitted(node, call)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         node.operand = self.transform(node.operand)
         if isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant):
             return node
-        return self.with_note(node, node)
+        return self.admitted(node, node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        return self.with_note(node, node)
+        return self.admitted(node, node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         name, value = ast.Constant(node.target.id), self.transform(node.value)
@@ -119,9 +123,16 @@ class ExpressionRewriter(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """`lambda x: f(x)` as `lambda x: f(x) if .are_arguments(x) else None`, always true."""
         self.visit_arguments(node.args)
-        node.body = self.transform(node.body)
+        body, test = self.transform(node.body), self.admit_arguments(node)
+        node.body = ast.copy_location(ast.IfExp(test, body, ast.Constant(None)), node.body)
         return node
+
+    def admit_arguments(self, node: ast.Lambda | ast.FunctionDef) -> ast.expr:
+        """The call that admits this function's arguments: torch or Python may be the caller."""
+        names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        return self.call("are_arguments", node, *(ast.Name(name, ast.Load()) for name in names))
 
     def visit_arguments(self, node: ast.arguments) -> ast.arguments:
         """Drop annotations: they could run code, and do not matter to autograd."""
@@ -145,7 +156,8 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def comprehension(self, node: Any) -> ast.expr:
         for generator in node.generators:
-            generator.iter = self.call("counted", generator.iter, self.transform(generator.iter))
+            items, pattern = self.transform(generator.iter), pattern_of(generator.target)
+            generator.iter = self.call("counted", generator.iter, items, pattern)
             generator.target = self.target(generator.target)
             generator.ifs = [self.transform(test) for test in generator.ifs]
         for part in ("elt", "key", "value"):
@@ -180,6 +192,20 @@ def is_helper_call(helper: str, node: Any) -> bool:
         and isinstance(node.func, ast.Name)
         and node.func.id == f".{helper}"
     )
+
+
+def pattern_of(target: ast.expr) -> ast.Constant:
+    """The `guard.values.Pattern` of a target."""
+    return ast.Constant(_pattern_of(target))
+
+
+def _pattern_of(target: ast.expr) -> Any:
+    if isinstance(target, ast.Starred):
+        return _pattern_of(target.value)
+    if not isinstance(target, ast.Tuple | ast.List):
+        return None
+    stars = [place for place, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+    return tuple(map(_pattern_of, target.elts)), stars[0] if stars else None
 
 
 def target_names(target: ast.expr) -> list[str]:

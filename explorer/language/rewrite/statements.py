@@ -9,6 +9,7 @@ from explorer.language.rewrite.expressions import (
     GROWING_OPERATORS,
     ExpressionRewriter,
     is_helper_call,
+    pattern_of,
     root_names,
     target_names,
 )
@@ -71,7 +72,15 @@ class StatementRewriter(ExpressionRewriter):
         value = self.transform(node.value)
         if only_name and is_helper_call("note", value):
             value = cast(ast.Call, value).args[1]  # it is recorded under its name instead
-        node.targets, node.value = [self.target(target) for target in node.targets], value
+        patterns = [pattern_of(target) for target in node.targets]
+        node.targets = [self.target(target) for target in node.targets]
+        if len(node.targets) > 1:
+            node.targets = [ast.copy_location(ast.Tuple(node.targets, ast.Store()), node)]
+            node.value = self.call("unpack_for_each", node, value, *patterns)
+        elif patterns[0].value is not None:
+            node.value = self.call("unpack", node, value, *patterns)
+        else:
+            node.value = value
         return [node, *self.make_binds(node, names)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
@@ -88,6 +97,7 @@ class StatementRewriter(ExpressionRewriter):
         if isinstance(target, ast.Name):
             old = ast.copy_location(ast.Name(target.id, ast.Load()), node)
             new = self.call("augment", node, operator, old, self.transform(node.value))
+            new = self.call("admit", node, new)
             assign: ast.stmt = ast.copy_location(ast.Assign([target], new), node)
         else:
             item = self.augmented_item(target)
@@ -129,8 +139,8 @@ class StatementRewriter(ExpressionRewriter):
     # -- control flow -----------------------------------------------------------------------
 
     def visit_For(self, node: ast.For) -> ast.stmt:
-        names = target_names(node.target)
-        node.iter = self.transform(node.iter)
+        names, pattern = target_names(node.target), pattern_of(node.target)
+        node.iter = self.call("iterate", node.iter, self.transform(node.iter), pattern)
         node.target = self.target(node.target)
         node.body = self.rewrite_block(node.body, self.make_binds(node.iter, names))
         node.orelse = self.rewrite_block(node.orelse)
@@ -149,11 +159,12 @@ class StatementRewriter(ExpressionRewriter):
     def visit_With(self, node: ast.With) -> ast.stmt:
         names: list[str] = []
         for item in node.items:
-            manager = self.transform(item.context_expr)
-            item.context_expr = self.call("managed", item.context_expr, manager)
+            arguments = [self.transform(item.context_expr)]
             if item.optional_vars is not None:
                 names += target_names(item.optional_vars)
+                arguments.append(pattern_of(item.optional_vars))
                 item.optional_vars = self.target(item.optional_vars)
+            item.context_expr = self.call("managed", item.context_expr, *arguments)
         node.body = self.rewrite_block(node.body, self.make_binds(node, names))
         return node
 
@@ -172,22 +183,27 @@ class StatementRewriter(ExpressionRewriter):
 
     # -- functions and classes --------------------------------------------------------------
 
+    def decorators(self, node: ast.FunctionDef | ast.ClassDef) -> list[ast.expr]:
+        """What a decorator returns is admitted."""
+        return [self.call("decorator", d, self.transform(d)) for d in node.decorator_list]
+
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        node.decorator_list = [self.transform(d) for d in node.decorator_list]
+        node.decorator_list = self.decorators(node)
         node.returns = None
         self.visit_arguments(node.args)
         self.scopes.append(node.name)
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [a.arg for a in arguments if a.arg != "self"]
         enter = self.statement("enter", node, ast.Constant(".".join(self.scopes)))
-        body = self.rewrite_block(node.body, [enter, *self.make_binds(node, names)])
+        admit = ast.copy_location(ast.Expr(self.admit_arguments(node)), node)
+        body = self.rewrite_block(node.body, [admit, enter, *self.make_binds(node, names)])
         doc = ast.get_docstring(node, clean=False)
         node.body = body if doc is None else [_docstring(doc, node.body[0]), *body]
         self.scopes.pop()
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
-        node.decorator_list = [self.transform(d) for d in node.decorator_list]
+        node.decorator_list = self.decorators(node)
         node.bases = [self.call("base", base, self.transform(base)) for base in node.bases]
         self.scopes.append(node.name)
         node.body = self.rewrite_class_body(node.body)

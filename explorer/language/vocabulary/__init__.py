@@ -19,14 +19,17 @@ from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary import python_names, replacements, torch_names
 from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.vocabulary.left_out import LEFT_OUT_MODULES, LEFT_OUT_NAMES
+from explorer.language.vocabulary.replacements import Annotation
 from explorer.language.vocabulary.torch_names import WRITABLE_TENSOR_NAMES, Group
 
 __all__ = [
     "BASES",
     "CLASSES",
     "CLASS_PROXIES",
+    "IDS",
     "LEFT_OUT_NAMES",
     "WRITABLE_TENSOR_NAMES",
+    "Annotation",
     "class_name",
     "closest_name",
     "entries",
@@ -69,6 +72,8 @@ def _make_modules() -> dict[str, dict[str, Any]]:
 
 _MODULES = _make_modules()
 
+#: The identities of the table's objects, which exist as long as the process.
+IDS: frozenset[int] = frozenset(map(id, _TABLE.values()))
 #: Classes of the table that a program gets as they are.
 CLASSES: frozenset[type] = frozenset(v for v in _TABLE.values() if isinstance(v, type))
 #: Classes of the table for which it gets a proxy.

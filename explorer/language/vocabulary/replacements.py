@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
-from explorer.language.vocabulary import checked_torch, memory_safety
+from explorer.language.vocabulary import callbacks, checked_torch, memory_safety
 from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.vocabulary.data_checks import check_arrays, find_non_number, require_numbers
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM
@@ -259,13 +259,13 @@ def _deepcopy(x: Any, memo: Any = None) -> Any:
     return copy.deepcopy(x)
 
 
-class _Annotation:
+class Annotation:
     """A name of `typing`, for annotations, which are ignored."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getitem__(self, item: Any) -> _Annotation:
+    def __getitem__(self, item: Any) -> Annotation:
         return self
 
     def __repr__(self) -> str:
@@ -294,7 +294,7 @@ ADDED: dict[str, tuple[str, Any]] = {
     ),
     "numpy.ndarray": ("numpy", ClassProxy(np.ndarray)),
     "numpy.random.default_rng": ("numpy", _make_generator),
-    **{f"typing.{name}": ("Python", _Annotation(name)) for name in _ANNOTATIONS.split()},
+    **{f"typing.{name}": ("Python", Annotation(name)) for name in _ANNOTATIONS.split()},
 }
 
 
@@ -311,7 +311,7 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
     for name, thing in table.items():
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
             replaced[name] = check_arrays(replaced.get(name, thing), fills=not _takes_where(thing))
-    replaced |= checked_torch.make_replacements(table)
+    replaced |= checked_torch.make_replacements(table) | callbacks.make_replacements(table)
     replaced |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
     vector = "torch.nn.utils.vector_to_parameters"
     replaced[vector] = memory_safety.with_new_version(table[vector])

@@ -1,0 +1,229 @@
+"""Which values may reach a program.
+
+Whatever an attribute, an item, a call, an iteration, an unpacking or an argument hands to the
+program is admitted by its class, whoever returned it. So a function of torch that the table has by
+mistake may return anything: a program gets numbers, text, containers, tensors, modules and the
+like, its own classes and functions, and the names of the vocabulary. Frames, code, Python's
+modules, descriptors and other classes never arrive. Containers are not searched: their items are
+admitted when they are taken out.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
+
+from explorer.language import vocabulary
+from explorer.language.errors import OutsideLanguage
+from explorer.language.guard.classes import Classes
+from explorer.language.module_proxy import ModuleProxy
+from explorer.language.vocabulary.class_proxy import ClassProxy
+
+_ITERABLES: tuple[Any, ...] = (
+    [], (), {}, {}.keys(), {}.values(), {}.items(), set(), "a", "ä", range(1), range(2**70),
+    deque(), OrderedDict(), OrderedDict().keys(), OrderedDict().values(), OrderedDict().items(),
+    np.ones(1),
+)  # fmt: skip
+_REVERSIBLES: tuple[Any, ...] = ([], {}, {}.keys(), {}.values(), {}.items(), range(1), deque())
+
+#: Every instance of exactly these classes is admitted.
+KINDS: frozenset[type] = frozenset(
+    [bool, int, float, complex, str, type(None), type(...), type(NotImplemented)]
+    + [list, tuple, dict, set, frozenset, range, slice, deque, OrderedDict, defaultdict, Counter]
+    + [type(iterable) for iterable in _ITERABLES]
+    + [type(iter(iterable)) for iterable in _ITERABLES]
+    + [type(reversed(reversible)) for reversible in _REVERSIBLES]
+    + [type(iter(int, 0)), types.GeneratorType, map, filter, zip, enumerate, reversed]
+    + [itertools.product, itertools.chain, itertools.combinations, itertools.permutations]
+    + [itertools.accumulate, types.GenericAlias, types.UnionType]
+    + [torch.Tensor, nn.Parameter, torch.Size, torch.dtype, torch.device, torch.layout]
+    + [torch.memory_format, torch.finfo, torch.iinfo, torch.Generator]
+    + [
+        nn.modules.module._IncompatibleKeys,
+        torch.utils.hooks.RemovableHandle,
+        np.ndarray,
+        np.random.Generator,
+    ]
+    + [ModuleProxy, ClassProxy, vocabulary.Annotation]
+)
+#: Instances of these classes and of classes derived from them are admitted.
+BASES: tuple[type, ...] = (
+    Exception, nn.Module, torch.optim.Optimizer, LRScheduler, torch.autograd.graph.Node,
+    torch.autograd.function.FunctionCtx, torch.utils.data.Dataset, torch.utils.data.DataLoader,
+    torch.utils.data.dataloader._BaseDataLoaderIter, np.number, np.bool_, np.str_, np.dtype,
+)  # fmt: skip
+#: Functions that torch makes of a program's function: the module, and the name in its source.
+MADE_BY_TORCH = frozenset(
+    {
+        ("torch.utils._contextlib", "context_decorator.<locals>.decorate_context"),
+        ("torch.utils._contextlib", "_wrap_generator.<locals>.generator_context"),
+        ("torch.autograd.function", "once_differentiable.<locals>.wrapper"),
+        ("torch._functorch.apis", "grad.<locals>.wrapper"),
+        ("torch._functorch.apis", "grad_and_value.<locals>.wrapper"),
+        ("torch._functorch.apis", "vmap.<locals>.wrapped"),
+        ("torch._functorch.eager_transforms", "jacrev.<locals>.wrapper_fn"),
+        ("torch._functorch.eager_transforms", "jacfwd.<locals>.wrapper_fn"),
+        ("torch._functorch.eager_transforms", "_vjp_with_argnums.<locals>.wrapper"),
+    }
+)
+
+#: How a target takes a value: for `a, *b`, the patterns of its parts and the place of the starred
+#: one (or None); for a target that takes the value as it is, None.
+Pattern = tuple[tuple[Any, ...], int | None] | None
+
+_METHODS = (types.MethodType, types.BuiltinMethodType)
+
+
+class Values:
+    """Admits values for one run. All methods raise OutsideLanguage for a value that may not arrive.
+
+    `get` reads an attribute of a value for the program; `names` are the globals of its functions.
+    """
+
+    def __init__(
+        self, classes: Classes, get: Callable[[Any, str], Any], names: dict[str, Any]
+    ) -> None:
+        self.kinds = kinds = set(KINDS)
+        self._classes, self._get, self._names = classes, get, names
+        decide = self._decide
+
+        def admit(value: Any) -> Any:
+            return value if type(value) in kinds else decide(value)
+
+        self.admit = admit
+
+    # -- where values arrive ----------------------------------------------------------------
+
+    def admit_attribute(self, receiver: Any, value: Any) -> Any:
+        """The value of an attribute that may be read: a method of this receiver, or a value."""
+        kind = type(value)
+        if kind in self.kinds or (kind in _METHODS and value.__self__ is receiver):
+            return value
+        return self._decide(value)
+
+    def are_arguments(self, *values: Any) -> bool:
+        """Admit the arguments of a call of the program's own function; returns True."""
+        kinds = self.kinds
+        for value in values:
+            if type(value) not in kinds:
+                self._decide(value)
+        return True
+
+    def iterate(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:
+        """The items of a `for`, unpacked if its target has a pattern."""
+        kinds = self.kinds
+        for item in items:
+            if type(item) not in kinds:
+                self._decide(item)
+            yield item if pattern is None else self.unpack(item, pattern)
+
+    def unpack(self, value: Any, pattern: Pattern) -> Any:
+        """The items that a target such as `a, *b, (c, d)` takes from a value."""
+        if pattern is None or not _is_iterable(value):  # Python's own error message is the best
+            return value
+        parts, star = pattern
+        if type(value) is tuple and not any(parts) and star is None:
+            self.are_arguments(*value)
+            return value
+        if star is None:  # one more than it takes, for Python's own error
+            items = list(self.iterate(itertools.islice(value, len(parts) + 1)))
+        else:
+            items = list(self.iterate(value))
+            end = max(star, len(items) - len(parts) + 1 + star)
+            rest = self.unpack(items[star:end], parts[star])
+            items[star:end] = rest
+            parts = (*parts[:star], *[None] * len(rest), *parts[star + 1 :])
+        return list(map(self.unpack, items, parts)) + items[len(parts) :]
+
+    def unpack_for_each(self, value: Any, *patterns: Pattern) -> tuple[Any, ...]:
+        """The value of `a = b, c = value` for each of the targets."""
+        return tuple(self.unpack(value, pattern) for pattern in patterns)
+
+    def decorator(self, decorate: Any) -> Callable[[Any], Any]:
+        return lambda decorated: self.admit(decorate(decorated))
+
+    # -- decisions --------------------------------------------------------------------------
+
+    def _decide(self, value: Any) -> Any:
+        kind = type(value)
+        if not self._is_one_of_a_kind(kind, value):
+            if not self._is_admitted_class(kind):
+                raise OutsideLanguage(
+                    f"A value of the type {kind.__name__[:60]} is not supported here.",
+                    "Programs work with numbers, text, containers, tensors and modules.",
+                )
+            self.kinds.add(kind)
+        return value
+
+    def _is_admitted_class(self, kind: type) -> bool:
+        """Whether every instance of this class is admitted."""
+        return kind not in _RULES and (
+            kind in self._classes.own
+            or kind in vocabulary.CLASSES
+            or kind in vocabulary.CLASS_PROXIES
+            or issubclass(kind, BASES)
+            or (issubclass(kind, tuple) and kind.__module__ == "torch.return_types")
+        )
+
+    def _is_one_of_a_kind(self, kind: type, value: Any) -> bool:
+        """Whether this function, method or class is admitted, others of its class may be not."""
+        if id(value) in vocabulary.IDS or id(value) in self._builtins:
+            return True
+        if issubclass(kind, type):
+            return self._classes.is_known(value)
+        return kind in _RULES and _RULES[kind](self, value)
+
+    def _are_admitted(self, *values: Any) -> bool:
+        try:
+            return self.are_arguments(*values)
+        except OutsideLanguage:
+            return False
+
+    @functools.cached_property
+    def _builtins(self) -> frozenset[int]:
+        builtins = self._names["__builtins__"]
+        return frozenset(id(value) for name, value in builtins.items() if name[:2] != "__")
+
+    def is_function(self, function: types.FunctionType) -> bool:
+        """Whether it is the program's own, or was made for the program by the language or torch."""
+        names, code = function.__globals__, function.__code__.co_qualname
+        module = str(names.get("__name__"))
+        is_made = module.startswith("explorer.language.") and "<locals>" in code
+        return names is self._names or is_made or (module, code) in MADE_BY_TORCH
+
+    def is_method(self, method: Any) -> bool:
+        """Whether its function is the program's own, or reading it again gives the same method."""
+        function, owner = getattr(method, "__func__", None), method.__self__
+        if isinstance(function, types.FunctionType) and self.is_function(function):
+            return self._are_admitted(owner)
+        try:
+            return bool(self._get(owner, method.__name__) == method)
+        except OutsideLanguage:
+            return False
+
+
+#: How an instance of these classes is admitted: by what it calls.
+_RULES: dict[type, Callable[[Values, Any], bool]] = {
+    types.FunctionType: Values.is_function,
+    types.MethodType: Values.is_method,
+    types.BuiltinMethodType: Values.is_method,
+    functools.partial: lambda values, p: values._are_admitted(p.func),
+    property: lambda values, p: values._are_admitted(p.fget, p.fset, p.fdel),
+    staticmethod: lambda values, m: values._are_admitted(m.__func__),
+    classmethod: lambda values, m: values._are_admitted(m.__func__),
+    super: lambda values, s: values._are_admitted(s.__self__, s.__thisclass__),
+}
+
+
+def _is_iterable(value: Any) -> bool:
+    kind = type(value)
+    return hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")
