@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from explorer.language import builtins, vocabulary
+from explorer.language.vocabulary.class_proxy import ClassProxy
 
 #: The maximum length of a description, in characters.
 _MAX_DESCRIPTION = 160
@@ -42,6 +43,8 @@ def reference() -> tuple[ReferenceGroup, ...]:
 
 
 def _describe(thing: Any) -> str:
+    if isinstance(thing, ClassProxy):
+        thing = thing.wrapped
     return repr(thing) if isinstance(thing, bool | int | float) else _first_sentence(thing)
 
 

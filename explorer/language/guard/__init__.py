@@ -61,6 +61,7 @@ class Guard:
             ".module": self.module,
             ".member": self.member,
             ".Exception": Exception,
+            ".stops": (ProgramStopped, GeneratorExit),
         }
 
     def counted(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:

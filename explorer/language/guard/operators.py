@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from explorer.language.guard import formatting
@@ -18,6 +19,7 @@ from explorer.language.guard.limits import (
     check_list_length,
     check_size,
 )
+from explorer.language.vocabulary.data_checks import require_numbers
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
@@ -25,6 +27,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<<": operator.lshift,
     "%": operator.mod,
     "+": operator.add,
+    "@": operator.matmul,
 }
 _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.imul,
@@ -70,8 +73,14 @@ def augment_item(symbol: str, item: AugmentedItem, value: Any) -> None:
 
 
 def check_growth(symbol: str, left: Any, right: Any) -> None:
-    """Raises ProgramStopped if the result would be too large an integer, string or list."""
-    if isinstance(left, int):
+    """Raises ProgramStopped if the result would be too large an integer, string or list.
+
+    Raises OutsideLanguage for an array with anything but numbers: numpy would apply the operator to
+    each pair of objects.
+    """
+    if isinstance(left, _ARRAYS) or isinstance(right, _ARRAYS):
+        require_numbers([left, right])
+    elif isinstance(left, int):
         if isinstance(right, int):
             check_size(_bits(symbol, int(left), int(right)), MAX_BITS, "an integer of {:,} bits")
         elif symbol == "*" and isinstance(right, _SIZED):
@@ -84,6 +93,7 @@ def check_growth(symbol: str, left: Any, right: Any) -> None:
 
 
 _SIZED = (str, list, tuple, deque)
+_ARRAYS = (np.ndarray, np.generic)
 
 
 def _bits(symbol: str, left: int, right: int) -> int:

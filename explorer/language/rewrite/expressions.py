@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 #: Operators whose result may be far larger than their operands.
-GROWING_OPERATORS = {ast.Mult: "*", ast.Pow: "**", ast.LShift: "<<", ast.Mod: "%", ast.Add: "+"}
+GROWING_OPERATORS = {
+    ast.Mult: "*",
+    ast.Pow: "**",
+    ast.LShift: "<<",
+    ast.Mod: "%",
+    ast.Add: "+",
+    ast.MatMult: "@",
+}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ AUGMENTED_OPERATORS = {
     ast.Sub: "-",
     ast.Div: "/",
     ast.FloorDiv: "//",
-    ast.MatMult: "@",
     ast.RShift: ">>",
     ast.BitOr: "|",
     ast.BitXor: "^",
@@ -169,16 +168,20 @@ class StatementRewriter(ExpressionRewriter):
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
-        """A bare `except:` becomes `except Exception:`, and a `finally` begins with a check: so
-        neither can suppress a ProgramStopped."""
+        """A bare `except:` becomes `except Exception:`, a `finally` begins with a check, and the
+        first handler lets a ProgramStopped and a GeneratorExit pass: so nothing suppresses them,
+        and no code of the program, such as the class of a handler, runs while they are raised."""
         node.body, node.orelse = self.rewrite_block(node.body), self.rewrite_block(node.orelse)
         if node.finalbody:
-            first = self.statement("reraise_stop", node.finalbody[0])
-            node.finalbody = self.rewrite_block(node.finalbody, [first])
+            check = self.statement("reraise_stop", node.finalbody[0])
+            node.finalbody = self.rewrite_block(node.finalbody, [check])
         for handler in node.handlers:
             every = ast.copy_location(ast.Name(".Exception", ast.Load()), handler)
             handler.type = self.transform(handler.type) if handler.type else every
             handler.body = self.rewrite_block(handler.body)
+        if node.handlers:
+            first = ast.ExceptHandler(ast.Name(".stops", ast.Load()), None, [ast.Raise()])
+            node.handlers.insert(0, ast.copy_location(first, node.handlers[0]))
         return node
 
     # -- functions and classes --------------------------------------------------------------

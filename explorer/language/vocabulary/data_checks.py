@@ -53,6 +53,13 @@ def find_non_number(data: Any, *kinds: type) -> Any:
     return None
 
 
+def is_plain(value: Any) -> bool:
+    """Whether this is a number, a string, None, or a list or tuple of them."""
+    if type(value) in (list, tuple):
+        return all(map(is_plain, value))
+    return type(value) in (bool, int, float, str, type(None))
+
+
 def holds_objects(array: Any) -> bool:
     """Whether this is a numpy array of Python objects."""
     return isinstance(array, np.ndarray) and array.dtype.hasobject

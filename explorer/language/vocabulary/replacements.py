@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
 from explorer.language.vocabulary import callbacks, checked_torch, memory_safety
 from explorer.language.vocabulary.class_proxy import ClassProxy
-from explorer.language.vocabulary.data_checks import check_arrays, find_non_number, require_numbers
+from explorer.language.vocabulary.data_checks import (
+    check_arrays,
+    find_non_number,
+    is_plain,
+    require_numbers,
+)
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM
 
 #: The number of elements with which a tensor may be created.
@@ -214,6 +220,12 @@ def _make_constructor(name: str) -> Callable[..., Any]:
                 "Programs here cannot download trained weights.",
                 f"Write {name}() for random weights; the Feature maps page has trained ones.",
             )
+        for option, value in options.items():
+            if not is_plain(value):  # torchvision would call it with classes of its own
+                raise OutsideLanguage(
+                    f"{name} takes only numbers and strings; {option[:60]} is neither.",
+                    "Leave it out, and change the layers of the finished network.",
+                )
         from explorer.torchvision_guard import torchvision  # costs a second, so only now
 
         options.pop("progress", None)
@@ -238,10 +250,36 @@ def _is_available() -> bool:
 
 
 def _set_printoptions(**options: Any) -> None:
-    for name, limit in PRINT_LIMITS.items():
-        if isinstance(options.get(name), float | int) and options[name] > limit:
+    for name, value in options.items():
+        is_text = name == "profile" and type(value) is str
+        if not is_text and type(value) not in (int, float, bool, type(None)):
+            raise OutsideLanguage(f"{name[:60]} must be a number.", "Write the number itself.")
+        limit = PRINT_LIMITS.get(name)
+        if limit is not None and value is not None and value > limit:
             raise OutsideLanguage(f"{name} may be at most {limit:,}.", "Use a smaller value.")
     torch.set_printoptions(**options)
+
+
+def _of_tensor(kind: Any) -> ClassProxy:
+    """A class of torch that sets attributes on what it is given, for tensors only."""
+
+    def make(data: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if data is not None and not isinstance(data, torch.Tensor):
+            raise OutsideLanguage(
+                f"{kind.__name__} needs a tensor, not a {type(data).__name__[:60]}.",
+                "Create a tensor first, for example with torch.tensor.",
+            )
+        return kind(data, *args, **kwargs)
+
+    return ClassProxy(kind, make)
+
+
+_PARAMETER, _BUFFER = _of_tensor(nn.Parameter), _of_tensor(nn.Buffer)
+_OF_TENSOR: dict[str, Any] = {
+    "torch.nn.Parameter": _PARAMETER,
+    "torch.nn.parameter.Parameter": _PARAMETER,
+    "torch.nn.Buffer": _BUFFER,
+}
 
 
 @functools.wraps(copy.copy)
@@ -312,6 +350,7 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
             replaced[name] = check_arrays(replaced.get(name, thing), fills=not _takes_where(thing))
     replaced |= checked_torch.make_replacements(table) | callbacks.make_replacements(table)
+    replaced |= _OF_TENSOR
     replaced |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
     vector = "torch.nn.utils.vector_to_parameters"
     replaced[vector] = memory_safety.with_new_version(table[vector])

@@ -6,6 +6,7 @@
 and seen nothing; the others may run, if they change nothing.
 """
 
+from tests.hostile.corpus import arrivals
 from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.libraries import STATE, TORCH
 from tests.hostile.corpus.native import CRASHES
@@ -23,10 +24,10 @@ GROUPS: dict[str, list[str]] = {
     "display": DISPLAY,
     "crashes": CRASHES,
     "reentrant": REENTRANT,
-    "harmless": HARMLESS,
-    "refused": REFUSED,
+    "harmless": HARMLESS + arrivals.HARMLESS,
+    "refused": REFUSED + arrivals.REFUSED,
     "exchanged": EXCHANGED,
-    "stopped": STOPPED,
+    "stopped": STOPPED + arrivals.STOPPED,
 }
 MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
 MUST_FAIL |= {"refused", "stopped"}
