@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.measure import Budget, Row, medians
+from explorer.language import Environment, Program, Watcher, isolated
 from explorer.trace import run
 
 EXAMPLE_A = """
@@ -56,6 +57,17 @@ for i in range(100):
     opt.step()
 """
 
+OPERATIONS = """
+import torch
+w, x = torch.tensor([1., 2.], requires_grad=True), torch.tensor([3., 4.])
+for i in range(500):
+    y = w * x
+    z = y + 1.0
+    loss = (z - x).sum()
+    a, b = torch.tanh(z)
+    c = a.exp().mean() + z[0]
+"""
+
 #: Name, program, budget, and how often it is run.
 PROGRAMS = (
     ("example A: five lines", EXAMPLE_A, Budget(0.010, "absolute"), 50),
@@ -63,12 +75,22 @@ PROGRAMS = (
     ("100 steps of SGD on two numbers", LOOP, None, 15),
 )
 
+GUARD = "the guard alone, without recording: 500 turns of a loop of small tensors"
+
 
 def rows(most: int) -> Iterator[Row]:
     for what, source, budget, runs in PROGRAMS:
         assert run(source).error is None
         ours, bare = medians(partial(run, source), partial(plain, source), runs=min(runs, most))
         yield Row(what, ours, "plain torch", bare, budget)
+    ours, bare = medians(partial(guarded, OPERATIONS), partial(plain, OPERATIONS), runs=most)
+    yield Row(GUARD, ours, "plain torch", bare, Budget(1.5, "ratio"))
+
+
+def guarded(source: str) -> None:
+    """Run a program of the language without recording it."""
+    with isolated(0):
+        Environment(Watcher()).run(Program(source))
 
 
 def plain(source: str) -> None:

@@ -20,7 +20,7 @@ from explorer.language.errors import OutsideLanguage
 from explorer.language.guard import formatting
 from explorer.language.guard.checked_methods import CHECKED_METHODS, Getter
 from explorer.language.guard.classes import Classes
-from explorer.language.guard.values import Values
+from explorer.language.guard.values import METHODS, Values
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.syntax import SPECIAL_READS
 from explorer.language.vocabulary import memory_safety
@@ -41,6 +41,7 @@ class Attributes:
     def __init__(self, classes: Classes, watcher: Watcher, names: dict[str, Any]) -> None:
         self.classes = classes
         self.values = Values(classes, self.get, names)
+        self._kinds = self.values.kinds
         self.watched = WatchedCalls(watcher)
         self._getters: dict[type, dict[str, Getter]] = {}
 
@@ -50,16 +51,21 @@ class Attributes:
         if kind is ModuleProxy:
             return self.watched.function(receiver.path, name) or receiver.member(name)
         getter = (self._getters.get(kind) or self._getters_of(kind)).get(name)
+        owner = receiver
         if getter is not None:
-            return self.values.admit_attribute(receiver, getter(receiver, name))
-        if kind is super:
-            return self.values.admit_attribute(receiver.__self__, self._inherited(receiver, name))
-        if name == "__class__" and not isinstance(receiver, type):
+            value = getter(receiver, name)
+        elif kind is super:
+            owner, value = receiver.__self__, self._inherited(receiver, name)
+        elif name == "__class__" and not isinstance(receiver, type):
             return self.classes.of(receiver)
-        if self._is_own(receiver, kind, name):
+        elif self._is_own(receiver, kind, name):
             value = self._safe(receiver, name, getattr(receiver, name))
-            return self.values.admit_attribute(receiver, value)
-        raise self._missing(receiver, kind, name)
+        else:
+            raise self._missing(receiver, kind, name)
+        kind = type(value)
+        if kind in self._kinds or (kind in METHODS and value.__self__ is owner):
+            return value  # most often, and admit() would say the same
+        return self.values.admit(value)
 
     def set(self, receiver: Any, name: str, value: Any) -> None:
         """Perform `receiver.name = value`."""

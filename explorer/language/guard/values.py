@@ -76,11 +76,11 @@ MADE_BY_TORCH = frozenset(
     }
 )
 
-#: How a target takes a value: for `a, *b`, the patterns of its parts and the place of the starred
-#: one (or None); for a target that takes the value as it is, None.
-Pattern = tuple[tuple[Any, ...], int | None] | None
+#: How a target takes a value: None if as it is; for `a, b`, how many parts; for others, such as
+#: `a, *b, (c, d)`, the patterns of the parts and the place of the starred one (or None).
+Pattern = tuple[tuple[Any, ...], int | None] | int | None
 
-_METHODS = (types.MethodType, types.BuiltinMethodType)
+METHODS = (types.MethodType, types.BuiltinMethodType)
 
 
 class Values:
@@ -103,13 +103,6 @@ class Values:
 
     # -- where values arrive ----------------------------------------------------------------
 
-    def admit_attribute(self, receiver: Any, value: Any) -> Any:
-        """The value of an attribute that may be read: a method of this receiver, or a value."""
-        kind = type(value)
-        if kind in self.kinds or (kind in _METHODS and value.__self__ is receiver):
-            return value
-        return self._decide(value)
-
     def are_arguments(self, *values: Any) -> bool:
         """Admit the arguments of a call of the program's own function; returns True."""
         kinds = self.kinds
@@ -128,13 +121,16 @@ class Values:
 
     def unpack(self, value: Any, pattern: Pattern) -> Any:
         """The items that a target such as `a, *b, (c, d)` takes from a value."""
-        if pattern is None or not _is_iterable(value):  # Python's own error message is the best
-            return value
+        kind = type(value)
+        if pattern is None or not (hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")):
+            return value  # for what cannot be unpacked, Python's own error message is the best
+        if isinstance(pattern, int):
+            # one more than it takes, again for Python's own error
+            items = value if kind is tuple else list(itertools.islice(value, pattern + 1))
+            self.are_arguments(*items)
+            return items
         parts, star = pattern
-        if type(value) is tuple and not any(parts) and star is None:
-            self.are_arguments(*value)
-            return value
-        if star is None:  # one more than it takes, for Python's own error
+        if star is None:
             items = list(self.iterate(itertools.islice(value, len(parts) + 1)))
         else:
             items = list(self.iterate(value))
@@ -222,8 +218,3 @@ _RULES: dict[type, Callable[[Values, Any], bool]] = {
     classmethod: lambda values, m: values._are_admitted(m.__func__),
     super: lambda values, s: values._are_admitted(s.__self__, s.__thisclass__),
 }
-
-
-def _is_iterable(value: Any) -> bool:
-    kind = type(value)
-    return hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")

@@ -212,7 +212,8 @@ def _pattern_of(target: ast.expr) -> Any:
     if not isinstance(target, ast.Tuple | ast.List):
         return None
     stars = [place for place, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
-    return tuple(map(_pattern_of, target.elts)), stars[0] if stars else None
+    parts = tuple(map(_pattern_of, target.elts))
+    return (parts, stars[0] if stars else None) if stars or any(parts) else len(parts)
 
 
 def target_names(target: ast.expr) -> list[str]:

@@ -76,10 +76,10 @@ class StatementRewriter(ExpressionRewriter):
         if len(node.targets) > 1:
             node.targets = [ast.copy_location(ast.Tuple(node.targets, ast.Store()), node)]
             node.value = self.call("unpack_for_each", node, value, *patterns)
-        elif patterns[0].value is not None:
-            node.value = self.call("unpack", node, value, *patterns)
-        else:
+        elif patterns[0].value is None or (_is_display(value) and type(patterns[0].value) is int):
             node.value = value
+        else:
+            node.value = self.call("unpack", node, value, *patterns)
         return [node, *self.make_binds(node, names)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
@@ -236,6 +236,11 @@ class StatementRewriter(ExpressionRewriter):
 
     def assign_name(self, at: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
         return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
+
+
+def _is_display(value: ast.expr) -> bool:
+    """Whether this is `a, b`: a tuple of expressions, each of which has been admitted."""
+    return isinstance(value, ast.Tuple) and not any(isinstance(e, ast.Starred) for e in value.elts)
 
 
 def _docstring(text: str, at: ast.stmt) -> ast.stmt:
