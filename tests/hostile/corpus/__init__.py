@@ -11,6 +11,7 @@ from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.libraries import STATE, TORCH
 from tests.hostile.corpus.native import CRASHES
 from tests.hostile.corpus.python import PYTHON
+from tests.hostile.corpus.reading import ARRIVING, CLOSED
 from tests.hostile.corpus.reentrant import REENTRANT
 from tests.hostile.corpus.resources import DISPLAY, MEMORY, PARSER, TIME
 
@@ -28,12 +29,14 @@ GROUPS: dict[str, list[str]] = {
     "refused": REFUSED + arrivals.REFUSED,
     "exchanged": EXCHANGED,
     "stopped": STOPPED + arrivals.STOPPED,
+    "closed": CLOSED,
+    "arriving": ARRIVING,
 }
 MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
-MUST_FAIL |= {"refused", "stopped"}
-MUST_RUN = {"harmless"}
+MUST_FAIL |= {"refused", "stopped", "arriving"}
+MUST_RUN = {"harmless", "closed"}
 #: Groups whose programs have to be refused by the language: their child lives.
-MUST_LIVE = {"reentrant", "refused", "exchanged", "stopped"}
+MUST_LIVE = {"reentrant", "refused", "exchanged", "stopped", "closed", "arriving"}
 
 #: Has to run, and to give the same, whatever ran before it.
 GOOD = """\
