@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,9 +18,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import streamlit
 from streamlit import config
 
 from explorer.sandbox.options import VARIABLES
+from tests import proxy_headers
 from tests.conftest import running_app
 
 ROOT = Path(__file__).parents[1]
@@ -156,3 +161,39 @@ def test_the_proxies_close_only_what_they_should(base: str) -> None:
         path = f"{base}/_stcore/{end}"
         assert bool(re.search(nginx[1], path)) == (end in CLOSED), path
         assert any(fnmatch(path, p) for p in caddy[1].split()) == (end in CLOSED), path
+
+
+def test_both_proxies_add_the_same_headers() -> None:
+    headers = proxy_headers.nginx()
+    assert len(headers) == (ROOT / "deploy/nginx.conf").read_text().count("add_header")
+    assert headers == proxy_headers.caddy()
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_the_policy_allows_the_inline_scripts_of_the_installed_streamlit_alone() -> None:
+    """A new version may have another: then replace the hash in both files."""
+    page = Path(streamlit.__file__).with_name("static") / "index.html"
+    scripts = re.findall(r"<script>(.*?)</script>", page.read_text(encoding="utf-8"), re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    policy = proxy_headers.nginx()[proxy_headers.POLICY]
+    assert re.findall(r"'sha256-(.+?)'", policy) == digests
+    (allowed,) = re.findall("script-src ([^;]+);", policy)
+    assert "unsafe-inline" not in allowed
+    assert "unsafe-eval" not in allowed.replace("wasm-unsafe-eval", "")
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="no nginx")
+def test_nginx_accepts_its_file(tmp_path: Path) -> None:
+    site, whole = ROOT / "deploy/nginx.conf", tmp_path / "nginx.conf"
+    whole.write_text(f"pid {tmp_path}/pid; events {{}} http {{ include {site}; }}")
+    command = ["nginx", "-t", "-c", str(whole), "-e", str(tmp_path / "errors")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "syntax is ok" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("caddy"), reason="no caddy")
+def test_caddy_accepts_its_file() -> None:
+    command = ["caddy", "adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
