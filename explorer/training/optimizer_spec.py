@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,8 @@ class DerivationLine:
             for key, number in self.numbers.items()
         }
         inner = {k: f"({w})" if w.startswith("−") else w for k, w in words.items()}
-        line = self.text.format(**inner)
+        # Not str.format: the text may come from a child, and a placeholder may ask for any width.
+        line = re.sub(r"{(\w+)}", lambda place: inner.get(place[1], place[0]), self.text)
         for word in words.values():
             if line.startswith(f"({word})"):
                 line = word + line[len(word) + 2 :]
