@@ -86,9 +86,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @contextmanager
-def running_app(log: Path, **environment: str) -> Iterator[str]:
+def running_app(log: Path, module: str = "streamlit", **environment: str) -> Iterator[str]:
     """Run the app as a user starts it, on a free port of this machine; gives its URL."""
-    with serving(log, **environment) as server:
+    with serving(log, module, **environment) as server:
         yield server.address
 
 

@@ -65,12 +65,13 @@ class Server:
 
 
 @contextmanager
-def serving(log: Path, **environment: str) -> Iterator[Server]:
-    """Run the app on a free port of this machine, until the block ends."""
+def serving(log: Path, module: str = "streamlit", **environment: str) -> Iterator[Server]:
+    """Run the app on a free port of this machine, until the block ends. `module` takes the place of
+    Streamlit's command line."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+    command = [sys.executable, "-m", module, "run", "app.py", "--server.headless", "true"]
     command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
     with log.open("wb") as out:
         process = subprocess.Popen(

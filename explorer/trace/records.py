@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from explorer.language import ProgramError
+from explorer.trace.colours import FILLS
 
 #: Tensors of at most this many elements are stored whole, larger ones as a `Summary`.
 WHOLE = 4096
@@ -102,6 +103,11 @@ class Node:
     tensor: int | None = None
     line: int | None = None
     module: str = ""
+
+    def __post_init__(self) -> None:
+        """Both are written into DOT, and a child that has left the language may answer anything."""
+        if not self.id.isalnum() or self.kind not in {"", *FILLS}:
+            raise ValueError(f"not a node: {self.id[:40]!r}, {self.kind[:40]!r}")
 
 
 @dataclass(frozen=True)

@@ -64,13 +64,13 @@ class View:
     """A session at one moment.
 
     `steps` counts the steps since the reset, `passes` the backward passes summed in `.grad`.
-    `graph` is "none", "live" (after forward) or "freed" (after backward); `dot` draws a live one in
-    Graphviz's language and is empty otherwise. `losses[i]` was computed after `loss_steps[i]`
-    steps; likewise `norms`, the gradient's Euclidean norm after each backward. `trouble` says
-    where the run became infinite or NaN. `previews` says what each press would do. `last` is the
-    arithmetic of the last step and `next` that of a step now, for the parameters that have a
-    gradient; of parameters with more than `records.WHOLE` elements they hold the first of these,
-    flattened.
+    `graph` is "none", "live" (after forward) or "freed" (after backward); `nodes` and `edges` are
+    those of a live one, of which `loss` is the output. `losses[i]` was computed after
+    `loss_steps[i]` steps; likewise `norms`, the gradient's Euclidean norm after each backward.
+    `trouble` says where the run became infinite or NaN. `previews` says what each press would do.
+    `last` is the arithmetic of the last step and `next` that of a step now, for the parameters that
+    have a gradient; of parameters with more than `records.WHOLE` elements they hold the first of
+    these, flattened.
     """
 
     seed: int
@@ -79,7 +79,9 @@ class View:
     steps: int
     passes: int
     graph: str
-    dot: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    loss: np.ndarray | None
     parameters: dict[str, ParameterView]
     losses: tuple[float, ...]
     loss_steps: tuple[int, ...]
@@ -92,10 +94,20 @@ class View:
     undoable: int
     redoable: int
 
+    def dot(self) -> str:
+        """The live graph in Graphviz's language, leaves named and with value and `.grad`; empty if
+        there is none. Made here, because a child that made it could write anything into it."""
+        if not self.nodes:
+            return ""
+        records = [_record(p.name, p.value, p.grad) for p in self.parameters.values()]
+        records.append(_record("loss", self.loss))
+        return dot_text(self.nodes, self.edges, dict(enumerate(records)))
+
 
 def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
     """The session's present state as plain data."""
     track, now = session.track, session.step_input()
+    nodes, edges = _graph(session)
     return View(
         seed=session.seed,
         optimizer=session.spec.name,
@@ -103,7 +115,9 @@ def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
         steps=track.steps,
         passes=track.passes,
         graph=session.graph,
-        dot=_draw_graph(session),
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        loss=None if session.loss is None else to_numpy(session.loss),
         parameters=view_parameters(session),
         losses=tuple(track.losses),
         loss_steps=tuple(track.loss_steps),
@@ -177,43 +191,39 @@ def to_point(snapshot: Snapshot) -> Point:
     return point
 
 
-def _draw_graph(session: LiveSession) -> str:
-    """Graphviz source of the live graph, leaves named and with value and `.grad`; or nothing.
+def _graph(session: LiveSession) -> tuple[list[Node], list[Edge]]:
+    """The live graph, or nothing. A node's `tensor` is the position of its parameter; the loss
+    comes after all of them.
 
     Saved tensors are left out; above `MAX_NODES` nodes the graph is folded.
     """
     loss, parameters = session.loss, session.instance.parameters
     if session.graph != "live" or loss is None:
-        return ""
+        return [], []
     drawn, arrows = draw_graph([loss], dict(parameters), walk_graph([loss]))
     shown = {i for i, node in enumerate(drawn) if node.kind != "saved"}
-    records = {i: _record(i, name, p) for i, (name, p) in enumerate(parameters.items())}
-    records[len(records)] = _record(len(records), "loss", loss)
-    by_name = {record.name: i for i, record in records.items()}
+    places = {name: i for i, name in enumerate([*parameters, "loss"])}
     nodes = []
     for i in sorted(shown):
         node = drawn[i]
         name = {"leaf": node.name, "output": "loss"}.get(node.kind, "")
         kind = node.name if node.function is not None else node.kind
-        nodes.append(Node(f"n{i}", node.kind, kind, name, node.shape, by_name.get(name)))
+        nodes.append(Node(f"n{i}", node.kind, kind, name, node.shape, places.get(name)))
     edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in arrows if {a, b} <= shown]
-    if len(nodes) > MAX_NODES:
-        nodes, edges = fold(nodes, edges)
-    return dot_text(nodes, edges, records)
+    return fold(nodes, edges) if len(nodes) > MAX_NODES else (nodes, edges)
 
 
-def _record(number: int, name: str, tensor: Tensor) -> TensorRecord:
-    grad = tensor.grad if tensor.is_leaf else None
+def _record(name: str, value: np.ndarray | None, grad: np.ndarray | None = None) -> TensorRecord:
     return TensorRecord(
-        id=number,
+        id=0,
         name=name,
         line=0,
-        shape=tuple(tensor.shape),
-        dtype=str(tensor.dtype),
+        shape=() if value is None else value.shape,
+        dtype="" if value is None else str(value.dtype),
         requires_grad=True,
-        is_leaf=tensor.is_leaf,
+        is_leaf=True,
         retains_grad=False,
         grad_fn=None,
-        value=to_numpy(tensor),
-        grad=None if grad is None else to_numpy(grad),
+        value=value,
+        grad=grad,
     )

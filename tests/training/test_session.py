@@ -100,14 +100,14 @@ def test_zero_grad_both_ways(set_to_none):
 
 def test_the_graph_is_there_between_forward_and_backward_only():
     session = TrainingSession(PRESETS["linear regression"], lr=0.1)
-    assert session.view().dot == ""
+    assert session.view().dot() == ""
     session.forward()
-    dot = session.view().dot
+    dot = session.view().dot()
     assert session.view().graph == "live"
     for name in ("MmBackward0", "AccumulateGrad", "<B>w</B>", "<B>b</B>", "<B>loss</B>"):
         assert name in dot
     session.backward()
-    assert session.view().dot == ""
+    assert session.view().dot() == ""
 
 
 def test_x_data_minus_lr_grad():

@@ -75,6 +75,12 @@ def note(*parts: str) -> None:
     st.html(f'<div class="ax-note">{html(*parts)}</div>')
 
 
+def formula(latex: str) -> None:
+    """A formula on a line of its own. Streamlit puts it into Markdown, where a line break could end
+    it and begin a stranger's text."""
+    st.latex(" ".join(latex.split()))
+
+
 def scrolling(html: str, name: str, style: str = "") -> str:
     """A table that scrolls and that the keyboard can reach; `name` says what it is."""
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -150,7 +151,7 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
         return True
     with st.form("guess", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
-            f"The gradient of {_plain(record.name)}",
+            f"The gradient of {_code(record.name)}",
             key=f"guess-{name}",
             placeholder="for example [1, 2], or None",
             max_chars=400,
@@ -170,6 +171,11 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
     return False
 
 
-def _plain(name: str) -> str:
-    """A stranger's name as a label, which Streamlit reads as Markdown."""
-    return "".join(c if c.isalnum() or c in " ." else f"\\{c}" for c in name)
+def _code(name: str) -> str:
+    """A stranger's name in a label, which Streamlit reads as Markdown: a word as it is, for screen
+    readers get the label's source; anything else as code, in which nothing is a link or a picture,
+    between more backticks than it has."""
+    if name.isalnum():
+        return name
+    ticks = "`" * (1 + max(map(len, re.findall("`+", name)), default=0))
+    return f"{ticks} {' '.join(name.split())} {ticks}"

@@ -14,6 +14,7 @@ from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.common.graph import Marks
 from explorer.ui.common.player import Player
+from explorer.ui.common.widgets import formula
 from explorer.ui.expression.node_roles import role
 from explorer.ui.expression.selection import Picker, Selection
 
@@ -117,7 +118,7 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
         st.html(f'<div class="ax-note">{_unstepped(picked, shown)}</div>')
         return
     step = shown.steps[picked.step]
-    node = next((n for n in shown.nodes if n.id == step.node), Node(step.node, "", step.name))
+    node = next((n for n in shown.nodes if n.id == step.node), Node("unknown", "", step.name))
     st.html(_head(step, node, shown))
     before, rule, after = st.columns([0.24, 0.5, 0.26], gap="medium")
     before.html(gradients_in(step, shown))
@@ -126,7 +127,7 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
             what = term_link("accumulation" if node.kind == "accumulate" else "vjp")
             st.html(f'<div class="ax-flow"><span>{what}</span></div>')
         for line in filter(None, (step.formula, step.numbers)):
-            st.latex(line)
+            formula(line)
     after.html(gradients_out(step, shown))
 
 

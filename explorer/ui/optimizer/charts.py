@@ -116,12 +116,12 @@ def draw_charts(
 def _draw_graph(view: View) -> None:
     """The graph that is ready for backward; otherwise why there is none."""
     st.html('<div class="ax-label ax-graph">Autograd graph</div>')
-    if view.dot:
+    if dot := view.dot():
         with st.container(key="waiting-graph", gap=None):
             miniature(
-                view.dot, alt="The graph that is ready for backward", height=_UPPER - 48, zoom=True
+                dot, alt="The graph that is ready for backward", height=_UPPER - 48, zoom=True
             )
-            legend(view.dot)
+            legend(dot)
         return
     words = {
         "none": "There is no graph. forward builds one.",

@@ -128,7 +128,8 @@ def draw_outcome(workspace: Workspace) -> None:
     view, event = workspace.view, workspace.event
     message = ""
     if event is not None and event.ok:
-        message = f"<b>{_SHORT.get(event.action, event.action)}</b> {escape(event.message)}"
+        name = _SHORT.get(event.action, event.action)
+        message = f"<b>{escape(name)}</b> {escape(event.message)}"
     elif event is not None and event.action == "run":
         message = escape(event.message)
     steps = "1 step" if view.steps == 1 else f"{view.steps:,} steps"

@@ -23,6 +23,7 @@ from explorer.training import ParameterView, TrainingSession, Update, View
 from explorer.training.formatting import element_name
 from explorer.ui.common import heatmap
 from explorer.ui.common.glossary import ELEMENTS, term_link
+from explorer.ui.common.widgets import formula
 from explorer.ui.optimizer.session import Workspace
 
 _FOLDER = Path(__file__).parent
@@ -277,7 +278,7 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
             rf"&{line.formula} &&\footnotesize\textsf{{{_escape_latex(line.meaning)}}}"
             for line in update.lines
         )
-        st.latex(rf"\begin{{aligned}}{lines}\end{{aligned}}")
+        formula(rf"\begin{{aligned}}{lines}\end{{aligned}}")
     rows = "".join(f"<div>{escape(line)}</div>" for line in update.at(index))
     st.html(f'<div class="ax-sums">{rows}</div>')
 
