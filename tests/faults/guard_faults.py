@@ -333,7 +333,7 @@ FAULTS: dict[str, Fault] = {
         "F.max_pool2d(x, 2, return_indices=True)",
     ),
     "indices of an embedding": Fault(
-        "vocabulary.checked_torch", "return function(*map(private_copy, args), **named)",
+        "vocabulary.checked_functions", "return function(*map(private_copy, args), **named)",
         "return function(*args, **kwargs)", "F.embedding(i, w, sparse=True)",
     ),
     "indices that were saved": Fault(
@@ -407,7 +407,7 @@ FAULTS: dict[str, Fault] = {
         "return unwrap(other) | self.wrapped if True else", "O() | type(iter([]))",
     ),
     "expanded tensors": Fault(
-        "vocabulary.checked_torch", "return value.contiguous() if is_expanded and",
+        "vocabulary.checked_functions", "return value.contiguous() if is_expanded and",
         "return value if True or",
         "x.median(0)[0]",
     ),
@@ -423,6 +423,45 @@ FAULTS: dict[str, Fault] = {
         "guard.attributes",
         'name.startswith("_saved_") and not memory_safety.is_uninitialised(receiver, name)',
         'name.startswith("_saved_")', "F.rrelu(x).grad_fn._saved_noise",
+    ),
+    "out= that resizes": Fault(
+        "vocabulary.replacements", "replaced[name] = copies_to_out(thing)", "pass",
+        "out=w.t()",
+    ),
+    "out= by position": Fault(
+        "vocabulary.out_argument", "if len(args) > place:", "if False:", "torch.norm(torch.ones(3)",
+    ),
+    "shapes that vjp captured": Fault(
+        "vocabulary.memory_safety", "if changes != _layout_changes:", "if False:",
+        "torch.func.vjp(",
+    ),
+    "new data inside a transform": Fault(
+        "vocabulary.memory_safety", "if torch._C._are_functorch_transforms_active():\n            "
+        "raise", "if False:\n            raise", "return y.sum()\ntorch.func.grad(f)(",
+    ),
+    "reshaping during backward": Fault(
+        "guard.checked_methods", "        memory_safety.start_layout_change()\n", "",
+        "y.register_hook(lambda g: (f(), None)[1])",
+    ),
+    "gaps in new data": Fault(
+        "vocabulary.memory_safety", "new = value if base is tensor else base", "new = base",
+        "base.data = ",
+    ),
+    "gaps in the data of a base": Fault(
+        "vocabulary.memory_safety", "new = value if base is tensor else base", "new = value",
+        "v.data = torch.ones(300)",
+    ),
+    "gaps after an offset": Fault(
+        "vocabulary.memory_safety",
+        "and value.storage_offset() == tensor.storage_offset()", "", "[50::100].detach()",
+    ),
+    "division of the smallest integer": Fault(
+        "vocabulary.checked_functions", "other = torch.where(traps, 1, other)", "pass",
+        "torch.tensor([-2 ** 63]), torch.tensor([-1]), rounding_mode",
+    ),
+    "division of the smallest integer by a number": Fault(
+        "vocabulary.checked_functions", 'options["rounding_mode"] = "floor"', "pass",
+        "div_(-1, rounding_mode",
     ),
     "NaN": Fault("builtins", "or item != item:", "or False:", "hash(nan) < 1000"),
 }  # fmt: skip

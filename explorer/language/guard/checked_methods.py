@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from explorer.language.guard import formatting
 from explorer.language.guard.limits import bounded, check_list_length, check_text_length
 from explorer.language.vocabulary import memory_safety
 from explorer.language.vocabulary.callbacks import with_functions
-from explorer.language.vocabulary.checked_torch import to_dense
+from explorer.language.vocabulary.checked_functions import divide_without_trap, to_dense
 from explorer.language.vocabulary.data_checks import check_arrays, require_numbers
 
 #: How an attribute is read, given the receiver and the name.
@@ -76,12 +77,19 @@ def _get_new_tensor(receiver: torch.Tensor, name: str) -> Any:
 
 
 def _get_reshaping(receiver: torch.Tensor, name: str) -> Any:
-    memory_safety.refuse_during_backward()
-    return getattr(receiver, name)
+    def reshape(*args: Any, **kwargs: Any) -> Any:
+        memory_safety.start_layout_change()
+        return getattr(receiver, name)(*args, **kwargs)
+
+    return reshape
 
 
 def _get_dense(receiver: torch.Tensor, name: str) -> Any:
     return getattr(to_dense(receiver), name)
+
+
+def _get_division(receiver: torch.Tensor, name: str) -> Any:
+    return functools.partial(divide_without_trap(getattr(torch.Tensor, name)), receiver)
 
 
 def _get_clip(receiver: np.ndarray, name: str) -> Any:
@@ -152,6 +160,7 @@ CHECKED_METHODS: dict[tuple[type, str], Getter] = {
         (torch.Tensor, name): _get_reshaping
         for name in ("squeeze_", "unsqueeze_", "transpose_", "t_")
     },
+    **{(torch.Tensor, name): _get_division for name in ("div", "div_", "divide", "divide_")},
     (torch.Tensor, "new_tensor"): _get_new_tensor,
     **{
         (kind, name): _get_checked

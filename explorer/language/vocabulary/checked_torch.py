@@ -1,4 +1,4 @@
-"""Classes and functions of torch whose C++ code lacks a check of its arguments, with that check.
+"""Classes of torch whose C++ code lacks a check of its arguments, with that check.
 
 Measured with torch 2.13: an LSTM whose weights were replaced by smaller ones reads beyond them, a
 fused optimizer whose state was replaced writes beyond it, and ASGD makes a tensor of whatever its
@@ -8,19 +8,17 @@ is read once, and no code of the program can run in between.
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
 from torch import nn
-from torch.nn import functional
-from torch.overrides import TorchFunctionMode, handle_torch_function
+from torch.overrides import TorchFunctionMode
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary.checked_functions import FUNCTIONS, POOLING, copy_index_results
 from explorer.language.vocabulary.data_checks import find_non_number
-from explorer.language.vocabulary.memory_safety import private_copy, run_in_mode
+from explorer.language.vocabulary.memory_safety import run_in_mode
 
 #: The attributes that torch's LSTM reads, with their types.
 _LSTM_FIELDS: dict[str, type] = {
@@ -152,90 +150,7 @@ def _refuse(other: Any) -> None:
         )
 
 
-# -- indices that backward does not check (see `memory_safety`) -----------------------------------
-
-
-def copy_index_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, called with private copies of integer tensors."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if torch._C._is_torch_function_mode_enabled():  # the recorder sees the original arguments
-            return handle_torch_function(call, args, *args, **kwargs)
-        named = {name: private_copy(value) for name, value in kwargs.items()}
-        return function(*map(private_copy, args), **named)
-
-    return call
-
-
-def copy_index_results(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, returning private copies of integer tensors."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        return tuple(map(private_copy, result)) if isinstance(result, tuple) else result
-
-    return call
-
-
-# -- functions that access memory outside their tensors, in torch 2.13 ----------------------------
-
-
-def make_dense_first(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, called with dense tensors: it would read or write beyond the memory of an
-    expanded one."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*map(to_dense, args), **{name: to_dense(v) for name, v in kwargs.items()})
-
-    return call
-
-
-def to_dense(value: Any) -> Any:
-    """The tensor, copied if it is expanded, that is, repeats elements without storing them."""
-    is_expanded = isinstance(value, torch.Tensor) and value.layout is torch.strided
-    return value.contiguous() if is_expanded and 0 in value.stride() else value
-
-
-def check_batch_norm(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Batch norm, which writes its running statistics: an expanded tensor cannot hold them."""
-
-    @functools.wraps(function)
-    def call(input: Any, running_mean: Any, running_var: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(to_dense(value) is not value for value in (running_mean, running_var)):
-            raise OutsideLanguage(
-                "The running statistics are expanded: all channels share one number.",
-                "Call .clone() on them first.",
-            )
-        return function(input, running_mean, running_var, *args, **kwargs)
-
-    return call
-
-
-def refuse_empty(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A loss that would return uninitialised memory if there are no samples."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(a, torch.Tensor) and not a.numel() for a in (*args, *kwargs.values())):
-            raise OutsideLanguage(
-                f"{function.__name__} needs at least one sample.", "Check the shape of the input."
-            )
-        return function(*args, **kwargs)
-
-    return call
-
-
-#: Functions of torch that layers call -> the checked ones.
-FUNCTIONS: dict[Any, Any] = {
-    functional.embedding: copy_index_arguments(functional.embedding),
-    functional.nll_loss: copy_index_arguments(functional.nll_loss),
-    functional.cross_entropy: copy_index_arguments(functional.cross_entropy),
-    functional.multi_margin_loss: refuse_empty(functional.multi_margin_loss),
-    functional.batch_norm: check_batch_norm(make_dense_first(functional.batch_norm)),
-}
+# -- layers that call checked functions -----------------------------------------------------------
 
 
 class _Checked(TorchFunctionMode):
@@ -247,14 +162,6 @@ class _Checked(TorchFunctionMode):
 _CALLERS = """
     Embedding NLLLoss CrossEntropyLoss MultiMarginLoss BatchNorm1d BatchNorm2d BatchNorm3d
 """
-_POOLING = {
-    "MaxPool1d": "max_pool1d",
-    "MaxPool2d": "max_pool2d",
-    "MaxPool3d": "max_pool3d",
-    "AdaptiveMaxPool1d": "adaptive_max_pool1d",
-    "AdaptiveMaxPool2d": "adaptive_max_pool2d",
-}
-
 #: Layers of torch -> the checked ones that a program gets.
 LAYERS: dict[type, type] = {
     nn.LSTM: LSTM,
@@ -264,7 +171,7 @@ LAYERS: dict[type, type] = {
     },
     **{
         kind: _derived(kind, forward=copy_index_results(kind.forward))
-        for kind in (getattr(nn, name) for name in _POOLING)
+        for kind in (getattr(nn, name) for name in POOLING)
     },
 }
 
@@ -293,11 +200,4 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
     paths = {f"torch.optim.lr_scheduler.{name}": names for name, names in _SCHEDULERS.items()}
     schedulers = {path: check_scheduler(table[path], *names) for path, names in paths.items()}
     layers = {f"torch.nn.{kind.__name__}": ours for kind, ours in LAYERS.items()}
-    functions = {f"torch.nn.functional.{f.__name__}": ours for f, ours in FUNCTIONS.items()}
-    functions |= {
-        path: make_dense_first(table[path]) for path in ("torch.median", "torch.nanmedian")
-    }
-    for name in _POOLING.values():
-        path = f"torch.nn.functional.{name}"
-        functions[path] = copy_index_results(table[path])
-    return {**layers, **functions, **optimizers, **schedulers}
+    return {**layers, **optimizers, **schedulers}

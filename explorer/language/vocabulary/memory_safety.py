@@ -45,21 +45,92 @@ def set_data(tensor: torch.Tensor, value: Any) -> None:
     """`tensor.data = value`, with a new version if the layout changes."""
     with _no_torch_function():
         changes = isinstance(value, torch.Tensor) and _layout(value) != _layout(tensor)
+        if isinstance(value, torch.Tensor):
+            _check_gaps(tensor, value)
     if changes:
-        refuse_during_backward()
+        if torch._C._are_functorch_transforms_active():
+            raise OutsideLanguage(
+                "The shape or dtype of a tensor cannot be changed in place inside a function "
+                "transform.",
+                "Use a new tensor.",
+            )
+        start_layout_change()
     tensor.data = value
     if changes and not tensor.is_inference():
         increment_version(tensor)
 
 
-def refuse_during_backward() -> None:
-    """Raises OutsideLanguage inside a backward pass: the gradients have already been checked, and
-    the next operation relies on their layout."""
+def _check_gaps(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """Refuse data whose views could contain elements that the tensor itself does not.
+
+    The gradient of a tensor with a view changed in place is made without filling the gaps between
+    the tensor's elements, and the view's part is read with the view's own layout.
+    """
+    base = tensor if tensor._base is None else tensor._base
+    new = value if base is tensor else base
+    same = _layout(value) == _layout(tensor) and value.storage_offset() == tensor.storage_offset()
+    if not same and not _is_dense(new):
+        raise OutsideLanguage(
+            "The new data is expanded, or every n-th element of a larger tensor."
+            if base is tensor
+            else "This tensor is a part of another one, which is expanded or every n-th element "
+            "of a larger tensor.",
+            "Call .clone() on it first.",
+        )
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """Whether the tensor's elements occupy its memory without gaps, in any order."""
+    if tensor.layout is not torch.strided or tensor.is_contiguous():
+        return True
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
+
+
+#: How often a tensor of this process got another layout.
+_layout_changes = 0
+
+
+def start_layout_change() -> None:
+    """To be called before a tensor gets another layout.
+
+    Raises OutsideLanguage inside a backward pass: the gradients have already been checked, and
+    the next operation relies on their layout.
+    """
+    global _layout_changes
     if torch._C._current_graph_task_id() != -1:
         raise OutsideLanguage(
             "The shape or dtype of a tensor cannot be changed in place during backward.",
             "Return a new tensor from the hook.",
         )
+    _layout_changes += 1
+
+
+def check_captured_layouts(vjp: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.func.vjp`, returning a function that refuses to run after a change of layout: the
+    version counters of the tensors it has captured are not compared."""
+
+    @functools.wraps(vjp)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        output, function, *auxiliary = vjp(*args, **kwargs)
+        changes = _layout_changes
+
+        def vjp_function(*cotangents: Any, **options: Any) -> Any:
+            if changes != _layout_changes:
+                raise OutsideLanguage(
+                    "The shape or dtype of a tensor was changed in place since vjp was called.",
+                    "Call vjp again.",
+                )
+            return function(*cotangents, **options)
+
+        return output, vjp_function, *auxiliary
+
+    return call
 
 
 def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:

@@ -15,7 +15,12 @@ import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage, ProgramStopped
-from explorer.language.vocabulary import callbacks, checked_torch, memory_safety
+from explorer.language.vocabulary import (
+    callbacks,
+    checked_functions,
+    checked_torch,
+    memory_safety,
+)
 from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.vocabulary.data_checks import (
     check_arrays,
@@ -23,6 +28,7 @@ from explorer.language.vocabulary.data_checks import (
     is_plain,
     require_numbers,
 )
+from explorer.language.vocabulary.out_argument import copies_to_out
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM
 
 #: The number of elements with which a tensor may be created.
@@ -349,11 +355,16 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
     for name, thing in table.items():
         if name.startswith("numpy.") and callable(thing) and not isinstance(thing, type):
             replaced[name] = check_arrays(replaced.get(name, thing), fills=not _takes_where(thing))
-    replaced |= checked_torch.make_replacements(table) | callbacks.make_replacements(table)
+    for module in (checked_torch, checked_functions, callbacks):
+        replaced |= module.make_replacements(table)
     replaced |= _OF_TENSOR
     replaced |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
     vector = "torch.nn.utils.vector_to_parameters"
     replaced[vector] = memory_safety.with_new_version(table[vector])
+    replaced["torch.func.vjp"] = memory_safety.check_captured_layouts(replaced["torch.func.vjp"])
+    for name, thing in (table | replaced).items():
+        if name.startswith("torch.") and callable(thing) and not isinstance(thing, type):
+            replaced[name] = copies_to_out(thing)
     replaced |= {name: thing for name, (_, thing) in ADDED.items()}
     replaced["torch.empty"], replaced["torch.empty_like"] = (
         replaced["torch.zeros"],

@@ -8,6 +8,7 @@ and seen nothing; the others may run, if they change nothing.
 
 from tests.hostile.corpus import arrivals
 from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
+from tests.hostile.corpus.layouts import CAPTURED, LAYOUTS, RESIZED
 from tests.hostile.corpus.libraries import STATE, TORCH
 from tests.hostile.corpus.native import CRASHES
 from tests.hostile.corpus.python import PYTHON
@@ -27,16 +28,18 @@ GROUPS: dict[str, list[str]] = {
     "reentrant": REENTRANT,
     "harmless": HARMLESS + arrivals.HARMLESS,
     "refused": REFUSED + arrivals.REFUSED,
-    "exchanged": EXCHANGED,
+    "exchanged": [*EXCHANGED, *RESIZED, *CAPTURED],
+    "layouts": LAYOUTS,
     "stopped": STOPPED + arrivals.STOPPED,
     "closed": CLOSED,
     "arriving": ARRIVING,
 }
 MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
-MUST_FAIL |= {"refused", "stopped", "arriving"}
+MUST_FAIL |= {"refused", "stopped", "arriving", "layouts"}
 MUST_RUN = {"harmless", "closed"}
 #: Groups whose programs have to be refused by the language: their child lives.
-MUST_LIVE = {"reentrant", "refused", "exchanged", "stopped", "closed", "arriving"}
+MUST_LIVE = {"crashes", "reentrant", "refused", "exchanged", "stopped", "closed", "arriving"}
+MUST_LIVE |= {"layouts"}
 
 #: Has to run, and to give the same, whatever ran before it.
 GOOD = """\

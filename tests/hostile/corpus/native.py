@@ -5,6 +5,9 @@ from tests.hostile.corpus.libraries import LINER, OPT, N, R, T
 _CRASH_LINES = """
 F.max_pool1d(torch.ones(1, 1, 4), 2 ** 62)
 torch.div(torch.tensor([-2 ** 63]), torch.tensor([-1]), rounding_mode="trunc")
+torch.tensor([-2 ** 63]).div_(-1, rounding_mode="trunc")
+torch.tensor([-2 ** 31], dtype=torch.int32).divide(torch.tensor(-1), rounding_mode="trunc")
+torch.divide(torch.tensor([-2 ** 31]).int(), torch.tensor([-1]).int(), rounding_mode="trunc")
 torch.tensor([-2 ** 63]) // torch.tensor([-1])
 torch.tensor([1]) % torch.tensor([0])
 torch.fmod(torch.tensor([1]), torch.tensor([0]))
