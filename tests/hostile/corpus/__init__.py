@@ -10,7 +10,7 @@ from tests.hostile.corpus import arrivals
 from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.layouts import CAPTURED, LAYOUTS, RESIZED
 from tests.hostile.corpus.libraries import STATE, TORCH
-from tests.hostile.corpus.native import CRASHES
+from tests.hostile.corpus.native import CRASHES, NESTED
 from tests.hostile.corpus.python import PYTHON
 from tests.hostile.corpus.reading import ARRIVING, CLOSED
 from tests.hostile.corpus.reentrant import REENTRANT
@@ -25,6 +25,7 @@ GROUPS: dict[str, list[str]] = {
     "parser": PARSER,
     "display": DISPLAY,
     "crashes": CRASHES,
+    "nested": NESTED,
     "reentrant": REENTRANT,
     "harmless": HARMLESS + arrivals.HARMLESS,
     "refused": REFUSED + arrivals.REFUSED,

@@ -64,8 +64,8 @@ _HOOKED = [
     )
 ]
 _LATER = (
-    _N
-    + "y = F.glu(torch.ones(900, 1800, requires_grad=True))\ng = torch.ones_like(y)\nf = g.t_\ny.register_hook(lambda g: (f(), None)[1])\ny.backward(g)"
+    _N + "y = F.glu(torch.ones(900, 1800, requires_grad=True))\ng = torch.ones_like(y)\nf = g.t_\n"
+    "y.register_hook(lambda g: (f(), None)[1])\ny.backward(g)"
 )
 
 # -- tensors that a function transform has captured ------------------------------------------------

@@ -40,16 +40,6 @@ np.array([1] * 3, dtype=object).astype("S99999999999")
 """
 
 _CRASH_PROGRAMS = [
-    # C code that calls itself without counting
-    R + "x = reduce(lambda x, i: map(abs, x), range(200000), iter([1]))\nprint(next(x))",
-    R + "import itertools\n"
-    "x = reduce(lambda x, i: itertools.chain(x), range(200000), iter([1]))\nnext(x)",
-    R + "x = reduce(lambda x, i: filter(None, x), range(200000), iter([1]))\ndel x",
-    R + "x = reduce(lambda x, i: zip(x), range(200000), iter([1]))\nnext(x)",
-    R + "x = reduce(lambda x, i: [x], range(200000), [])\nprint(x)",
-    R + "x = reduce(lambda x, i: (x,), range(200000), ())\ny = x == x\nprint(hash(x))",
-    R + "import copy\nx = reduce(lambda x, i: [x], range(100000), [])\ncopy.deepcopy(x)",
-    R + "import functools\nf = reduce(lambda f, i: functools.partial(f), range(100000), abs)\nf(1)",
     "def f():\n    f()\nf()",
     "f = lambda: f()\nf()",
     "class A:\n    def __repr__(self):\n        return repr(self)\nprint(A())",
@@ -77,5 +67,25 @@ _CRASH_PROGRAMS = [
     N + "m = nn.LSTM(2, 2)\nm.weight_ih_l0.data = torch.ones(1)\nm(torch.ones(1, 1, 2))",
     N + "m = nn.BatchNorm1d(2)\nm.running_mean.data = torch.ones(1)\nm(torch.ones(3, 2))",
 ]
+
+#: C code of Python that calls itself without counting: the stack may run out, which only this
+#: program notices.
+NESTED = [
+    R + "x = reduce(lambda x, i: map(abs, x), range(200000), iter([1]))\nprint(next(x))",
+    R + "import itertools\n"
+    "x = reduce(lambda x, i: itertools.chain(x), range(200000), iter([1]))\nnext(x)",
+    R + "x = reduce(lambda x, i: filter(None, x), range(200000), iter([1]))\ndel x",
+    R + "x = reduce(lambda x, i: zip(x), range(200000), iter([1]))\nnext(x)",
+    R + "x = reduce(lambda x, i: [x], range(200000), [])\nprint(x)",
+    R + "x = reduce(lambda x, i: (x,), range(200000), ())\ny = x == x\nprint(hash(x))",
+    R + "import copy\nx = reduce(lambda x, i: [x], range(100000), [])\ncopy.deepcopy(x)",
+    R + "import functools\nf = reduce(lambda f, i: functools.partial(f), range(100000), abs)\nf(1)",
+    *(
+        R + f"import itertools\nx = reduce(lambda x, i: {nest}, range(150000), iter([1]))\n{end}"
+        for nest in ("slice(x)", "enumerate(x)", "iter([x])", "(i for i in x)", "property(x)",
+                     "itertools.accumulate(x)")
+        for end in ("x = None", "print(x == 1)")
+    ),
+]  # fmt: skip
 
 CRASHES = [LINER + line for line in _CRASH_LINES.strip().split("\n")] + _CRASH_PROGRAMS
