@@ -14,7 +14,7 @@ from pathlib import Path
 from explorer.language import ProgramError, ProgramRefused, reference, syntax, watcher
 from explorer.language.guard import limits
 from explorer.language.program import Program
-from explorer.language.vocabulary import BASES, WRITABLE_TENSOR_NAMES, entries, replacements
+from explorer.language.vocabulary import BASES, WRITABLE_TENSOR_NAMES, entries, sizes
 from explorer.language.vocabulary.left_out import (
     LEFT_OUT_BUILTINS,
     LEFT_OUT_MODULES,
@@ -52,7 +52,7 @@ LIMITS: dict[str, int | float] = {
     "One string literal, in characters": syntax.MAX_LITERAL,
     "Statements executed in one run, including items of comprehensions": watcher.MAX_STATEMENTS,
     "Output of `print`, in characters": watcher.MAX_OUTPUT,
-    "Elements of a tensor": replacements.MAX_ELEMENTS,
+    "Elements of a tensor": sizes.MAX_ELEMENTS,
     "Length of a string or list": limits.MAX_LENGTH,
     "Bits of an integer": limits.MAX_BITS,
     "Nested calls of `backward` (in hooks, in a custom `backward`)": recorder.MOST_NESTED,

@@ -45,7 +45,7 @@ def _places(
 #: Calls with one argument that check or rewrite it; a fault leaves them out.
 WRAPPERS = {
     "transform", "target", "rewrite_block", "item", "read", "index", "require_numbers",
-    "check_arrays", "_limit_size", "without_addresses", "unwrap", "base",
+    "check_arrays", "limit_size", "without_addresses", "unwrap", "base",
 }  # fmt: skip
 
 

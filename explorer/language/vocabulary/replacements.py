@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import copy
 import functools
-import math
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from explorer.language.errors import OutsideLanguage, ProgramStopped
+from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary import (
     callbacks,
     checked_functions,
@@ -30,115 +29,10 @@ from explorer.language.vocabulary.data_checks import (
 )
 from explorer.language.vocabulary.out_argument import copies_to_out
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM
+from explorer.language.vocabulary.sizes import SIZES, check_element_count, limit_size, product
 
-#: The number of elements with which a tensor may be created.
-MAX_ELEMENTS = 20_000_000
 #: The largest values for torch.set_printoptions.
 PRINT_LIMITS = {"precision": 30, "threshold": 10_000, "edgeitems": 50, "linewidth": 1_000}
-
-
-def check_element_count(count: float) -> None:
-    """Raises ProgramStopped if one tensor would have more elements than the limit."""
-    if count > MAX_ELEMENTS:
-        raise ProgramStopped(
-            f"A tensor of {int(count):,} elements is too large; the limit is {MAX_ELEMENTS:,}.",
-            "Use a smaller shape.",
-        )
-
-
-# -- how many elements a call would create, from its arguments ---------------------------------
-
-
-def _product(*args: Any, **kwargs: Any) -> float:
-    """The product of all integers in the arguments that give a shape."""
-    size = kwargs.get("size", kwargs.get("shape", args))
-    return math.prod(float(n) for n in _flat(size))
-
-
-def _sequences(*args: Any, **kwargs: Any) -> float:
-    """The same, for functions that take their shape as one sequence."""
-    given = kwargs.get("size", [a for a in args if isinstance(a, list | tuple)])
-    return math.prod(float(n) for n in _flat(given))
-
-
-def _flat(value: Any) -> Iterator[int]:
-    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        for item in value:
-            yield from _flat(item)
-    elif isinstance(value, int):
-        yield value
-
-
-def _steps(*args: Any, **kwargs: Any) -> float:
-    return float(kwargs.get("steps", args[2] if len(args) > 2 else 0))
-
-
-def _range(*args: Any, **kwargs: Any) -> float:
-    names = ("start", "end", "stop", "step")
-    numbers = [*args, *(kwargs[name] for name in names if name in kwargs)]
-    low, high, step = (0, *numbers, 1)[:3] if len(numbers) == 1 else (*numbers, 1)[:3]
-    return abs((float(high) - float(low)) / (float(step) or 1))
-
-
-def _shape(*args: Any, **kwargs: Any) -> float:
-    """The product of `shape=`."""
-    return _product(kwargs["shape"]) if kwargs.get("shape") is not None else 0
-
-
-def _third(*args: Any, **kwargs: Any) -> float:
-    """The product of `size`, the third argument of numpy's random functions."""
-    return _product(kwargs.get("size", args[2] if len(args) > 2 else 0))
-
-
-def _entries(array: Any) -> float:
-    return float(np.size(array))
-
-
-SIZES: dict[str, Callable[..., float]] = {
-    "torch.zeros": _product,
-    "torch.ones": _product,
-    "torch.rand": _product,
-    "torch.randn": _product,
-    "torch.eye": lambda n, m=None, **_: float(n) * float(n if m is None else m),
-    "torch.full": _sequences,
-    "torch.randint": _sequences,
-    "torch.normal": _sequences,
-    "torch.randperm": lambda n, **_: float(n),
-    "torch.arange": _range,
-    "torch.linspace": _steps,
-    "torch.logspace": _steps,
-    "numpy.zeros": _product,
-    "numpy.ones": _product,
-    "numpy.full": lambda shape, *_, **__: _product(shape),
-    **{f"numpy.{name}_like": _shape for name in ("zeros", "ones", "full")},
-    "numpy.eye": lambda N, M=None, *_, **__: float(N) * float(N if M is None else M),
-    "numpy.identity": lambda n, *_, **__: float(n) ** 2,
-    "numpy.linspace": lambda start, stop, num=50, *_, **__: float(num),
-    "numpy.tile": lambda A, reps: _entries(A) * _product(reps),
-    "numpy.repeat": lambda a, repeats, *_, **__: _entries(a) * float(np.max(repeats)),
-    "numpy.outer": lambda a, b, *_, **__: _entries(a) * _entries(b),
-    "numpy.diag": lambda v, k=0: (_entries(v) + abs(k)) ** 2 if np.ndim(v) == 1 else 0,
-    "numpy.arange": _range,
-    "numpy.random.random": _product,
-    **{f"numpy.random.{name}": _third for name in ("randint", "uniform", "normal")},
-    "numpy.random.rand": _product,
-    "numpy.random.randn": _product,
-}
-
-
-def _limit_size(function: Callable[..., Any], size: Callable[..., float]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def make(*args: Any, **kwargs: Any) -> Any:
-        try:
-            count = size(*args, **kwargs)
-        except (TypeError, ValueError, OverflowError):
-            count = 0  # wrong arguments: torch's own error is better
-        check_element_count(count)
-        return function(*args, **kwargs)
-
-    return make
 
 
 # -- creating ----------------------------------------------------------------------------------
@@ -157,10 +51,10 @@ def _make_tensor_constructor(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
 
     def make(*args: Any) -> torch.Tensor:
         if args and all(isinstance(a, int) for a in args):
-            check_element_count(_product(*args))
+            check_element_count(product(*args))
             return torch.zeros(*args, dtype=dtype)
         if len(args) == 1 and isinstance(args[0], torch.Size):
-            check_element_count(_product(args[0]))
+            check_element_count(product(args[0]))
             return torch.zeros(args[0], dtype=dtype)
         if len(args) == 1 and isinstance(args[0], list | tuple | torch.Tensor | np.ndarray):
             return torch.as_tensor(require_numbers(args[0]), dtype=dtype)
@@ -349,7 +243,7 @@ def _takes_where(function: Any) -> bool:
 
 def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
     """The entries of the table that replace the libraries' own functions, or are added to them."""
-    replaced = {name: _limit_size(table[name], size) for name, size in SIZES.items()}
+    replaced = {name: limit_size(table[name], size) for name, size in SIZES.items()}
     for name in ("torch.tensor", "torch.as_tensor"):
         replaced[name] = _require_number_data(table[name])
     for name, thing in table.items():

@@ -1,0 +1,124 @@
+"""How many elements a tensor or array may have, and how many a call would create."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from explorer.language.errors import ProgramStopped
+
+#: The number of elements with which a tensor may be created.
+MAX_ELEMENTS = 20_000_000
+
+
+def check_element_count(count: float) -> None:
+    """Raises ProgramStopped if one tensor would have more elements than the limit."""
+    if count > MAX_ELEMENTS:
+        raise ProgramStopped(
+            f"A tensor of {_in_words(count)} elements is too large; the limit is {MAX_ELEMENTS:,}.",
+            "Use a smaller shape.",
+        )
+
+
+def _in_words(count: float) -> str:
+    return f"{int(count):,}" if count < 1e18 else f"{count:.0e}"
+
+
+# -- how many elements a call would create, from its arguments -----------------------------------
+
+
+def product(*args: Any, **kwargs: Any) -> float:
+    """The product of all integers in the arguments that give a shape."""
+    size = kwargs.get("size", kwargs.get("shape", args))
+    return math.prod(float(n) for n in _flat(size))
+
+
+def _sequences(*args: Any, **kwargs: Any) -> float:
+    """The same, for functions that take their shape as one sequence."""
+    given = kwargs.get("size", [a for a in args if isinstance(a, list | tuple)])
+    return math.prod(float(n) for n in _flat(given))
+
+
+def _flat(value: Any) -> Iterator[int]:
+    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _flat(item)
+    elif isinstance(value, int):
+        yield value
+
+
+def _steps(*args: Any, **kwargs: Any) -> float:
+    return float(kwargs.get("steps", args[2] if len(args) > 2 else 0))
+
+
+def _range(*args: Any, **kwargs: Any) -> float:
+    names = ("start", "end", "stop", "step")
+    numbers = [*args, *(kwargs[name] for name in names if name in kwargs)]
+    low, high, step = (0, *numbers, 1)[:3] if len(numbers) == 1 else (*numbers, 1)[:3]
+    return abs((float(high) - float(low)) / (float(step) or 1))
+
+
+def _shape(*args: Any, **kwargs: Any) -> float:
+    """The product of `shape=`."""
+    return product(kwargs["shape"]) if kwargs.get("shape") is not None else 0
+
+
+def _third(*args: Any, **kwargs: Any) -> float:
+    """The product of `size`, the third argument of numpy's random functions."""
+    return product(kwargs.get("size", args[2] if len(args) > 2 else 0))
+
+
+def _entries(array: Any) -> float:
+    return float(np.size(array))
+
+
+SIZES: dict[str, Callable[..., float]] = {
+    "torch.zeros": product,
+    "torch.ones": product,
+    "torch.rand": product,
+    "torch.randn": product,
+    "torch.eye": lambda n, m=None, **_: float(n) * float(n if m is None else m),
+    "torch.full": _sequences,
+    "torch.randint": _sequences,
+    "torch.normal": _sequences,
+    "torch.randperm": lambda n, **_: float(n),
+    "torch.arange": _range,
+    "torch.linspace": _steps,
+    "torch.logspace": _steps,
+    "numpy.zeros": product,
+    "numpy.ones": product,
+    "numpy.full": lambda shape, *_, **__: product(shape),
+    **{f"numpy.{name}_like": _shape for name in ("zeros", "ones", "full")},
+    "numpy.eye": lambda N, M=None, *_, **__: float(N) * float(N if M is None else M),
+    "numpy.identity": lambda n, *_, **__: float(n) ** 2,
+    "numpy.linspace": lambda start, stop, num=50, *_, **__: float(num),
+    "numpy.tile": lambda A, reps: _entries(A) * product(reps),
+    "numpy.repeat": lambda a, repeats, *_, **__: _entries(a) * float(np.max(repeats)),
+    "numpy.outer": lambda a, b, *_, **__: _entries(a) * _entries(b),
+    "numpy.diag": lambda v, k=0: (_entries(v) + abs(k)) ** 2 if np.ndim(v) == 1 else 0,
+    "numpy.arange": _range,
+    "numpy.random.random": product,
+    **{f"numpy.random.{name}": _third for name in ("randint", "uniform", "normal")},
+    "numpy.random.rand": product,
+    "numpy.random.randn": product,
+}
+
+
+def limit_size(function: Callable[..., Any], size: Callable[..., float]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        try:
+            count = size(*args, **kwargs)
+        except (TypeError, ValueError, OverflowError):
+            count = 0  # wrong arguments: torch's own error is better
+        check_element_count(count)
+        return function(*args, **kwargs)
+
+    return make
