@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from explorer.sandbox import limits, protocol
+from explorer.sandbox import protocol
+from explorer.sandbox.child import perform_one_task
 from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
-from explorer.sandbox.task import perform_task, receive_task
 from explorer.sandbox.warm_up import prepare_torch, warm_up
 from explorer.sandbox.zygote import Zygote
 
@@ -42,7 +42,7 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
     parent_pipe: socket.socket | TextIO
     try:
         if zygote is not None:
-            zygote.warm_up(settings.jobs, settings.memory, settings.warm_up)
+            zygote.warm_up(settings.jobs, settings.memory, settings.walls, settings.warm_up)
             pool, parent_pipe = ForkPool(selector, zygote, settings.processors), sys.stdin
             _publish_address(settings, listener)
         else:
@@ -99,19 +99,21 @@ def _call_at_end_of_input(function: Callable[[], None]) -> None:
 
 
 def _run_worker(settings: Settings) -> None:
-    """Connect to the server and perform one task after another until it closes the connection."""
+    """Connect to the server and perform one task."""
     jobs = importlib.import_module(settings.jobs).JOBS
     _call_at_end_of_input(lambda: os._exit(0))  # even during a task
     (warm_up if settings.warm_up else prepare_torch)()
-    with settings.line_file(settings.worker).open("r+b") as file:
-        line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
-    server = socket.create_connection(("127.0.0.1", int(settings.address.read_text())))
+    try:
+        with settings.line_file(settings.worker).open("r+b") as file:
+            line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        server = socket.create_connection(("127.0.0.1", int(settings.address.read_text())))
+    except OSError:
+        os._exit(1)  # the server has ended
     os.environ.clear()
-    limits.apply_limits(settings.memory)
-    header = protocol.dump({"token": settings.token, "worker": settings.worker})
+    header = protocol.dump({"worker": settings.worker})
     server.sendall(protocol.make_frame(protocol.HEADER, header))
-    while task := receive_task(server):
-        perform_task(server, jobs, task, line)
+    perform_one_task(server, jobs, line, settings.memory, settings.walls)
+    os._exit(0)
 
 
 if __name__ == "__main__":

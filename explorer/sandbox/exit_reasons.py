@@ -23,6 +23,10 @@ _CPU = (
     "The program used up its CPU time and was stopped.",
     "Look for a loop that never ends, or do less in one run.",
 )
+FORBIDDEN = (
+    "The program asked the operating system for something forbidden here and was stopped.",
+    "Programs here compute; they cannot start other programs or reach the machine.",
+)
 _KILLED = (
     "The operating system stopped this program, probably because memory ran low.",
     "Use smaller tensors, or run it again.",
@@ -40,6 +44,7 @@ _MESSAGES: dict[int, tuple[str, str]] = {0: _NO_RESULT} | {
         "SIGABRT": _CRASH,
         "SIGFPE": _DIVISION,
         "SIGXCPU": _CPU,
+        "SIGSYS": FORBIDDEN,
         "SIGKILL": _KILLED,  # by the kernel or by a user; our own kills become `out_of_time`
     }.items()
     if (number := getattr(signal, name, None))

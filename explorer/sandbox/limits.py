@@ -7,8 +7,10 @@ import math
 import os
 import signal
 import sys
+import time
 
-from explorer.sandbox import kernel_restrictions
+from explorer.sandbox import kernel_restrictions, libc
+from explorer.sandbox.kernel_restrictions import Walls
 
 try:
     import resource
@@ -17,6 +19,12 @@ except ImportError:  # Windows
 
 #: Memory a program may add to what the child starts with, in bytes.
 MEMORY = 512 * 2**20
+#: Threads a program may start.
+THREADS = 32
+
+#: Users that nobody is, one for each child.
+_FIRST_USER = 2**30
+_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1 << 1, 1 << 2
 
 _LINUX = sys.platform == "linux"
 
@@ -39,28 +47,53 @@ def isolate_fork(keep: int) -> None:
 
 def set_time_limit(seconds: float) -> None:
     """End this process after this much wall time, even inside a running operator."""
+    if not hasattr(signal, "setitimer"):
+        return  # Windows: only the server ends it
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
-    cpu = math.ceil(seconds) + 1  # a fallback: normally the timer fires first
+    cpu = math.ceil(time.process_time() + seconds) + 1  # a fallback: normally the timer fires first
     _set_limit("RLIMIT_CPU", cpu, cpu + 1)  # if they were equal, the kernel would send SIGKILL
 
 
-def apply_limits(memory: int = MEMORY) -> None:
-    """Limit this process's memory (in bytes, beyond what it has now) and files, and apply the
-    kernel's restrictions."""
+def apply_limits(memory: int = MEMORY, walls: Walls = Walls.NARROW) -> None:
+    """Limit this process's memory (in bytes, beyond what it has now), files, threads and
+    privileges, and apply the kernel's restrictions. Raises OSError if these do not work."""
+    threads = 0
     if _LINUX:
         # When memory runs out, the kernel kills children first. Some containers forbid this.
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")
+        _drop_privileges()
+        with open("/proc/self/statm") as file:
+            size = int(file.read().split()[0]) * resource.getpagesize()
+        _set_limit("RLIMIT_AS", size + memory)
+        if "seccomp" not in kernel_restrictions.missing():  # which refuses new processes
+            threads = _threads_of_user() + THREADS
     if resource is not None:
-        if _LINUX:
-            with open("/proc/self/statm") as file:
-                size = int(file.read().split()[0]) * resource.getpagesize()
-            _set_limit("RLIMIT_AS", size + memory)
-        for limit in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_NPROC"):
+        _set_limit("RLIMIT_NPROC", threads)
+        for limit in ("RLIMIT_CORE", "RLIMIT_FSIZE"):
             _set_limit(limit, 0)
         _set_limit("RLIMIT_NOFILE", 16)
-    kernel_restrictions.apply_restrictions()
+    kernel_restrictions.apply_restrictions(walls)
+
+
+def _drop_privileges() -> None:
+    """Give up what makes root more than a user, except reading code wherever it is installed."""
+    with contextlib.suppress(OSError):  # only root may
+        # The real user, whose threads the kernel counts: it never limits root's.
+        os.setresuid(_FIRST_USER + os.getpid(), -1, -1)
+    libc.keep_capabilities(_CAP_DAC_OVERRIDE | _CAP_DAC_READ_SEARCH)
+
+
+def _threads_of_user() -> int:
+    """How many threads the user of this process has in all: what RLIMIT_NPROC counts."""
+    count, user = 0, os.getuid()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):  # the process has ended
+                tasks = os.stat(f"/proc/{name}/task")
+                count += tasks.st_nlink - 2 if tasks.st_uid == user else 0
+    return count
 
 
 def _set_limit(name: str, soft: int, hard: int | None = None) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.limits import MEMORY
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -22,13 +24,15 @@ class OptionError(ValueError):
 @dataclass(frozen=True)
 class Options:
     """`processes` run at the same time. Each may use `memory` MB more than it starts with, and each
-    program may run for `seconds`."""
+    program may run for `seconds`. `walls` is what the kernel shall forbid them."""
 
     processes: int
     memory: int = MEMORY >> 20
     seconds: float = 5.0
+    walls: Walls = Walls.NARROW
 
 
+WALLS = "EXPLORER_WALLS"
 #: Variable -> field, smallest and largest value.
 VARIABLES = {
     "EXPLORER_PROCESSES": ("processes", 1, 64),
@@ -39,7 +43,7 @@ VARIABLES = {
 
 def read(environment: Mapping[str, str]) -> Options:
     """The options set in `environment`, with defaults for the others. Raises OptionError."""
-    values: dict[str, float] = {"processes": processors()}
+    values: dict[str, Any] = {"processes": processors(), "walls": _read_walls(environment)}
     for variable, (field, low, high) in VARIABLES.items():
         text = environment.get(variable, "").strip()
         if text:
@@ -54,7 +58,16 @@ def read(environment: Mapping[str, str]) -> Options:
                     f"{variable} is {text!r}; it must be {kind} from {low} to {high}."
                 )
             values[field] = value
-    return Options(**values)  # type: ignore[arg-type]
+    return Options(**values)
+
+
+def _read_walls(environment: Mapping[str, str]) -> Walls:
+    text = environment.get(WALLS, "").strip()
+    try:
+        return Walls(text or Walls.NARROW)
+    except ValueError:
+        names = ", ".join(walls.value for walls in Walls)
+        raise OptionError(f"{WALLS} is {text!r}; it must be one of {names}.") from None
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The server's children: one fork per task on Linux, a few long-lived workers elsewhere."""
+"""The server's children, one per task: a fork on Linux, a new process elsewhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import secrets
 import selectors
 import subprocess
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from explorer.sandbox import protocol
@@ -128,6 +129,7 @@ class _Fork:
 class _Worker:
     process: subprocess.Popen[bytes]
     line: mmap.mmap
+    file: Path
 
     @property
     def pid(self) -> int:
@@ -138,84 +140,96 @@ class _Worker:
 
     def end(self) -> ChildExit:
         self.kill()  # has no effect on a process that has already ended
-        return ChildExit(self.process.wait(), read_line(self.line))
+        status = self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        with self.line:
+            child_exit = ChildExit(status, read_line(self.line))
+        self.file.unlink(missing_ok=True)
+        return child_exit
 
 
 class WorkerPool:
-    """Processes that perform one task after another, for systems without `fork`.
+    """A new process for every task, for systems without `fork`.
 
-    A worker that dies or has to be killed is replaced. Unlike a fork, a worker keeps its caches
-    from one run to the next.
+    The next one is started ahead, because starting takes seconds.
     """
 
-    grace = 0.0
+    grace = 0.5
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.processors = self.max_children = min(4, settings.processors)
-        self._starting: dict[str, tuple[subprocess.Popen[bytes], mmap.mmap]] = {}
+        self._starting: dict[str, _Worker] = {}
         self._idle: list[Child] = []
         self._busy: list[Child] = []
         self._start_one()
 
     def ready(self) -> bool:
-        """Whether a worker is free; if not, one more is started where the limit allows it.
+        """Whether a worker waits for a task; if not, more are started where the limit allows it.
 
         Raises ChildProcessError if a worker ended before it was ready.
         """
-        for name, (process, _) in list(self._starting.items()):
-            if process.poll() is not None:
-                del self._starting[name]
-                raise ChildProcessError(f"a worker ended with {process.returncode} as it started")
-        if not self._idle and not self._starting and len(self._busy) < self.processors:
+        for name, worker in list(self._starting.items()):
+            status = worker.process.poll()
+            if status is not None:
+                self._starting.pop(name).end()
+                raise ChildProcessError(f"a worker ended with {status} as it started")
+        if not self._idle and len(self._starting) < self.processors:
             self._start_one()
         return bool(self._idle)
 
     def prepare(self) -> None:
-        """Nothing to do: idle workers wait for their next task."""
+        """Start the worker for the next task. One that ended as it started is not replaced before
+        that task: its successors would probably end for the same reason."""
+        if not self._idle and not self._starting:
+            with contextlib.suppress(OSError):
+                self._start_one()
+
+    def expects(self, name: str) -> bool:
+        """Whether a worker of this name is starting."""
+        return name in self._starting
 
     def add(self, name: str, connection: Connection) -> None:
-        """The worker `name` has connected and is ready for its first task."""
-        process, line = self._starting.pop(name)
-        self._make_idle(Child(_Worker(process, line), connection))
+        """The worker `name` has connected and waits for its task."""
+        child = Child(self._starting.pop(name), connection)
+        child.connection.on_end = lambda: self._drop(child)
+        child.connection.on_frame = lambda kind, body: None
+        self._idle.append(child)
 
     def take(self, task: Task) -> Child:
-        """An idle worker that has been sent the task."""
+        """A waiting worker that has been sent the task."""
         child = self._idle.pop()
         self._busy.append(child)
         child.send(task)
         return child
 
     def release(self, child: Child, answered: bool) -> ChildExit:
-        """The worker's task is over: keep the worker if it has answered."""
+        """The worker's task is over; how the worker ended."""
         self._busy.remove(child)
-        if not answered:
-            return child.end()
-        self._make_idle(child)
-        return ChildExit(0, None)
+        return child.end()
 
     def lower_priority(self, child: Child) -> None:
-        """Nothing is changed: a worker's priority could not be raised again afterwards."""
+        """Let every other process run first from now on, where the system can."""
+        if hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
 
     def end(self) -> None:
-        for child in self._idle + self._busy:
-            child.process.kill()
-        for process, _ in self._starting.values():
-            process.kill()
+        for worker in (
+            *(child.process for child in self._idle + self._busy),
+            *self._starting.values(),
+        ):
+            worker.kill()
 
-    def _make_idle(self, child: Child) -> None:
-        def drop() -> None:
-            self._idle.remove(child)
-            child.end()
-
-        child.connection.on_end = drop
-        child.connection.on_frame = lambda kind, body: None
-        self._idle.append(child)
+    def _drop(self, child: Child) -> None:
+        self._idle.remove(child)
+        child.end()
 
     def _start_one(self) -> None:
-        name = secrets.token_hex(8)
+        name = secrets.token_hex(16)
         path = self._settings.line_file(name)
         path.write_bytes(bytes(mmap.PAGESIZE))
         with path.open("r+b") as file:
             line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
-        self._starting[name] = (start_process(replace(self._settings, worker=name)), line)
+        settings = replace(self._settings, worker=name, token="")
+        self._starting[name] = _Worker(start_process(settings), line, path)

@@ -123,11 +123,12 @@ class Server:
     def _receive_header(self, connection: Connection, kind: int, body: bytes) -> None:
         try:
             fields = protocol.load(body)
+            if isinstance(self._pool, WorkerPool) and self._pool.expects(fields.get("worker")):
+                self._pool.add(fields["worker"], connection)
+                return
             trusted = hmac.compare_digest(fields["token"].encode(), self._token.encode())
             if kind != protocol.HEADER or not trusted:
                 connection.close()
-            elif "worker" in fields and isinstance(self._pool, WorkerPool):
-                self._pool.add(fields["worker"], connection)
             else:
                 header = _parse_header(fields)
                 connection.on_frame = partial(self._receive_request, connection, header)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
+from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.options import options
 
 #: The environment variables a new process inherits; others may hold secrets.
@@ -24,9 +25,10 @@ class Settings:
     """What a new process receives, as one line of JSON on its standard input.
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
-    with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with. Without
-    `warm_up`, processes start sooner and a child's first operations take longer. `worker` is empty
-    for the server, and a worker's name otherwise.
+    with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with; `walls` is
+    what the kernel shall forbid it. Without `warm_up`, processes start sooner and a child's first
+    operations take longer. `worker` is empty for the server; a worker has a secret name instead of
+    the token, with which it can only ask for its one task.
     """
 
     directory: str
@@ -35,6 +37,7 @@ class Settings:
     fork: bool = sys.platform == "linux"
     processors: int = field(default_factory=lambda: options().processes)
     memory: int = field(default_factory=lambda: options().memory * 2**20)
+    walls: Walls = field(default_factory=lambda: options().walls)
     warm_up: bool = True
     worker: str = ""
 
@@ -83,4 +86,5 @@ def start_process(settings: Settings) -> subprocess.Popen[bytes]:
 
 def read_settings(standard_input: IO[bytes]) -> Settings:
     """In the new process: the settings passed to `start_process`."""
-    return Settings(**json.loads(standard_input.readline()))
+    fields = json.loads(standard_input.readline())
+    return Settings(**fields | {"walls": Walls(fields["walls"])})

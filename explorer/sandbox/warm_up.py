@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import tempfile
 
 import torch
@@ -32,6 +33,10 @@ def warm_up() -> None:
     prepare_torch()
     for name in _LAZY_IMPORTS:
         importlib.import_module(name)
+    # torch.func.linearize asks it for a folder; any that does not exist will do.
+    importlib.import_module(
+        "torch._inductor.compiler_bisector"
+    ).CompilerBisector.in_process_cache = os.devnull
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     optimizer = torch.optim.SGD([x], lr=0.1)
     (x * x).sum().backward()

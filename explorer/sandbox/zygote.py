@@ -2,8 +2,8 @@
 
 A child is a copy of the zygote, and a program that escapes from the language can read its child's
 memory. So the zygote is forked before the server has read any settings, and is sent only the name
-of the jobs' module, the memory limit and whether to warm up. Requests and tokens never reach it:
-the server sends a request only to the child that performs it.
+of the jobs' module, the limits of a child and whether to warm up. Requests and tokens never reach
+it: the server sends a request only to the child that performs it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ from contextlib import suppress
 from typing import Any
 
 from explorer.sandbox import kernel_restrictions, limits, protocol
+from explorer.sandbox.child import perform_one_task
 from explorer.sandbox.exit_reasons import ChildExit
-from explorer.sandbox.task import Job, perform_task, read_line, receive_task
+from explorer.sandbox.kernel_restrictions import Walls
+from explorer.sandbox.task import Job, read_line
 from explorer.sandbox.warm_up import prepare_torch, run_example, warm_up
 
 #: Seconds within which a warm zygote has to reply. A fork, or ending a child, takes 10 to 20
 #: milliseconds. A zygote that takes longer than this blocks every program: the server is replaced.
 _REPLY_TIMEOUT = 10.0
+
+#: What a child may use: memory in bytes beyond what it starts with, and the kernel's walls.
+Limit = tuple[int, Walls]
 
 
 class ZygoteLost(Exception):
@@ -42,9 +47,9 @@ class Zygote:
             _serve(child_end)
         child_end.close()
 
-    def warm_up(self, jobs: str, memory: int, fully: bool) -> None:
+    def warm_up(self, jobs: str, memory: int, walls: Walls, fully: bool) -> None:
         """Wait until it has imported the jobs and, if `fully`, used everything they may need."""
-        self._request(jobs=jobs, memory=memory, fully=fully)
+        self._request(jobs=jobs, memory=memory, walls=walls, fully=fully)
         self._connection.settimeout(_REPLY_TIMEOUT)
 
     def fork(self, ahead: bool) -> tuple[int, socket.socket]:
@@ -91,6 +96,7 @@ def _serve(connection: socket.socket) -> None:
             return  # the server ended before it had read its settings
         settings = protocol.load(packet)
         jobs = importlib.import_module(settings["jobs"]).JOBS
+        limit = settings["memory"], Walls(settings["walls"])
         (warm_up if settings["fully"] else prepare_torch)()
         connection.send(protocol.dump({}))
         lines: dict[int, mmap.mmap] = {}
@@ -100,7 +106,7 @@ def _serve(connection: socket.socket) -> None:
                 _end_child(connection, lines, request["end"])
             else:
                 ahead = request["ahead"] and settings["fully"]
-                _fork_child(connection, lines, jobs, settings["memory"], ahead)
+                _fork_child(connection, lines, jobs, limit, ahead)
     except ConnectionError:
         pass  # the server was killed
     except BaseException:
@@ -113,7 +119,7 @@ def _fork_child(
     connection: socket.socket,
     lines: dict[int, mmap.mmap],
     jobs: Mapping[str, Job],
-    memory: int,
+    limit: Limit,
     ahead: bool,
 ) -> None:
     """Fork a child and send the server its process id and one end of its connection."""
@@ -128,7 +134,7 @@ def _fork_child(
         if pid == 0:
             for other in lines.values():
                 other.close()
-            _run_child(ends[1], line, jobs, memory, ahead)
+            _run_child(ends[1], line, jobs, limit, ahead)
         lines[pid] = line
         socket.send_fds(connection, [protocol.dump({"pid": pid})], [ends[0].fileno()])
     finally:
@@ -137,7 +143,7 @@ def _fork_child(
 
 
 def _run_child(
-    connection: socket.socket, line: mmap.mmap, jobs: Mapping[str, Job], memory: int, ahead: bool
+    connection: socket.socket, line: mmap.mmap, jobs: Mapping[str, Job], limit: Limit, ahead: bool
 ) -> None:
     """In the child: wait for one task, perform it under its limits, and exit."""
     status = 1
@@ -145,11 +151,7 @@ def _run_child(
         limits.isolate_fork(connection.fileno())
         if ahead:
             run_example()
-        task = receive_task(connection)
-        if task is not None:
-            limits.set_time_limit(task.timeout)
-            limits.apply_limits(memory)
-            perform_task(connection, jobs, task, line)
+        perform_one_task(connection, jobs, line, *limit)
         status = 0
     finally:
         os._exit(status)

@@ -119,10 +119,10 @@ def test_eight_hogs_do_not_hold_up_a_ninth_reader(forking: Sandbox) -> None:
     assert done <= 4
 
 
-def test_no_state_is_kept_between_runs(forking: Sandbox) -> None:
-    first = forking.call("random", None)
-    assert forking.call("random", None) == first
-    assert forking.call("sleep", 0) != forking.call("sleep", 0)  # two processes
+def test_no_state_is_kept_between_runs(sandbox: Sandbox) -> None:
+    first = sandbox.call("random", None)
+    assert sandbox.call("random", None) == first
+    assert sandbox.call("sleep", 0) != sandbox.call("sleep", 0)  # two processes
 
 
 def test_the_environment_is_out_of_reach(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,11 +130,16 @@ def test_the_environment_is_out_of_reach(sandbox: Sandbox, monkeypatch: pytest.M
     assert sandbox.call("environment", None) == []
 
 
-def test_a_job_knows_when_to_stop_by_itself(sandbox: Sandbox) -> None:
-    assert 0.5 < sandbox.call("until_deadline", None, timeout=1) < 1
+def test_a_job_knows_when_to_stop_by_itself(forking: Sandbox) -> None:
+    assert 0.5 < forking.call("until_deadline", None, timeout=1) < 1
 
 
-def test_many_threads_get_their_own_answers(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize(("kind", "jobs"), [("forking", 24), ("portable", 4)])
+def test_many_threads_get_their_own_answers(
+    kind: str, jobs: int, request: pytest.FixtureRequest
+) -> None:
+    """Few jobs where each needs a new process."""
+    sandbox = request.getfixturevalue(kind)
     with ThreadPoolExecutor(8) as pool:
-        answers = pool.map(lambda n: sandbox.call("double", [n], timeout=30), range(24))
-    assert [answer[0] for answer in answers] == [2 * n for n in range(24)]
+        answers = pool.map(lambda n: sandbox.call("double", [n], timeout=30), range(jobs))
+    assert [answer[0] for answer in answers] == [2 * n for n in range(jobs)]

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import sandbox
 from explorer.sandbox import OptionError, Sandbox, options
+from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.options import VARIABLES, processors, read
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +28,7 @@ def fresh_options() -> Any:
 def test_without_variables() -> None:
     result = read({})
     assert (result.processes, result.memory, result.seconds) == (processors(), 512, 5.0)
+    assert result.walls is Walls.NARROW
 
 
 def test_each_variable_sets_its_own() -> None:
@@ -42,6 +44,17 @@ def test_a_bad_value_is_named(variable: str, value: str) -> None:
     with pytest.raises(OptionError, match=variable) as caught:
         read({variable: value})
     assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize("walls", Walls)
+def test_the_walls(walls: Walls) -> None:
+    assert read({"EXPLORER_WALLS": f" {walls.value} "}).walls is walls
+
+
+@pytest.mark.parametrize("value", ["none", "Narrow", "0", "narrow wide"])
+def test_bad_walls_are_named(value: str) -> None:
+    with pytest.raises(OptionError, match=r"EXPLORER_WALLS is .* narrow, wide, optional\."):
+        read({"EXPLORER_WALLS": value})
 
 
 @pytest.mark.parametrize(("text", "most"), [("50000 100000", 1), ("150000 100000", 2)])

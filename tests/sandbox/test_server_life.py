@@ -115,14 +115,14 @@ def test_a_stopped_server_is_replaced(forking: Sandbox, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("header", [b"\xff" * 64, b"{}", b"[1]", b'{"token": "guess"}'])
-def test_an_unknown_client_is_disconnected(portable: Sandbox, header: bytes) -> None:
-    pid = _pid(portable)
-    assert portable._server is not None
-    with portable._server.connect() as connection:
+def test_an_unknown_client_is_disconnected(forking: Sandbox, header: bytes) -> None:
+    pid = _pid(forking)
+    assert forking._server is not None
+    with forking._server.connect() as connection:
         connection.sendall(protocol.make_frame(protocol.HEADER, header))
         assert protocol.receive_frame(connection) is None
-    assert portable.call("double", [3]) == [6]
-    assert portable.pid == pid
+    assert forking.call("double", [3]) == [6]
+    assert forking.pid == pid
 
 
 #: Invalid fields of a header.
@@ -146,16 +146,23 @@ INVALID_FIELDS = {
 }
 
 
-@pytest.mark.parametrize("case", INVALID_FIELDS)
-def test_an_invalid_header_does_no_harm(sandbox: Sandbox, case: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [("forking", case) for case in INVALID_FIELDS]
+    + [("portable", case) for case in INVALID_FIELDS if "worker" in case],
+)
+def test_an_invalid_header_does_no_harm(
+    kind: str, case: str, request: pytest.FixtureRequest
+) -> None:
     """Its token is right, so the app sent it, or a program that has read the app's memory."""
+    sandbox: Sandbox = request.getfixturevalue(kind)
     pid = _pid(sandbox)
     assert sandbox._server is not None
     header = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
     with sandbox._server.connect() as connection:
         body = protocol.dump(header | INVALID_FIELDS[case])
-        request = protocol.make_frame(protocol.REQUEST, b"[1]")
-        connection.sendall(protocol.make_frame(protocol.HEADER, body) + request)
+        frame = protocol.make_frame(protocol.REQUEST, b"[1]")
+        connection.sendall(protocol.make_frame(protocol.HEADER, body) + frame)
         while protocol.receive_frame(connection) is not None:
             pass
     assert sandbox.call("double", [3]) == [6]
