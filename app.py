@@ -6,6 +6,7 @@ from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.graph import legend, miniature
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.sandbox_call import run
+from explorer.ui.common.startup import warning_for_operator
 from explorer.ui.common.values import text
 
 PROGRAM = """\
@@ -17,6 +18,8 @@ length.backward()
 """
 
 draw_frame("home")
+if warning := warning_for_operator():
+    st.warning(warning)
 left, right = st.columns([0.52, 0.48], gap="large", vertical_alignment="top")
 
 with left:

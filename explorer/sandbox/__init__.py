@@ -6,6 +6,20 @@ with the app.
 """
 
 from explorer.sandbox.client import Sandbox, call, check, run, start
+from explorer.sandbox.kernel_restrictions import may_serve_everyone, missing
 from explorer.sandbox.options import OptionError, options
+from explorer.sandbox.self_test import SelfTestFailure, find_failure
 
-__all__ = ["OptionError", "Sandbox", "call", "check", "options", "run", "start"]
+__all__ = [
+    "OptionError",
+    "Sandbox",
+    "SelfTestFailure",
+    "call",
+    "check",
+    "find_failure",
+    "may_serve_everyone",
+    "missing",
+    "options",
+    "run",
+    "start",
+]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from explorer import trace
+from explorer.sandbox.self_test import self_test
 from explorer.sandbox.task import Context, Job
 from explorer.trace import to_plain
 from explorer.trace.check import check
@@ -42,4 +43,5 @@ JOBS: dict[str, Job] = {
     "replay": replay_training,
     "check": check_gradients,
     "image": decode_image,
+    "self_test": self_test,
 }

@@ -17,7 +17,7 @@ from explorer.ui.common.glossary_dialog import glossary_button
 from explorer.ui.common.layout import theme_css
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
-from explorer.ui.common.startup import prepare_process
+from explorer.ui.common.startup import prepare_process, refusal
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
@@ -45,6 +45,9 @@ def draw_frame(key: str) -> Page:
         prepare_process()
     except sandbox.OptionError as error:
         st.error(f"The app cannot start. {error}")
+        st.stop()
+    if reason := refusal():
+        st.error(reason)
         st.stop()
     st.html(_styles())
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):

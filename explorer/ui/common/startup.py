@@ -1,15 +1,25 @@
-"""What the app does once, when its first page is opened."""
+"""What the app does once, when its first page is opened, and whom it serves."""
 
 from __future__ import annotations
 
 import functools
 import gc
+import ipaddress
+import logging
 import threading
 import time
 
+import streamlit as st
 import torch
 
 from explorer import sandbox
+
+#: Seconds after which the sandbox tests itself: the first readers have their answers by then.
+SELF_TEST_DELAY = 10.0
+#: Headers with which a proxy passes on where a reader is.
+_FORWARDED = ("X-Forwarded-For", "X-Real-Ip", "Forwarded")
+
+_self_test_failure: sandbox.SelfTestFailure | None = None
 
 
 @functools.cache
@@ -25,6 +35,71 @@ def prepare_process() -> None:
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False
     _spare_collector_when_idle()
+    threading.Thread(target=_test_walls, name="self-test", daemon=True).start()
+
+
+def refusal() -> str:
+    """Why the reader whose page is being run is not served; empty if they are.
+
+    Without the kernel's walls, whoever leaves the language reaches this machine: only its own
+    users may run programs then.
+    """
+    if sandbox.may_serve_everyone(sandbox.options().walls) or _reader_is_local():
+        return ""
+    return (
+        "This copy of the app can only be used on the computer it runs on, because "
+        f"{' and '.join(sandbox.missing())} cannot be used there. These parts of the Linux kernel "
+        "keep the programs that readers type away from everything else. Its operator can run it on "
+        "Linux 5.13 or newer with both, or serve everybody without them by setting "
+        "EXPLORER_WALLS=optional."
+    )
+
+
+def warning_for_operator() -> str:
+    """What the self-test found; empty if nothing."""
+    if _self_test_failure is None:
+        return ""
+    return (
+        "For the operator of this app: some programs fail because this machine needs system calls "
+        f"that are not on the list. The first that fail are those for “{_self_test_failure.part}”; "
+        "the log has the error. Until the list is corrected, set EXPLORER_WALLS=wide."
+    )
+
+
+def _reader_is_local() -> bool:
+    """Whether the reader is on this machine, and no proxy passes on what others send."""
+    headers, address = st.context.headers, st.context.ip_address
+    return (
+        not any(name in headers for name in _FORWARDED)
+        and _is_loopback(address or "localhost")  # None is loopback, too
+        and _is_loopback(_host_name(headers.get("Host", "localhost")))
+    )
+
+
+def _host_name(host: str) -> str:
+    """A Host header without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name.removeprefix("::ffff:")).is_loopback
+    except ValueError:
+        return False
+
+
+def _test_walls() -> None:
+    global _self_test_failure
+    time.sleep(SELF_TEST_DELAY)
+    _self_test_failure = failure = sandbox.find_failure(sandbox.call)
+    if failure is not None:
+        logging.getLogger(__name__).error(
+            "programs fail inside the kernel's walls: %s: %s", failure.part, failure.error
+        )
 
 
 def _spare_collector_when_idle() -> None:

@@ -1,0 +1,129 @@
+"""Whom the app serves where the kernel's walls are missing, and what the self-test tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from explorer import sandbox
+from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, kernel_restrictions
+from explorer.sandbox.kernel_restrictions import Walls
+from explorer.ui.common import startup
+
+HOME = str(Path(__file__).parents[3] / "app.py")
+
+#: Address of the connection (None from 127.0.0.1 and ::1), headers, whether it is a local reader.
+READERS: list[tuple[str | None, dict[str, str], bool]] = [
+    (None, {"Host": "localhost:8501"}, True),
+    (None, {"Host": "127.0.0.1:8501"}, True),
+    (None, {"Host": "[::1]:8501"}, True),
+    (None, {}, True),
+    ("127.0.0.2", {"Host": "localhost"}, True),
+    ("::ffff:127.0.0.1", {"Host": "localhost"}, True),
+    ("192.168.1.7", {"Host": "localhost:8501"}, False),
+    ("2001:db8::1", {"Host": "localhost:8501"}, False),
+    (None, {"Host": "autograd.example.org"}, False),
+    (None, {"Host": "127.0.0.1.example.org"}, False),
+    (None, {"Host": "localhost", "X-Forwarded-For": "203.0.113.5"}, False),
+    (None, {"Host": "localhost", "X-Real-Ip": "203.0.113.5"}, False),
+    (None, {"Host": "localhost", "Forwarded": "for=203.0.113.5"}, False),
+]
+
+
+@pytest.fixture
+def no_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system without one part of the walls."""
+    mechanisms = (("Landlock", lambda: False, None), ("seccomp", lambda: True, None))
+    monkeypatch.setattr(kernel_restrictions, "_MECHANISMS", mechanisms)
+
+
+def _reader(monkeypatch: pytest.MonkeyPatch, address: str | None, headers: dict[str, str]) -> None:
+    context = SimpleNamespace(ip_address=address, headers=headers)
+    monkeypatch.setattr(st, "context", context)
+
+
+@pytest.mark.parametrize(("address", "headers", "local"), READERS)
+def test_without_walls_only_local_readers_are_served(
+    address: str | None,
+    headers: dict[str, str],
+    local: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    no_landlock: None,
+) -> None:
+    _reader(monkeypatch, address, headers)
+    assert (startup.refusal() == "") == local
+
+
+@pytest.mark.parametrize(
+    ("walls", "served"), [("narrow", False), ("wide", False), ("optional", True)]
+)
+def test_the_operator_decides(
+    walls: str, served: bool, monkeypatch: pytest.MonkeyPatch, no_landlock: None
+) -> None:
+    _reader(monkeypatch, "203.0.113.5", {})
+    monkeypatch.setattr(sandbox, "options", lambda: SimpleNamespace(walls=Walls(walls)))
+    assert (startup.refusal() == "") == served
+
+
+def test_with_walls_everyone_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    if sandbox.missing():
+        pytest.skip("this system lacks a part of the walls")
+    _reader(monkeypatch, "203.0.113.5", {"Host": "autograd.example.org"})
+    assert startup.refusal() == ""
+
+
+def test_who_is_refused_sees_one_sentence_and_no_page(
+    monkeypatch: pytest.MonkeyPatch, no_landlock: None
+) -> None:
+    monkeypatch.setattr(startup, "_reader_is_local", lambda: False)
+    at = AppTest.from_file(HOME, default_timeout=60).run()
+    assert not at.exception
+    (error,) = at.error
+    assert "Landlock" in error.value
+    assert "EXPLORER_WALLS=optional" in error.value
+    assert len(at.main.children) == 1
+
+
+def test_the_self_test_finds_nothing_here() -> None:
+    assert find_failure(sandbox.call) is None
+
+
+def test_a_failure_is_named_in_the_log_and_on_the_home_page(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(startup, "SELF_TEST_DELAY", 0)
+    monkeypatch.setattr(startup, "_self_test_failure", None)
+    monkeypatch.setattr(sandbox, "find_failure", lambda call: SelfTestFailure("threads", "gone"))
+    assert startup.warning_for_operator() == ""
+    startup._test_walls()
+    assert "threads: gone" in caplog.text
+    at = AppTest.from_file(HOME, default_timeout=60).run()
+    (warning,) = at.warning
+    assert "threads" in warning.value
+    assert "EXPLORER_WALLS=wide" in warning.value
+
+
+def test_a_part_that_fails_is_found() -> None:
+    """The child of these jobs cannot start threads; it is ended by the library that needs them."""
+    box = Sandbox(jobs="tests.ui.common.no_threads", warm_up=False, processors=1)
+    try:
+        failure = find_failure(box.call)
+    finally:
+        box.stop()
+    assert failure is not None
+    assert failure.part == "threads"
+
+
+def test_a_busy_server_is_no_failure() -> None:
+    def call(*arguments: Any, **options: Any) -> Any:
+        from explorer.language import ProgramRefused
+        from explorer.sandbox import exit_reasons
+
+        raise ProgramRefused(exit_reasons.queue_full())
+
+    assert find_failure(call) is None
