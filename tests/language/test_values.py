@@ -105,6 +105,9 @@ WAYS = {
     "before a star": "(_, x), *y = [pair()]\ngot.append(x)",
     "after a star": "*y, (_, x) = [pair()]\ngot.append(x)",
     "in place": "x = own\nx += 1\ngot.append(x)",
+    "item in place": "own.kept = [own]\nown.kept[0] += 1\ngot.append(own.kept[0])",
+    "a call named super": "super = leak\ngot.append(super())",
+    "sent to a generator": "def g():\n    got.append((yield 1))\n    yield 2\nsends(g())",
     "operator": "got.append(own + 1)",
     "negation": "got.append(-own)",
     "comparison": "got.append(own < 1)",
@@ -177,6 +180,7 @@ def arrived(way: str, value: object) -> list[object]:
         "calls": lambda function: function(value),
         "calls_with_name": lambda function: function(x=value),
         "fails": fails,
+        "sends": lambda generator: (next(generator), generator.send(value)),
         "manager": lambda: Manager((value, 1) if "pattern" in way else value),
     }
     environment.guard.values.kinds.add(Manager)

@@ -47,7 +47,7 @@ class Guard:
             ".decorator": values.decorator,
             ".attribute_target": lambda receiver: AttributeTarget(self.attributes, receiver),
             ".guard_items": guard_items,
-            ".augmented_item": AugmentedItem,
+            ".augmented_item": partial(AugmentedItem, values.admit),
             ".slice": slice,
             ".operate": operators.operate,
             ".augment": operators.augment,

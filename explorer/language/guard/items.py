@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +89,6 @@ class AugmentedItem:
 
     __slots__ = ("holder", "key", "value")
 
-    def __init__(self, holder: Any, key: Any) -> None:
+    def __init__(self, admit: Callable[[Any], Any], holder: Any, key: Any) -> None:
         self.holder, self.key = holder, key
-        self.value = holder[key]
+        self.value = admit(holder[key])

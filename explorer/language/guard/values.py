@@ -202,7 +202,8 @@ class Values:
         if isinstance(function, types.FunctionType) and self.is_function(function):
             return self._are_admitted(owner)
         try:
-            return bool(self._get(owner, method.__name__) == method)
+            again = self._get(owner, method.__name__)
+            return type(again) is type(method) and again == method
         except OutsideLanguage:
             return False
 

@@ -101,7 +101,13 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.args = [self.transform(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.transform(keyword.value)
-        return node if is_super else self.admitted(node, node)
+        return self.call("admit", node, node) if is_super else self.admitted(node, node)
+
+    def visit_Yield(self, node: ast.Yield) -> ast.expr:
+        """Whoever continues the generator may send a value."""
+        if node.value is not None:
+            node.value = self.transform(node.value)
+        return self.call("admit", node, node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         symbol = GROWING_OPERATORS.get(type(node.op))
