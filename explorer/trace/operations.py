@@ -147,12 +147,13 @@ class Operations(TorchFunctionMode):
         """Log that `.grad` was read while it was None (one argument), or set to None (two)."""
         log = self.log
         tensor = args[0]
-        if len(args) == 1 and log.events.running_hook is not None:
+        if len(args) == 2:
+            if args[1] is None:
+                log.cleared[id(tensor)] = log.line
+        elif log.events.running_hook is not None:
             log.events.running_hook.note_none_grad(tensor, log.line)
-        elif len(args) == 1 and len(log.none_reads) < MOST_NONE_READS:
+        elif len(log.none_reads) < MOST_NONE_READS:
             log.none_reads.setdefault(id(tensor), (tensor, log.line, log.pass_count))
-        elif args[1] is None:
-            log.cleared[id(tensor)] = log.line
 
     def log_data_set(self, tensor: torch.Tensor) -> None:
         """Log `x.data = …`, which changes the values of x without changing its version."""

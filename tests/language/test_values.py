@@ -42,6 +42,7 @@ class Outside:
 #: What a function of torch or Python that nobody thought of might return.
 NEVER = {
     "a module": sys,
+    "a node, which can be called": (torch.ones(1, requires_grad=True) * 2).grad_fn,
     "a frame": _frame(),
     "a traceback": _traceback(),
     "code": _frame.__code__,

@@ -26,6 +26,7 @@ from explorer.language.syntax import SPECIAL_READS
 from explorer.language.vocabulary import memory_safety
 from explorer.language.vocabulary.callbacks import with_functions
 from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.node_proxy import NodeProxy
 from explorer.language.watcher import Watcher
 
 #: Where torch stores the parts of a module.
@@ -50,6 +51,8 @@ class Attributes:
         kind = type(receiver)
         if kind is ModuleProxy:
             return self.watched.function(receiver.path, name) or receiver.member(name)
+        if kind is NodeProxy:
+            return self.get(receiver.node, name)
         getter = (self._getters.get(kind) or self._getters_of(kind)).get(name)
         owner = receiver
         if getter is not None:
@@ -167,7 +170,7 @@ class Attributes:
         if isinstance(receiver, type):
             known = receiver in self.classes.own or receiver in vocabulary.BASES
             return known and name == "__init__"
-        return kind in self.classes.own and self.classes.defines(kind, name)
+        return kind in self.classes.own and self.classes.definer(kind, name) in self.classes.own
 
     # -- writing ----------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from explorer.language.vocabulary import memory_safety
 from explorer.language.vocabulary.callbacks import with_functions
 from explorer.language.vocabulary.checked_functions import divide_without_trap, to_dense
 from explorer.language.vocabulary.data_checks import check_arrays, require_numbers
+from explorer.language.vocabulary.node_proxy import proxy_of
 
 #: How an attribute is read, given the receiver and the name.
 Getter = Callable[[Any, str], Any]
@@ -67,6 +68,14 @@ _ARGUMENTS = (
     int, float, complex, type(None), list, dict, set, frozenset, range, slice, types.FunctionType,
     torch.Tensor, torch.dtype, torch.device, nn.Module, np.generic, np.ndarray,
 )  # fmt: skip
+
+
+def _get_node(receiver: torch.Tensor, name: str) -> Any:
+    return proxy_of(receiver.grad_fn)
+
+
+def _get_next_nodes(receiver: Any, name: str) -> Any:
+    return tuple((proxy_of(node), number) for node, number in receiver.next_functions)
 
 
 # -- tensors and arrays --------------------------------------------------------------------------
@@ -152,6 +161,8 @@ CHECKED_METHODS: dict[tuple[type, str], Getter] = {
     (nn.Module, "apply"): _get_caller,
     (torch.autograd.graph.Node, "register_hook"): _get_caller,
     (torch.autograd.graph.Node, "register_prehook"): _get_caller,
+    (torch.autograd.graph.Node, "next_functions"): _get_next_nodes,
+    (torch.Tensor, "grad_fn"): _get_node,
     (nn.Module, "extra_repr"): _get_extra_repr,
     (nn.Module, "get_buffer"): _get_buffer,
     (BaseException, "args"): _get_exception_args,

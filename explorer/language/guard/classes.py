@@ -12,6 +12,7 @@ from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary import memory_safety
 from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.node_proxy import NodeProxy
 
 #: Python's own classes that a program gets as they are.
 _PLAIN = frozenset([bool, int, float, complex, dict, frozenset, range, slice, object, type(None)])
@@ -83,7 +84,9 @@ class Classes:
 
     def of(self, value: Any) -> Any:
         """The value of `type(value)` in a program: the class itself or a proxy."""
-        kind = type(value.wrapped if isinstance(value, ClassProxy) else value)
+        if isinstance(value, ClassProxy):
+            value = value.wrapped
+        kind = type(value.node if isinstance(value, NodeProxy) else value)
         if kind is OutsideLanguage:
             return AttributeError  # as Python itself would raise
         if self.is_known(kind):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer.language.errors import OutsideLanguage
 from explorer.language.guard import formatting
 from explorer.language.guard.items import AugmentedItem
 from explorer.language.guard.limits import (
@@ -48,7 +49,7 @@ _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
 
 def operate(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol right`. Raises ProgramStopped if it would be too large."""
-    if type(left) is not float and not isinstance(left, torch.Tensor):
+    if _may_grow(left, right):
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return formatting.format_percent(left, right)
@@ -57,7 +58,7 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
 
 def augment(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol= right`; in place if the type does that."""
-    if type(left) is not float and not isinstance(left, torch.Tensor):
+    if _may_grow(left, right):
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return operate(symbol, left, right)
@@ -72,24 +73,51 @@ def augment_item(symbol: str, item: AugmentedItem, value: Any) -> None:
     item.holder[item.key] = augment(symbol, item.value, value)
 
 
+def _may_grow(left: Any, right: Any) -> bool:
+    if isinstance(left, torch.Tensor):  # its product with a list may be a longer list
+        return type(right) in _SIZED
+    return type(left) is not float
+
+
 def check_growth(symbol: str, left: Any, right: Any) -> None:
     """Raises ProgramStopped if the result would be too large an integer, string or list.
 
-    Raises OutsideLanguage for an array with anything but numbers: numpy would apply the operator to
+    Raises OutsideLanguage for an array of anything but numbers: numpy would apply the operator to
     each pair of objects.
     """
     if isinstance(left, _ARRAYS) or isinstance(right, _ARRAYS):
-        require_numbers([left, right])
-    elif isinstance(left, int):
-        if isinstance(right, int):
-            check_size(_bits(symbol, int(left), int(right)), MAX_BITS, "an integer of {:,} bits")
-        elif symbol == "*" and isinstance(right, _SIZED):
-            check_size(left * len(right), MAX_LENGTH, "a string or list of {:,} items")
-    elif isinstance(left, _SIZED):
-        if symbol == "*" and isinstance(right, int):
-            check_size(len(left) * right, MAX_LENGTH, "a string or list of {:,} items")
-        elif symbol == "+" and isinstance(right, _SIZED):
-            check_size(len(left) + len(right), MAX_LENGTH, "a string or list of {:,} items")
+        _require_plain_arrays(left, right)
+    if isinstance(left, int) and isinstance(right, int):
+        check_size(_bits(symbol, int(left), int(right)), MAX_BITS, "an integer of {:,} bits")
+    elif symbol == "+" and isinstance(left, _SIZED) and isinstance(right, _SIZED):
+        check_size(len(left) + len(right), MAX_LENGTH, "a string or list of {:,} items")
+    elif symbol == "*":
+        for items, times in ((left, right), (right, left)):
+            if isinstance(items, _SIZED) and (count := _whole(times)) is not None:
+                check_size(len(items) * count, MAX_LENGTH, "a string or list of {:,} items")
+
+
+def _whole(value: Any) -> int | None:
+    """The whole number that Python takes this value for when it repeats a sequence."""
+    if isinstance(value, int | np.integer) or _is_whole_tensor(value):
+        return int(value)
+    return None
+
+
+def _is_whole_tensor(value: Any) -> bool:
+    is_one = isinstance(value, torch.Tensor) and value.numel() == 1
+    return is_one and not value.is_floating_point() and not value.is_complex()
+
+
+def _require_plain_arrays(*operands: Any) -> None:
+    """Refuse operands from which numpy would make an array of objects or strings."""
+    require_numbers(operands)
+    kinds = list | tuple | str | np.ndarray | np.generic
+    if any(isinstance(o, kinds) and np.asarray(o).dtype.kind not in "biufc" for o in operands):
+        raise OutsideLanguage(
+            "An array can be combined only with numbers of at most 64 bits.",
+            "Convert it to numbers first.",
+        )
 
 
 _SIZED = (str, list, tuple, deque)

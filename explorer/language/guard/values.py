@@ -27,6 +27,7 @@ from explorer.language.errors import OutsideLanguage
 from explorer.language.guard.classes import Classes
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.node_proxy import NodeProxy
 
 _ITERABLES: tuple[Any, ...] = (
     [], (), {}, {}.keys(), {}.values(), {}.items(), set(), "a", "ä", range(1), range(2**70),
@@ -53,11 +54,11 @@ KINDS: frozenset[type] = frozenset(
         np.ndarray,
         np.random.Generator,
     ]
-    + [ModuleProxy, ClassProxy, vocabulary.Annotation]
+    + [ModuleProxy, ClassProxy, NodeProxy, vocabulary.Annotation]
 )
 #: Instances of these classes and of classes derived from them are admitted.
 BASES: tuple[type, ...] = (
-    Exception, nn.Module, torch.optim.Optimizer, LRScheduler, torch.autograd.graph.Node,
+    Exception, nn.Module, torch.optim.Optimizer, LRScheduler,
     torch.autograd.function.FunctionCtx, torch.utils.data.Dataset, torch.utils.data.DataLoader,
     torch.utils.data.dataloader._BaseDataLoaderIter, np.number, np.bool_, np.str_, np.dtype,
 )  # fmt: skip

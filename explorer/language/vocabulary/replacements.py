@@ -28,7 +28,7 @@ from explorer.language.vocabulary.data_checks import (
     require_numbers,
 )
 from explorer.language.vocabulary.out_argument import copies_to_out
-from explorer.language.vocabulary.python_names import NUMPY_RANDOM
+from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.language.vocabulary.sizes import SIZES, check_element_count, limit_size, product
 
 #: The largest values for torch.set_printoptions.
@@ -65,6 +65,14 @@ def _make_tensor_constructor(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
         )
 
     return make
+
+
+@functools.wraps(RANDOM.seed)
+def _seed_random(a: Any = None) -> None:
+    """`random.seed`. Of other objects, and of NaN, it would take the hash, which is an address."""
+    if not is_plain(a) or a != a or isinstance(a, list | tuple):
+        raise OutsideLanguage("A seed is a whole number or a string.", "Use random.seed(0).")
+    RANDOM.seed(a)
 
 
 def _make_generator(seed: int | None = None) -> np.random.Generator:
@@ -251,7 +259,7 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
             replaced[name] = check_arrays(replaced.get(name, thing), fills=not _takes_where(thing))
     for module in (checked_torch, checked_functions, callbacks):
         replaced |= module.make_replacements(table)
-    replaced |= _OF_TENSOR
+    replaced |= _OF_TENSOR | {"random.seed": _seed_random}
     replaced |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
     vector = "torch.nn.utils.vector_to_parameters"
     replaced[vector] = memory_safety.with_new_version(table[vector])
