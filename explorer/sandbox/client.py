@@ -24,15 +24,16 @@ from typing import Any, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox.answer_limits import OTHER_MEMORY, fits, limits_of
 from explorer.sandbox.settings import Settings, start_process
-from explorer.trace import Trace, from_plain
+from explorer.trace import Trace, from_plain, to_plain
 from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
 
 #: Seconds a server may take to start and to reply to a request.
 START_TIMEOUT, REPLY_TIMEOUT = 60.0, 10.0
 #: Seconds beyond a task's own limit in which its result must arrive, and that it may be queued.
-EXTRA_TIME, QUEUE_TIMEOUT = 3.0, 60.0
+EXTRA_TIME, QUEUE_TIMEOUT = 1.25, 60.0
 
 #: Errors of `connect` when this process, or the machine, cannot have another connection.
 _NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -147,6 +148,7 @@ class Sandbox:
         """
         try:
             header = {"job": job, "timeout": timeout, "reader": reader or _thread_name()}
+            header["limits"] = to_plain(limits_of(job))
             body = protocol.make_frame(protocol.REQUEST, protocol.dump(request))
         except protocol.MessageTooLarge as error:
             raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
@@ -161,7 +163,7 @@ class Sandbox:
         for _ in range(2):  # a job has no side effects, so it may be repeated on a new server
             server = self._ensure()
             try:
-                return self._request(server, header, body, timeout, report, on_wait)
+                return self._request(server, header, body, report, on_wait)
             except _ServerLost:
                 self._replace(server)
                 if has_progress:
@@ -201,7 +203,6 @@ class Sandbox:
         server: _Server,
         header: dict[str, Any],
         body: bytes,
-        timeout: float,
         on_progress: OnProgress,
         on_wait: OnWait | None,
     ) -> Any:
@@ -211,17 +212,18 @@ class Sandbox:
                 connection.sendall(protocol.make_frame(protocol.HEADER, full_header) + body)
             except OSError as error:
                 raise _ServerLost from error
-            limit = time.monotonic() + REPLY_TIMEOUT
-            waiting = False
+            until = time.monotonic() + REPLY_TIMEOUT
+            memory, late = limits_of(header["job"]).memory, None
             while True:
-                kind, message = _receive(connection, limit, waiting)
+                kind, message = _receive(connection, until, late, memory)
                 if kind == protocol.WAIT:
-                    if not waiting:
-                        limit, waiting = time.monotonic() + QUEUE_TIMEOUT, True
+                    if late is None:
+                        until, late = time.monotonic() + QUEUE_TIMEOUT, exit_reasons.queue_full()
                     if on_wait is not None:
                         on_wait(message)
                 elif kind == protocol.STARTED:
-                    limit, waiting = time.monotonic() + timeout + EXTRA_TIME, False
+                    until = time.monotonic() + header["timeout"] + EXTRA_TIME
+                    late = exit_reasons.out_of_time(header["timeout"], None)
                 elif kind == protocol.PROGRESS:
                     on_progress(message)
                 elif kind == protocol.ANSWER:
@@ -239,16 +241,22 @@ def parse_answer(kind: type[T], plain: Any) -> T:
         raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
 
-def _receive(connection: socket.socket, limit: float, waiting: bool) -> tuple[int, Any]:
-    connection.settimeout(max(0.001, limit - time.monotonic()))
+def _receive(
+    connection: socket.socket, until: float, late: ProgramError | None, memory: int
+) -> tuple[int, Any]:
+    """The next message and its kind; an answer may take so much `memory`. What has not arrived at
+    the moment `until` is `late`: an error for the reader, or None if the server must be lost."""
     try:
-        frame = protocol.receive_frame(connection)
+        frame = protocol.receive_frame(connection, until)
         if frame is None:
             raise _ServerLost
-        return frame[0], protocol.load(frame[1])
+        kind, body = frame
+        if not fits(body, memory if kind == protocol.ANSWER else OTHER_MEMORY):
+            raise ProgramRefused(exit_reasons.answer_too_large())
+        return kind, protocol.load(body)
     except TimeoutError as error:
-        if waiting:
-            raise ProgramRefused(exit_reasons.queue_full()) from None
+        if late is not None:
+            raise ProgramRefused(late) from None
         raise _ServerLost from error
     except OSError as error:
         raise _ServerLost from error

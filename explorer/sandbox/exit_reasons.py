@@ -81,7 +81,7 @@ def out_of_memory(detail: str, line: int | None) -> ProgramError:
     return ProgramError(_MEMORY[0], line=line, hint=_MEMORY[1], detail=detail)
 
 
-def answer_too_large(detail: str) -> ProgramError:
+def answer_too_large(detail: str = "") -> ProgramError:
     return ProgramError(
         "The program's result is too large to display.",
         hint="Use smaller tensors, keep fewer of them, or print less.",

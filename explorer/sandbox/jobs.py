@@ -2,7 +2,8 @@
 
 A job takes a plain request (JSON values and bytes) and a `Context`, and returns a plain answer.
 A ProgramRefused that it raises is shown to the reader; any other exception becomes a general
-message. To add a job, write its function here and add a line to `JOBS`.
+message. To add a job, write its function here and add a line to `JOBS`, and one to `LIMITS` in
+`answer_limits.py` if its answers are large.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class ForkPool:
     program, and copying the memory pages that a first run touches takes as long again.
     """
 
-    grace = 0.5  # seconds by which the server's time limit is longer than the child's own
+    grace = 0.25  # seconds by which the server's time limit is longer than the child's own
 
     def __init__(self, selector: selectors.BaseSelector, zygote: Zygote, processors: int) -> None:
         self._selector, self._zygote = selector, zygote

@@ -15,7 +15,8 @@ import binascii
 import json
 import selectors
 import socket
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 HEADER, REQUEST, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQWSPAE"
@@ -35,10 +36,9 @@ class InvalidMessage(ValueError):
     """The bytes received are not a message."""
 
 
-def make_frame(kind: int, body: bytes = b"null") -> bytes:
+def make_frame(kind: int, body: bytes | bytearray = b"null", limit: int = LIMIT) -> bytes:
     """A frame ready to send. Raises MessageTooLarge."""
-    if len(body) > LIMIT:
-        raise MessageTooLarge(f"{len(body):,} bytes where {LIMIT:,} are allowed")
+    _check_size(len(body), limit)
     return len(body).to_bytes(4, "big") + bytes([kind]) + body
 
 
@@ -47,7 +47,7 @@ def dump(message: Any) -> bytes:
     return json.dumps(message, default=_bytes_to_plain).encode()
 
 
-def load(body: bytes) -> Any:
+def load(body: bytes | bytearray) -> Any:
     """The inverse of `dump`. Raises InvalidMessage."""
     try:
         return json.loads(body, object_hook=_bytes_from_plain)
@@ -55,12 +55,21 @@ def load(body: bytes) -> Any:
         raise InvalidMessage(str(error)) from error
 
 
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise MessageTooLarge(f"{size:,} bytes where {limit:,} are allowed")
+
+
 class FrameBuffer:
     """Collects bytes as they arrive and yields whole frames. Raises MessageTooLarge as soon as the
-    length of a frame that is too large is known."""
+    length of a frame that is too large is known.
+
+    `limits` are the largest sizes by kind, and other kinds are not allowed; None allows every kind.
+    """
 
     def __init__(self) -> None:
         self._data = bytearray()
+        self.limits: Mapping[int, int] | None = None
 
     def feed(self, data: bytes) -> None:
         self._data += data
@@ -68,41 +77,46 @@ class FrameBuffer:
     def frames(self) -> Iterator[tuple[int, bytes]]:
         while len(self._data) >= _PREFIX:
             end = _PREFIX + int.from_bytes(self._data[:4], "big")
-            if end - _PREFIX > LIMIT:
-                raise MessageTooLarge(f"{end - _PREFIX:,} bytes where {LIMIT:,} are allowed")
+            kind = self._data[4]
+            _check_size(end - _PREFIX, LIMIT if self.limits is None else self.limits.get(kind, -1))
             if len(self._data) < end:
                 return
-            kind, body = self._data[4], bytes(self._data[_PREFIX:end])
+            with memoryview(self._data) as data:
+                body = bytes(data[_PREFIX:end])
             del self._data[:end]
             yield kind, body
 
 
-def receive_frame(connection: socket.socket) -> tuple[int, bytes] | None:
+def receive_frame(
+    connection: socket.socket, until: float | None = None
+) -> tuple[int, bytearray] | None:
     """The next frame (kind, body) from a blocking socket, or None if it was closed.
 
-    Raises MessageTooLarge, and TimeoutError when the socket's own timeout expires.
+    Raises MessageTooLarge, and TimeoutError at the moment `until` of `time.monotonic`, if given.
     """
-    prefix = _receive_exactly(connection, _PREFIX)
+    prefix = _receive_exactly(connection, _PREFIX, until)
     if prefix is None:
         return None
     size = int.from_bytes(prefix[:4], "big")
-    if size > LIMIT:
-        raise MessageTooLarge(f"{size:,} bytes where {LIMIT:,} are allowed")
-    body = _receive_exactly(connection, size)
+    _check_size(size, LIMIT)
+    body = _receive_exactly(connection, size, until)
     return None if body is None else (prefix[4], body)
 
 
-def _receive_exactly(connection: socket.socket, size: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < size:
+def _receive_exactly(connection: socket.socket, size: int, until: float | None) -> bytearray | None:
+    data = bytearray(size)
+    rest = memoryview(data)
+    while rest:
+        if until is not None:
+            connection.settimeout(max(0.001, until - time.monotonic()))
         try:
-            piece = connection.recv(min(size - len(data), 2**20))
+            received = connection.recv_into(rest)
         except ConnectionError:
             return None
-        if not piece:
+        if not received:
             return None
-        data += piece
-    return bytes(data)
+        rest = rest[received:]
+    return data
 
 
 def _bytes_to_plain(value: Any) -> dict[str, str]:
@@ -149,6 +163,10 @@ class Connection:
         if self.open:
             self._unsent += frame
             self._flush()
+
+    def limit_frames(self, limits: Mapping[int, int]) -> None:
+        """Receive only frames of these kinds, and of at most these sizes."""
+        self._received.limits = limits
 
     def pause(self, paused: bool) -> None:
         """Stop or resume reading, so that a sender waits until its frames have been passed on."""

@@ -17,11 +17,12 @@ from typing import Any
 
 from explorer.language import ProgramError
 from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox.answer_limits import AnswerLimits
 from explorer.sandbox.fair_queue import FairQueue
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.protocol import Connection
 from explorer.sandbox.task import Task
-from explorer.trace import to_plain
+from explorer.trace import from_plain, to_plain
 
 #: Seconds after which a child gives way to others.
 QUICK = 0.5
@@ -35,16 +36,19 @@ MAX_BACKLOG = 2**20
 
 @dataclass(frozen=True)
 class JobHeader:
-    """The header of a request: the job's name, its time limit in seconds, and the reader."""
+    """The header of a request: the job's name, its time limit in seconds, the reader, and what the
+    child may send."""
 
     job: str
     timeout: float
     reader: str
+    limits: AnswerLimits
 
 
 def _parse_header(fields: dict[str, Any]) -> JobHeader:
     """Raises TypeError, KeyError or ValueError for an invalid header."""
-    header = JobHeader(fields["job"], float(fields["timeout"]), fields["reader"])
+    limits = from_plain(AnswerLimits, fields["limits"])
+    header = JobHeader(fields["job"], float(fields["timeout"]), fields["reader"], limits)
     if not isinstance(header.job, str) or not isinstance(header.reader, str):
         raise TypeError("job and reader are strings")
     if not 0 < header.timeout <= MAX_SECONDS:
@@ -59,6 +63,7 @@ class Request:
     connection: Connection
     reader: str
     task: Task
+    limits: AnswerLimits
     position: int = 0  # in the queue, as last sent to the reader
 
     def refuse(self, error: ProgramError) -> None:
@@ -69,11 +74,13 @@ class Request:
 
 @dataclass(eq=False)
 class RunningRequest:
-    """A request whose task a child is performing; `started` is a time.monotonic() value."""
+    """A request whose task a child is performing; `started` is a time.monotonic() value, `progress`
+    the number of progress messages so far."""
 
     request: Request
     child: Child
     started: float
+    progress: int = 0
     slow: bool = False
 
 
@@ -138,7 +145,8 @@ class Server:
     def _receive_request(
         self, connection: Connection, header: JobHeader, kind: int, body: bytes
     ) -> None:
-        request = Request(connection, header.reader, Task(header.job, body, header.timeout))
+        task = Task(header.job, body, header.timeout)
+        request = Request(connection, header.reader, task, header.limits)
         connection.on_frame = lambda kind, body: None
         connection.on_end = partial(self._cancel, request)
         self._queue.add(request)
@@ -184,6 +192,7 @@ class Server:
 
     def _start(self, request: Request) -> None:
         running = RunningRequest(request, self._pool.take(request.task), time.monotonic())
+        running.child.connection.limit_frames(request.limits.frames())
         running.child.connection.on_frame = partial(self._forward, running)
         running.child.connection.on_end = partial(self._child_ended, running)
         self._running.append(running)
@@ -191,13 +200,14 @@ class Server:
 
     def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
         """Send the reader a frame from the child; ANSWER and ERROR end the request."""
-        if kind not in (protocol.PROGRESS, protocol.ANSWER, protocol.ERROR):
-            running.child.connection.broken = True
-            self._child_ended(running)
-            return
         reader = running.request.connection
         if kind == protocol.PROGRESS:
-            reader.send(protocol.make_frame(kind, body))
+            running.progress += 1
+            if running.progress <= running.request.limits.progress:
+                reader.send(protocol.make_frame(kind, body))
+            else:
+                running.child.connection.broken = True
+                self._child_ended(running)
             return
         reader.on_end = lambda: None
         reader.send(protocol.make_frame(kind, body))  # before ending the child, which takes time

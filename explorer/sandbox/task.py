@@ -18,6 +18,7 @@ import torch
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox.answer_limits import limits_of
 from explorer.trace import to_plain
 
 #: The fraction of the time limit after which a job should stop by itself.
@@ -51,7 +52,7 @@ class Task:
     """A job's name, the request as JSON, and the time limit in seconds."""
 
     name: str
-    body: bytes
+    body: bytes | bytearray
     timeout: float
 
 
@@ -81,7 +82,7 @@ def perform_task(
     )
     try:
         answer = jobs[task.name](protocol.load(task.body), context)
-        _send(connection, protocol.ANSWER, answer)
+        _send(connection, protocol.ANSWER, answer, limits_of(task.name).bytes)
     except ProgramRefused as refused:
         _send(connection, protocol.ERROR, to_plain(refused.error))
     except Exception as error:
@@ -93,8 +94,8 @@ def read_line(line: mmap) -> int | None:
     return _line_format.unpack_from(line)[0] or None
 
 
-def _send(connection: socket.socket, kind: int, message: Any) -> None:
-    connection.sendall(protocol.make_frame(kind, protocol.dump(message)))
+def _send(connection: socket.socket, kind: int, message: Any, limit: int = protocol.LIMIT) -> None:
+    connection.sendall(protocol.make_frame(kind, protocol.dump(message), limit))
 
 
 def _to_program_error(error: Exception, line: int | None) -> ProgramError:

@@ -412,7 +412,4 @@ ENDLESS = {
     "threading.Thread(target=exec, args=('while True: pass',)).start()\n"
     "time.sleep(1000)",
     "stopped": "os.kill(os.getpid(), signal.SIGSTOP)" + _BUSY,
-    "the channel filled": "while True:\n"
-    "    try: os.write(channel, b'\\x00\\x00\\x00\\x04P1234' * 1000)\n"
-    "    except OSError: pass",
 }

@@ -119,6 +119,10 @@ BOUNDED = {
         "sys.setrecursionlimit(10**9)\nf = lambda _: [0].sort(key=f)\nf(0)",
         "crashed",
     ),
+    "the channel filled": (
+        "while True: os.write(channel, b'\\x00\\x00\\x00\\x04P1234' * 1000)",
+        "could not be read",
+    ),
     "a crash": ("ctypes.string_at(1)", "crashed"),
     "an exit": ("os._exit(7)", "without a result"),
     "no channel": ("os.close(channel)", ""),

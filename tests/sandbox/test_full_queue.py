@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from explorer.sandbox import protocol
+from explorer.sandbox.answer_limits import limits_of
 from explorer.sandbox.server import MAX_WAITING, MAX_WAITING_PER_READER, JobHeader, Server
 
 pytestmark = pytest.mark.fast
@@ -47,7 +48,8 @@ def server() -> Iterator[Server]:
 
 def send_request(server: Server, reader: str) -> ReaderConnection:
     connection: Any = ReaderConnection()
-    server._receive_request(connection, JobHeader("run", 1, reader), protocol.REQUEST, b"null")
+    header = JobHeader("run", 1, reader, limits_of("run"))
+    server._receive_request(connection, header, protocol.REQUEST, b"null")
     return connection
 
 

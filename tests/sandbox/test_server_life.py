@@ -11,6 +11,8 @@ import pytest
 
 from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox, client, protocol
+from explorer.sandbox.answer_limits import limits_of
+from explorer.trace import to_plain
 from tests.sandbox.test_calls import eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -141,6 +143,8 @@ INVALID_FIELDS = {
     "no reader": {"reader": None},
     "a reader that is a list": {"reader": []},
     "a reader that is a dictionary": {"reader": {}},
+    "no limits": {"limits": None},
+    "limits of other things": {"limits": {"$": "AnswerLimits", "bytes": "1"}},
     "a worker nobody started": {"worker": "w"},
     "a worker that is a list": {"worker": []},
 }
@@ -159,6 +163,7 @@ def test_an_invalid_header_does_no_harm(
     pid = _pid(sandbox)
     assert sandbox._server is not None
     header = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
+    header["limits"] = to_plain(limits_of("double"))
     with sandbox._server.connect() as connection:
         body = protocol.dump(header | INVALID_FIELDS[case])
         frame = protocol.make_frame(protocol.REQUEST, b"[1]")
@@ -171,6 +176,7 @@ def test_an_invalid_header_does_no_harm(
 
 APP = """
 import sys, time
+import tests.sandbox
 from explorer.sandbox import Sandbox
 sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, fork=sys.argv[1] == "forking")
 sandbox.call("double", [1])

@@ -1,0 +1,99 @@
+"""What a child's messages may take, checked before any of them is parsed.
+
+A program that has left the language can send anything, and JSON grows when it is parsed: `[],[],…`
+to fifty times its length. So the server counts bytes and progress messages, and the app estimates
+from the text how much memory the values in it will take.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from explorer.sandbox import protocol
+
+#: Bytes that an error, or one progress message, may have, and what either may take when parsed.
+ERROR_BYTES, PROGRESS_BYTES, OTHER_MEMORY = 2**18, 2**8, 2**22
+
+#: How many bytes of memory a list, a dict, a value after a comma and one after a colon may take.
+_COSTS = {b"[": 200, b"{": 160, b",": 78, b":": 20}
+#: More for each key that no other object has; the parser keeps one copy of equal keys.
+_DISTINCT_KEY = 140
+#: For each byte of text: the text itself, and the strings made of it; one more if it may contain
+#: bytes, four more if escapes make Python store four bytes for every character of the string.
+_TEXT, _BYTES, _WIDE = 2, 1, 4
+
+#: A string, and the colon after a key. It matches at every quote and gives nothing back (`*+`), or
+#: a text of many escapes, or without an end, would take minutes or gigabytes.
+_STRING = re.compile(rb'"([^"\\]*+(?:\\.?[^"\\]*+)*+)"?\s*+(:?)', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class AnswerLimits:
+    """What one task of a job may send: `bytes` of an answer, which may take `memory` bytes when it
+    is parsed, and `progress` messages before it."""
+
+    bytes: int = 2**20
+    memory: int = 2**24
+    progress: int = 0
+
+    def frames(self) -> dict[int, int]:
+        """The largest size of each kind of frame that a child may send."""
+        return {
+            protocol.ANSWER: self.bytes,
+            protocol.ERROR: ERROR_BYTES,
+            protocol.PROGRESS: PROGRESS_BYTES,
+        }
+
+
+#: For traces and replays. Four backward passes of two thousand steps need 93 MB of the memory, four
+#: hundred tensors of four thousand elements most of the bytes. `replay` sends its progress about
+#: fifty times.
+_LARGE = AnswerLimits(protocol.LIMIT, memory=100 * 10**6, progress=100)
+#: The bytes of the largest image (`LONGEST` of `vision.image`, twice), three a pixel, as base64.
+_PIXELS = 4 * 2048**2
+
+#: By the job's name; for a job that is not named here, `AnswerLimits()`. Not a part of the registry
+#: of jobs, which imports what they need: the app knows only their limits.
+LIMITS: dict[str, AnswerLimits] = {
+    "run": _LARGE,
+    "replay": _LARGE,
+    "check": AnswerLimits(2**22, memory=2**25),
+    "image": AnswerLimits(_PIXELS + 2**16, memory=4 * _PIXELS),
+    "self_test": AnswerLimits(progress=1000),
+}
+
+
+def limits_of(job: str) -> AnswerLimits:
+    return LIMITS.get(job, AnswerLimits())
+
+
+def fits(body: bytes | bytearray, memory: int) -> bool:
+    """Whether the values in a message will take at most so many bytes of `memory`. Raises
+    InvalidMessage if it is not ASCII, as everything that `protocol.dump` makes is.
+
+    Brackets and commas count in strings as well, which only makes the limit stricter. What takes
+    longer, looking at each string, is done only where the limit could be exceeded.
+    """
+    if not body.isascii():
+        raise protocol.InvalidMessage("not ASCII")
+    room = memory - _TEXT * len(body) - sum(cost * body.count(at) for at, cost in _COSTS.items())
+    text = _BYTES + (_WIDE if b"\\u" in body else 0)
+    most = text * len(body) + _DISTINCT_KEY * body.count(b":")
+    return most <= room or _strings_fit(body, room)
+
+
+def _strings_fit(body: bytes | bytearray, room: int) -> bool:
+    """Whether `room` is enough for the different keys, the strings with escapes, and bytes."""
+    keys = set[bytes]()
+    for match in _STRING.finditer(body):
+        text, colon = match.groups()
+        if b"\\u" in text:
+            room -= _WIDE * len(text)
+        if colon and text not in keys:
+            keys.add(text)
+            room -= _DISTINCT_KEY
+        if room < 0:
+            return False
+    may_have_bytes = any(key == b"$bytes" or b"\\" in key for key in keys)
+    return room >= (_BYTES * len(body) if may_have_bytes else 0)
