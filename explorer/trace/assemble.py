@@ -13,6 +13,7 @@ from torch import nn
 
 from explorer.language import ProgramError, without_addresses
 from explorer.language.module_proxy import ModuleProxy
+from explorer.language.vocabulary.node_proxy import NodeProxy
 from explorer.trace.answers import explain
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.none_reasons import why_none
@@ -125,7 +126,7 @@ def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) ->
 
 
 def _is_definition(value: Any) -> bool:
-    return callable(value) or isinstance(value, ModuleProxy)
+    return callable(value) or isinstance(value, ModuleProxy | NodeProxy)
 
 
 def to_plain_value(value: Any, depth: int = 0) -> Plain:
@@ -161,6 +162,8 @@ def _describe(value: Any) -> str:
         return f"tensor of shape {tuple(value.shape)}"
     if isinstance(value, int):
         return f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, NodeProxy):
+        value = value.node
     if isinstance(value, nn.Module) or type(value).__module__ != "__main__":
         return f"{type(value).__name__}"
     return f"{type(value).__name__} object"

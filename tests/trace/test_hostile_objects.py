@@ -163,3 +163,8 @@ def test_the_last_resort_is_a_sentence_and_a_log(failure, monkeypatch, caplog):
     assert trace.output == "first\n"
     assert "could not be recorded" in caplog.text
     caplog.clear()
+
+
+def test_a_node_among_the_variables_is_described_by_its_class():
+    source = "import torch\nx = torch.ones(1, requires_grad=True)\ny = x * 2\nn = [y.grad_fn]"
+    assert run(source).variables["n"] == ["MulBackward0"]

@@ -74,7 +74,7 @@ def _check(new: Any, old: Any, name: str) -> None:
             f"{name}(): functions with out=... arguments don't support automatic differentiation, "
             "but one of the arguments requires grad."
         )
-    if (new.shape, new.dtype) != (old.shape, old.dtype):
+    if new.shape != old.shape or not torch.can_cast(new.dtype, old.dtype):
         raise OutsideLanguage(
             f"The result of {name} has shape {tuple(new.shape)} and dtype {new.dtype}; out= has "
             f"{tuple(old.shape)} and {old.dtype}.",

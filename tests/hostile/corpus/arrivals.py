@@ -55,6 +55,9 @@ REFUSED = [
     "import numpy as np\nt = np.array(['a']) * 10 ** 6",
 ]
 HARMLESS = [
+    "import torch\na = torch.zeros(3, dtype=torch.int16)\n"
+    "b = torch.logical_not(torch.tensor([0, 1, 0]), out=a)\n"
+    "assert b is a and a.tolist() == [1, 0, 1]",
     # what is left of a node: its name, its neighbours, its saved values
     "import torch\nx = torch.ones(2, requires_grad=True)\ny = (x * 2).sum()\nn = y.grad_fn\n"
     "assert n is y.grad_fn and n == y.grad_fn and not callable(n)\n"
