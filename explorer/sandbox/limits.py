@@ -87,6 +87,8 @@ def _drop_privileges() -> None:
 
 def _threads_of_user() -> int:
     """How many threads the user of this process has in all: what RLIMIT_NPROC counts."""
+    if os.getuid() != os.geteuid():
+        return 0  # a user of its own
     count, user = 0, os.getuid()
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -139,6 +139,9 @@ FILES += _rows(
     read_its_own_memory_file="open('/proc/self/mem', 'rb')",
     read_its_own_map="open('/proc/self/maps')",
     read_the_machine="open('/proc/cpuinfo')",
+    read_through_its_root="open('/proc/self/root/etc/passwd')",
+    read_through_a_path_descriptor="fd = os.open(canary, os.O_PATH); open(f'/proc/self/fd/{fd}')",
+    open_its_null_device_again="os.open('/proc/self/fd/0', 0)",
     list_the_root="os.listdir('/')",
     list_the_work_folder="os.listdir('.')",
     list_processes="os.listdir('/proc')",
@@ -268,6 +271,11 @@ OTHERS += _rows(
     descriptors_of_the_server="os.listdir(f'/proc/{server}/fd')",
     work_folder_of_the_app="os.listdir(f'/proc/{app}/cwd')",
     root_of_the_server="os.listdir(f'/proc/{server}/root')",
+    folder_of_the_server="os.readlink(f'/proc/{server}/cwd')",
+    interpreter_of_the_zygote="os.readlink(f'/proc/{zygote}/exe')",
+    descriptor_of_the_app="os.readlink(f'/proc/{app}/fd/0')",
+    file_of_the_app="open(f'/proc/{app}/fd/0')",
+    file_through_the_root_of_another="open(f'/proc/{other}/root{canary}')",
     threads_of_the_zygote="os.listdir(f'/proc/{zygote}/task')",
 )
 OTHERS += _rows(

@@ -64,6 +64,28 @@ def test_a_child_contains_only_its_own_request(forking: Sandbox) -> None:
     assert present == [[True, False, False], [False, False, False], [True, True, True]]
 
 
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_child_contains_nothing_of_the_app_or_an_earlier_job(
+    fork: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, earlier, own = (f"{word}-{os.urandom(8).hex()}" for word in ("secret", "theirs", "own"))
+    monkeypatch.setenv("DATABASE_PASSWORD", secret)
+    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1, fork=fork)
+    present: list[bool] = []
+
+    def look(child: int) -> None:
+        assert box._server is not None
+        present.extend(holds(child, own, earlier, secret, box._server.settings.token))
+
+    try:
+        box.call("length", {"image": earlier}, reader="a")
+        with pytest.raises(ProgramRefused):
+            box.call("hold", own, timeout=2, reader="b", on_progress=look)
+    finally:
+        box.stop()
+    assert present == [True, False, False, False]
+
+
 def test_a_zygote_that_dies_is_replaced(forking: Sandbox) -> None:
     pid = _pid(forking)
     os.kill(_zygote(pid), signal.SIGKILL)

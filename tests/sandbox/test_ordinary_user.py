@@ -1,0 +1,56 @@
+"""The walls as an ordinary user meets them. Root's processes may do more and fail less."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or shutil.which("setpriv") is None,
+    reason="only root can become another user",
+)
+
+ROOT = Path(__file__).parents[2]
+NOBODY = "65534"
+#: Nobody may do anything that its user may not, but read: the interpreter may be in root's home.
+AS_NOBODY = [
+    "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+    *(f"--{kind}=-all,+dac_read_search" for kind in ("bounding-set", "inh-caps")),
+    "--ambient-caps=+dac_read_search",
+]  # fmt: skip
+TESTS = [
+    "tests/sandbox/test_attacks.py::test_threads_are_bounded",
+    "tests/sandbox/test_attacks.py::test_attack[chmod_code]",
+    "tests/sandbox/test_attacks.py::test_attack[memory_file_of_the_server]",
+    "tests/sandbox/test_kernel_restrictions.py::test_what_stays_possible",
+    "tests/sandbox/test_kernel_restrictions.py::test_torch_works_under_the_restrictions[narrow]",
+]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that nobody may write to; pytest's own are root's."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, int(NOBODY), int(NOBODY))
+        yield Path(name)
+
+
+def test_the_tests_of_the_walls_pass_as_an_ordinary_user(folder: Path) -> None:
+    pytest_options = ["-n0", "-q", "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}"]
+    tests = subprocess.run(
+        [*AS_NOBODY, sys.executable, "-B", "-m", "pytest", *pytest_options, *TESTS],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert tests.returncode == 0, tests.stdout[-4000:] + tests.stderr[-2000:]
+    assert "skipped" not in tests.stdout
