@@ -14,8 +14,8 @@ from explorer.language.vocabulary.left_out import LEFT_OUT_BUILTINS
 
 #: Built-ins that are safe as they are.
 PLAIN = """
-    abs all any bool callable chr complex dict divmod enumerate filter float frozenset int iter len
-    map max min next object ord range reversed round slice sum super zip property staticmethod
+    abs all any bool callable chr complex dict divmod enumerate float frozenset int iter len
+    next object ord range reversed round slice sum super zip property staticmethod
     classmethod True False None NotImplemented Ellipsis
     Exception ArithmeticError AssertionError AttributeError FloatingPointError ImportError
     IndexError KeyError LookupError NameError NotImplementedError OverflowError RecursionError
@@ -24,7 +24,7 @@ PLAIN = """
 #: Built-ins that are replaced by checked ones.
 GUARDED = """
     print repr format getattr hasattr setattr delattr id isinstance issubclass type pow sorted hash
-    str list tuple set
+    str list tuple set map filter min max
 """
 
 #: Names that usually come from an import, which is easily forgotten when pasting.
@@ -41,6 +41,9 @@ IMPORTS = {
 
 def make_builtins(guard: Guard) -> dict[str, Any]:
     """The `__builtins__` of one run.
+
+    What calls a function for each item (`map`, `sorted` …) gets only admitted items: the function
+    may be one of Python or torch, which calls them in turn.
 
     `__import__` is the real one because torch's C++ code imports through the calling frame; a
     program cannot spell it, nor any other name with two underscores.
@@ -100,9 +103,19 @@ def _functions(guard: Guard) -> dict[str, Any]:
         return operators.operate("**", base, exponent)
 
     def sorted_(items: Any, **options: Any) -> list[Any]:
-        return sorted(limits.bounded(items), **options)
+        return sorted(guard.values.starred(limits.bounded(items)), **options)
 
-    functions = [print_, repr_, format_, id_, hash_, pow_, sorted_]
+    def min_(*values: Any, **options: Any) -> Any:
+        return min(*comparable(values, options), **options)
+
+    def max_(*values: Any, **options: Any) -> Any:
+        return max(*comparable(values, options), **options)
+
+    def comparable(values: Any, options: Any) -> Any:
+        is_given = "key" in options and len(values) == 1
+        return [guard.values.starred(values[0])] if is_given else values
+
+    functions = [print_, repr_, format_, id_, hash_, pow_, sorted_, min_, max_]
     return {_rename_public(function): function for function in functions}
 
 
@@ -150,7 +163,13 @@ def _class_proxies(guard: Guard) -> dict[str, ClassProxy]:
     def sized(kind: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *items: kind(*map(limits.bounded, items))
 
+    def applying(kind: Callable[..., Any]) -> Callable[..., Any]:
+        admitted = guard.values.iterate
+        return lambda function, *items: kind(function, *[admitted(iter(i)) for i in items])
+
     makers: dict[type, Callable[..., Any]] = {
+        map: applying(map),
+        filter: applying(filter),
         str: lambda value="": formatting.to_text(value, str),
         list: sized(list),
         tuple: sized(tuple),

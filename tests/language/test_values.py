@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import types
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -134,6 +135,11 @@ WAYS = {
     "conditional": "got.append(leak() if True else 0)",
     "starred call": "def f(x):\n    got.append(x)\nf(*leaks())",
     "named call": "def f(x):\n    got.append(x)\nf(**held)",
+    "sent": "def g():\n    while True:\n        got.append((yield))\ns = g()\nnext(s)\n"
+    "calls(s.send)",
+    "sent to a lambda": "s = (lambda: got.append((yield)))()\nnext(s)\n"
+    "def close():\n    calls(s.send)\ntry:\n    close()\nexcept StopIteration:\n    pass",
+    "another function named super": "super = next\nx = super(iter(leaks()))\ngot.append(x)",
     "yield": "def g():\n    for x in leaks():\n        yield x\ngot.extend(g())",
     "max": "got.append(max(leaks(), key=lambda x: 1))",
     "reduce": "reduce(lambda a, x: got.append(x), leaks(), 0)",
@@ -204,3 +210,94 @@ def test_nothing_outside_the_list_arrives(way):
 def test_the_same_way_lets_a_tensor_arrive(way):
     value = torch.ones(())
     assert any(thing is value for thing in arrived(way, value))
+
+
+#: Ways in which Python or torch may call a function that they take out of a container: programs
+#: that `fs` hands a list with this function, and `more` the function and a list.
+CALLS = {
+    "starred": "list(map(*fs(), [1]))",
+    "double starred": "def f(key):\n    key(1)\nf(**dict(zip(['key'], fs())))",
+    "map": "for m in map(map, fs(), [[1]]):\n    list(m)",
+    "filter": "list(map(list, map(filter, fs(), [[1]])))",
+    "filtered": "list(filter(nn.Identity().apply, fs()))",
+    "reduce": "for x in reduce(map, more()):\n    pass",
+    "accumulate": "for x in accumulate(more(), map):\n    list(x) if isinstance(x, map) else 0",
+    "max": "max(fs(), key=nn.Identity().apply)",
+    "min": "min(fs(), key=nn.Identity().apply)",
+    "sorted": "sorted(fs(), key=nn.Identity().apply)",
+    "a default": "DataLoader(fs(), batch_size=None, collate_fn=defaultdict)\n"
+    "for d in DataLoader(fs(), batch_size=None, collate_fn=defaultdict):\n    d[1]",
+    "a hook": "x = torch.ones(1, requires_grad=True)\nloads(x.register_hook)\nx.sum().backward()",
+    "a hook of a module": "m = nn.Identity()\nloads(m.register_forward_hook)\nm(1)",
+    "a closure": "loads(torch.optim.SGD([torch.ones(1, requires_grad=True)]).step)",
+    "a method": "loads(partial(setattr, Own, 'y'))\nOwn().y()",
+    "a property": "loads(partial(setattr, Own, 'y'), property)\nOwn().y",
+    "a class method": "loads(partial(setattr, Own, 'y'), classmethod)\nOwn.y()",
+    "forward": "m = nn.Module()\nloads(partial(setattr, m, 'forward'))\nm(1)",
+    "in a mode": "for f in loads(torch.no_grad()):\n    f(1)",
+    "once differentiable": "for f in loads(once_differentiable):\n    f(1)",
+    "vmap": "for f in loads(torch.vmap):\n    f(torch.ones(2))",
+    "gradient": "for f in loads(torch.func.grad):\n    f(torch.ones(()))",
+    "gradient of a vmap": "for f in loads(torch.func.grad, torch.vmap):\n    f(torch.ones(1))",
+    "jacobian": "for f in loads(torch.func.jacrev):\n    f(torch.ones(1))",
+    "Hessian": "for f in loads(torch.func.hessian):\n    f(torch.ones(1))",
+    "a class that can be called": "for f in loads(torch.vmap):\n    f(torch.ones(2))",
+}
+CALLS_HEAD = """
+import torch
+from functools import partial, reduce
+from torch import nn
+from collections import defaultdict
+from itertools import accumulate
+from torch.utils.data import DataLoader
+from torch.autograd.function import once_differentiable
+def function(*given):
+    called.append(given)
+    return given[0].sum() if given and isinstance(given[0], torch.Tensor) else None
+class Own:
+    def __call__(self, *given):
+        return called.append(given)
+function = Own() if is_class else function
+"""
+
+
+def calls(way: str, own: bool) -> list[object]:
+    """The calls of a function, the program's own or another, that Python or torch gets."""
+    environment = Environment(Watcher())
+    called: list[object] = []
+
+    def outside(*given: object) -> object:
+        called.append(given)
+        return given[0].sum() if given and isinstance(given[0], torch.Tensor) else None
+
+    def loads(*functions: Callable[[object], object]) -> list[object]:
+        values = [given()]
+        for function in reversed(functions):
+            values = [function(value) for value in values]
+        return values
+
+    def given() -> object:
+        return environment.names["function"] if own else outside
+
+    environment.names |= {
+        "called": called,
+        "is_class": "class that" in way and own,
+        "fs": lambda: [given()],
+        "more": lambda: [given(), [1]],
+        "loads": loads,
+    }
+    with isolated(0):
+        environment.run(Program(CALLS_HEAD))
+        with contextlib.suppress(ProgramRefused):
+            environment.run(Program(CALLS[way]))
+    return called
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_a_function_outside_the_list_is_never_called(way):
+    assert calls(way, own=False) == []
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_the_same_way_calls_the_programs_own(way):
+    assert calls(way, own=True) != []

@@ -41,6 +41,8 @@ class Guard:
             ".get": self.attributes.get,
             ".admit": values.admit,
             ".are_arguments": values.are_arguments,
+            ".starred": values.starred,
+            ".double_starred": values.double_starred,
             ".iterate": values.iterate,
             ".unpack": values.unpack,
             ".unpack_for_each": values.unpack_for_each,

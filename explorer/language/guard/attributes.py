@@ -7,7 +7,9 @@ for it.
 
 from __future__ import annotations
 
+import functools
 import inspect
+import itertools
 import types
 from collections.abc import Callable
 from typing import Any
@@ -43,14 +45,16 @@ class Attributes:
         self.classes = classes
         self.values = Values(classes, self.get, names)
         self._kinds = self.values.kinds
-        self.watched = WatchedCalls(watcher)
+        self.watched = WatchedCalls(watcher, self.values)
+        #: Functions of modules that differ from run to run.
+        self._functions = self.watched.functions() | _applying(self.values)
         self._getters: dict[type, dict[str, Getter]] = {}
 
     def get(self, receiver: Any, name: str) -> Any:
         """The value of `receiver.name`."""
         kind = type(receiver)
         if kind is ModuleProxy:
-            return self.watched.function(receiver.path, name) or receiver.member(name)
+            return self._functions.get((receiver.path, name)) or receiver.member(name)
         if kind is NodeProxy:
             return self.get(receiver.node, name)
         getter = (self._getters.get(kind) or self._getters_of(kind)).get(name)
@@ -72,6 +76,7 @@ class Attributes:
 
     def set(self, receiver: Any, name: str, value: Any) -> None:
         """Perform `receiver.name = value`."""
+        self.values.admit(value)  # Python may have called setattr
         self._check_writable(receiver, name)
         if name == "data" and isinstance(receiver, torch.Tensor):
             memory_safety.set_data(receiver, value)
@@ -227,6 +232,20 @@ _INHERITED: dict[str, Getter] = {
 }
 
 
+def _applying(values: Values) -> dict[tuple[str, str], Any]:
+    """What calls a function for each item: the function, which may be one of Python or torch, gets
+    only admitted items."""
+
+    def reduce(function: Any, items: Any, *first: Any) -> Any:
+        return functools.reduce(function, values.iterate(iter(items)), *first)
+
+    def accumulate(items: Any, *function: Any, **options: Any) -> Any:
+        return itertools.accumulate(values.iterate(iter(items)), *function, **options)
+
+    proxy = ClassProxy(itertools.accumulate, accumulate)
+    return {("functools", "reduce"): reduce, ("itertools", "accumulate"): proxy}
+
+
 # -- calls that are reported to the watcher -----------------------------------------------------
 
 #: Methods whose calls go through `Watcher.call`, by the class they belong to.
@@ -254,16 +273,15 @@ WATCHED_FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {
 class WatchedCalls:
     """Wraps watched methods and functions so that their calls are reported to the watcher."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
-        self._functions = {
+    def __init__(self, watcher: Watcher, values: Values) -> None:
+        self.watcher, self.values = watcher, values
+
+    def functions(self) -> dict[tuple[str, str], Any]:
+        """The wrapped functions, by module and name."""
+        return {
             (path, name): self._wrap(f"{path}.{name}", None, function)
             for (path, name), function in WATCHED_FUNCTIONS.items()
         }
-
-    def function(self, path: str, name: str) -> Callable[..., Any] | None:
-        """The wrapped function `path.name`, or None if it is not watched."""
-        return self._functions.get((path, name))
 
     def method(self, receiver: Any, name: str) -> Callable[..., Any]:
         """The wrapped method, or `super().method`, under the name of its class in
@@ -277,6 +295,7 @@ class WatchedCalls:
 
     def _wrap(self, call: str, receiver: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
+            self.values.are_arguments(*args, *kwargs.values())  # Python may be the caller
             return self.watcher.call(call, receiver, function, *args, **kwargs)
 
         wrapper.__name__ = call.rpartition(".")[2]

@@ -26,6 +26,7 @@ from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
 from explorer.language.guard.classes import Classes
 from explorer.language.module_proxy import ModuleProxy
+from explorer.language.vocabulary import callbacks
 from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.vocabulary.node_proxy import NodeProxy
 
@@ -39,7 +40,7 @@ _REVERSIBLES: tuple[Any, ...] = ([], {}, {}.keys(), {}.values(), {}.items(), ran
 #: Every instance of exactly these classes is admitted.
 KINDS: frozenset[type] = frozenset(
     [bool, int, float, complex, str, type(None), type(...), type(NotImplemented)]
-    + [list, tuple, dict, set, frozenset, range, slice, deque, OrderedDict, defaultdict, Counter]
+    + [list, tuple, dict, set, frozenset, range, slice, deque, OrderedDict, Counter]
     + [type(iterable) for iterable in _ITERABLES]
     + [type(iter(iterable)) for iterable in _ITERABLES]
     + [type(reversed(reversible)) for reversible in _REVERSIBLES]
@@ -62,20 +63,21 @@ BASES: tuple[type, ...] = (
     torch.autograd.function.FunctionCtx, torch.utils.data.Dataset, torch.utils.data.DataLoader,
     torch.utils.data.dataloader._BaseDataLoaderIter, np.number, np.bool_, np.str_, np.dtype,
 )  # fmt: skip
-#: Functions that torch makes of a program's function: the module, and the name in its source.
-MADE_BY_TORCH = frozenset(
-    {
-        ("torch.utils._contextlib", "context_decorator.<locals>.decorate_context"),
-        ("torch.utils._contextlib", "_wrap_generator.<locals>.generator_context"),
-        ("torch.autograd.function", "once_differentiable.<locals>.wrapper"),
-        ("torch._functorch.apis", "grad.<locals>.wrapper"),
-        ("torch._functorch.apis", "grad_and_value.<locals>.wrapper"),
-        ("torch._functorch.apis", "vmap.<locals>.wrapped"),
-        ("torch._functorch.eager_transforms", "jacrev.<locals>.wrapper_fn"),
-        ("torch._functorch.eager_transforms", "jacfwd.<locals>.wrapper_fn"),
-        ("torch._functorch.eager_transforms", "_vjp_with_argnums.<locals>.wrapper"),
-    }
-)
+_CONTEXT, _FUNC = "torch.utils._contextlib", "torch._functorch"
+#: Functions that torch and the language make of a program's function: the module, the name in its
+#: source, and its variable that holds the program's function (vjp calls no function).
+WRAPPERS: dict[tuple[str, str], str | None] = {
+    (_CONTEXT, "context_decorator.<locals>.decorate_context"): "func",
+    (_CONTEXT, "_wrap_generator.<locals>.generator_context"): "func",
+    ("torch.autograd.function", "once_differentiable.<locals>.wrapper"): "fn",
+    (f"{_FUNC}.apis", "grad.<locals>.wrapper"): "func",
+    (f"{_FUNC}.apis", "grad_and_value.<locals>.wrapper"): "func",
+    (f"{_FUNC}.apis", "vmap.<locals>.wrapped"): "func",
+    (f"{_FUNC}.eager_transforms", "jacrev.<locals>.wrapper_fn"): "func",
+    (f"{_FUNC}.eager_transforms", "jacfwd.<locals>.wrapper_fn"): "func",
+    (f"{_FUNC}.eager_transforms", "_vjp_with_argnums.<locals>.wrapper"): None,
+    (callbacks.__name__, "as_function.<locals>.<lambda>"): "value",
+}
 
 #: How a target takes a value: None if as it is; for `a, b`, how many parts; for others, such as
 #: `a, *b, (c, d)`, the patterns of the parts and the place of the starred one (or None).
@@ -112,6 +114,19 @@ class Values:
                 self._decide(value)
         return True
 
+    def starred(self, items: Any) -> Any:
+        """The items of `f(*items)`, as a tuple."""
+        if _is_iterable(items):  # otherwise Python's own error message is the best
+            items = tuple(items)
+            self.are_arguments(*items)
+        return items
+
+    def double_starred(self, named: Any) -> Any:
+        """The arguments of `f(**named)`."""
+        if isinstance(named, dict):
+            self.are_arguments(*named.values())
+        return named
+
     def iterate(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:
         """The items of a `for`, unpacked if its target has a pattern."""
         kinds = self.kinds
@@ -123,7 +138,7 @@ class Values:
     def unpack(self, value: Any, pattern: Pattern) -> Any:
         """The items that a target such as `a, *b, (c, d)` takes from a value."""
         kind = type(value)
-        if pattern is None or not (hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")):
+        if pattern is None or not _is_iterable(value):
             return value  # for what cannot be unpacked, Python's own error message is the best
         if isinstance(pattern, int):
             # one more than it takes, again for Python's own error
@@ -192,10 +207,15 @@ class Values:
 
     def is_function(self, function: types.FunctionType) -> bool:
         """Whether it is the program's own, or was made for the program by the language or torch."""
-        names, code = function.__globals__, function.__code__.co_qualname
-        module = str(names.get("__name__"))
-        is_made = module.startswith("explorer.language.") and "<locals>" in code
-        return names is self._names or is_made or (module, code) in MADE_BY_TORCH
+        names, code = function.__globals__, function.__code__
+        if names is self._names:
+            return True
+        key = (str(names.get("__name__")), code.co_qualname)
+        if key in WRAPPERS:
+            cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+            wrapped = WRAPPERS[key]
+            return wrapped is None or self._are_admitted(cells[wrapped].cell_contents)
+        return key[0].startswith("explorer.language.") and "<locals>" in key[1]
 
     def is_method(self, method: Any) -> bool:
         """Whether its function is the program's own, or reading it again gives the same method."""
@@ -203,7 +223,7 @@ class Values:
         if isinstance(function, types.FunctionType) and self.is_function(function):
             return self._are_admitted(owner)
         try:
-            again = self._get(owner, method.__name__)
+            again = self._get(owner, getattr(method, "__name__", ""))
             return type(again) is type(method) and again == method
         except OutsideLanguage:
             return False
@@ -214,9 +234,15 @@ _RULES: dict[type, Callable[[Values, Any], bool]] = {
     types.FunctionType: Values.is_function,
     types.MethodType: Values.is_method,
     types.BuiltinMethodType: Values.is_method,
+    defaultdict: lambda values, d: values._are_admitted(d.default_factory),
     functools.partial: lambda values, p: values._are_admitted(p.func),
     property: lambda values, p: values._are_admitted(p.fget, p.fset, p.fdel),
     staticmethod: lambda values, m: values._are_admitted(m.__func__),
     classmethod: lambda values, m: values._are_admitted(m.__func__),
     super: lambda values, s: values._are_admitted(s.__self__, s.__thisclass__),
 }
+
+
+def _is_iterable(value: Any) -> bool:
+    kind = type(value)
+    return hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")

@@ -101,7 +101,14 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.args = [self.transform(argument) for argument in node.args]
         for keyword in node.keywords:
             keyword.value = self.transform(keyword.value)
+            if keyword.arg is None:
+                keyword.value = self.call("double_starred", keyword.value, keyword.value)
         return self.call("admit", node, node) if is_super else self.admitted(node, node)
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        """`f(*x)` as `f(*.starred(x))`: the items are admitted, f may be any function."""
+        node.value = self.call("starred", node.value, self.transform(node.value))
+        return node
 
     def visit_Yield(self, node: ast.Yield) -> ast.expr:
         """Whoever continues the generator may send a value."""

@@ -261,6 +261,8 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
         replaced |= module.make_replacements(table)
     replaced |= _OF_TENSOR | {"random.seed": _seed_random}
     replaced |= {"copy.copy": _copy, "copy.deepcopy": _deepcopy}
+    # `guard.attributes` has the one that a program may call.
+    replaced["itertools.accumulate"] = ClassProxy(table["itertools.accumulate"])
     vector = "torch.nn.utils.vector_to_parameters"
     replaced[vector] = memory_safety.with_new_version(table[vector])
     replaced["torch.func.vjp"] = memory_safety.check_captured_layouts(replaced["torch.func.vjp"])
