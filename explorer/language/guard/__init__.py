@@ -68,9 +68,15 @@ class Guard:
 
     def counted(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:
         """The items of a comprehension, each counted as a statement."""
-        for item in self.values.iterate(items, pattern):
-            self.watcher.tick()
-            yield item
+
+        values, tick = self.values, self.watcher.tick
+
+        def count(item: Any) -> Any:
+            tick()
+            item = values.admit(item)
+            return item if pattern is None else values.unpack(item, pattern)
+
+        return map(count, items)
 
     def module(self, path: str, bound: str) -> Any:
         """The value of the name that `import path` binds: the module `bound`."""

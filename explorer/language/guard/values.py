@@ -51,6 +51,7 @@ KINDS: frozenset[type] = frozenset(
     + [torch.memory_format, torch.finfo, torch.iinfo, torch.Generator]
     + [
         nn.modules.module._IncompatibleKeys,
+        torch._functorch.autograd_function.VmapInfo,
         torch.utils.hooks.RemovableHandle,
         np.ndarray,
         np.random.Generator,
@@ -128,12 +129,13 @@ class Values:
         return named
 
     def iterate(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:
-        """The items of a `for`, unpacked if its target has a pattern."""
-        kinds = self.kinds
-        for item in items:
-            if type(item) not in kinds:
-                self._decide(item)
-            yield item if pattern is None else self.unpack(item, pattern)
+        """The items of a `for`, unpacked if its target has a pattern. Not a generator: that would
+        halve the depth to which a program's generators may be nested."""
+
+        def take(item: Any) -> Any:
+            return self.unpack(self.admit(item), pattern)
+
+        return map(self.admit if pattern is None else take, items)
 
     def unpack(self, value: Any, pattern: Pattern) -> Any:
         """The items that a target such as `a, *b, (c, d)` takes from a value."""
@@ -218,15 +220,21 @@ class Values:
         return key[0].startswith("explorer.language.") and "<locals>" in key[1]
 
     def is_method(self, method: Any) -> bool:
-        """Whether its function is the program's own, or reading it again gives the same method."""
-        function, owner = getattr(method, "__func__", None), method.__self__
-        if isinstance(function, types.FunctionType) and self.is_function(function):
-            return self._are_admitted(owner)
+        """Whether its function may reach the program too, or it may be read again."""
+        owner = method.__self__
+        if type(method) is types.MethodType and self._are_admitted(method.__func__, owner):
+            return True
+        own = (kind for kind in type(owner).__mro__ if kind in self._classes.own)
+        receivers = (owner, *(super(kind, owner) for kind in own))
+        return any(self._has(receiver, method) for receiver in receivers)
+
+    def _has(self, receiver: Any, method: Any) -> bool:
+        """Whether this method may be read of the receiver, an object or its `super()`."""
         try:
-            again = self._get(owner, getattr(method, "__name__", ""))
-            return type(again) is type(method) and again == method
+            value = self._get(receiver, getattr(method, "__name__", ""))
         except OutsideLanguage:
             return False
+        return type(value) is type(method) and bool(value == method)
 
 
 #: How an instance of these classes is admitted: by what it calls.
