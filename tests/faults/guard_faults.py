@@ -187,7 +187,8 @@ FAULTS: dict[str, Fault] = {
         "print(A.__repr__)",
     ),
     "special methods of instances": Fault(
-        "guard.attributes", "return kind in self.classes.own and self.classes.defines(kind, name)",
+        "guard.attributes",
+        "return kind in self.classes.own and self.classes.definer(kind, name) in self.classes.own",
         "return kind in self.classes.own", "print(A().__hash__)",
     ),
     "__doc__ of anything": Fault(
@@ -268,7 +269,7 @@ FAULTS: dict[str, Fault] = {
         "worker_init_fn=print",
     ),
     "settings of printing": Fault(
-        "vocabulary.replacements", "and options[name] > limit:", "and False:",
+        "vocabulary.replacements", "and value > limit:", "and False:",
         "linewidth=10 ** 9, edgeitems",
     ),
     "sizes of an LSTM": Fault(
