@@ -1,6 +1,7 @@
 """Ways by which something from outside the language arrived in a program, or code ran unseen."""
 
 _N = "import torch\nfrom torch import nn\n"
+_P = "from functools import partial\n"
 
 _NODE = (
     "import torch\nimport torch.nn.functional as F\nfrom functools import partial\n"
@@ -53,6 +54,58 @@ REFUSED = [
     "import numpy as np\nt = (np.array(['%99999d']) % [2 ** 70]).tolist()",
     "import numpy as np\nt = np.array([1, 2]) * [2 ** 70, 'ab']",
     "import numpy as np\nt = np.array(['a']) * 10 ** 6",
+    # a value sent, starred, wrapped or stored by Python, not by the program
+    "def g():\n    x = yield\n    x.gi_frame\ns = g()\nnext(s)\nlist(map(s.send, [s]))",
+    "super = next\nsuper(iter([1])).real.denominator",
+    "def super(*a):\n    return a\nclass A:\n    def f(self):\n"
+    "        return super(A, self).f\nA().f()",
+    _N + "for f in map(torch.no_grad(), [nn.Linear.forward]):\n    pass",
+    _N + _P + "list(map(partial(setattr, nn.Linear, 'x'), [print]))",
+    _N + _P + "list(map(partial(setattr, nn.Module(), '_buffers'), [{'__dict__': 0}]))",
+    _P
+    + "class A:\n    pass\nlist(map(partial(setattr, A), ['__getattribute__'], [lambda s, n: 1]))",
+    _P + "class A:\n    pass\nlist(map(partial(setattr, A()), ['__class__'], [A]))",
+    _P + "class A:\n    pass\nlist(map(partial(delattr, A), ['__array__']))",
+    _P + "list(map(partial(getattr, print), ['__globals__']))",
+    _P + "list(map(getattr, [lambda: 1], ['__closure__']))",
+    "from functools import reduce\nreduce(getattr, [print, '__self__', '__dict__'])",
+    "from itertools import accumulate\nlist(accumulate([(), '__class__', '__base__'], getattr))",
+    "sorted(['__class__', '__mro__'], key=lambda n: getattr((), n))",
+    "f = lambda *a, **k: 1\nf(**{'x': 1}).__call__",
+    "f = lambda: (yield)\ng = f()\nnext(g)\ng.send(g.gi_code)",
+    # what a wrapper, a partial or a method calls cannot be read again
+    _P + "partial(print).func",
+    _P + "partial(print, 1).args[0]",
+    "class A:\n    f = property(lambda self: 1)\nA.f.fget",
+    "class A:\n    f = property(lambda self: 1)\nA.f.deleter(print)",
+    "from collections import defaultdict\ndefaultdict(list).default_factory",
+    "slice(1, 2).indices(3)",
+    "(x for x in [1]).gi_yieldfrom",
+    "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    e.with_traceback(None)",
+    "try:\n    next(iter([]))\nexcept StopIteration as e:\n    e.value",
+    "class C:\n    def __enter__(self):\n        return self\n    def __exit__(self, k, e, t):\n"
+    "        t.tb_frame\nwith C():\n    1 / 0",
+    # targets of every kind
+    "class A:\n    pass\nfor A.x, print.x in [(1, 2)]:\n    pass",
+    "class A:\n    pass\na = A()\na.x, (print.x, *a.y) = 1, (2, 3)",
+    "def f():\n    pass\n(*f.x, f.y) = [1, 2]",
+    "def f():\n    pass\nf.x = f.y = 1",
+    "x = [1]\nx[print.x] += 1",
+    "x = 'ab'\nx.upper += 1",
+    "class C:\n    def __enter__(self):\n        return 1, 2\n    def __exit__(self, *e):\n"
+    "        pass\nwith C() as (a, print.x):\n    pass",
+    "@[].append.extend\ndef f():\n    pass",
+    "def f(x=[].fromkeys):\n    pass",
+    "f'{[].real}'",
+    "class A([].append):\n    pass",
+    "class A:\n    x = y, (z, *print.w) = 1, (2, 3)",
+    "import torch\ndel torch.relu",
+    "import torch as t\nt.tensor, x = 1, 2",
+    _N + "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    "        ctx.saved_tensors = ctx._raw_saved_tensors\n        return x\nF.apply(torch.ones(1))",
+    _N + "class F(torch.autograd.Function):\n    generate_vmap_rule = True\n    @staticmethod\n"
+    "    def forward(x):\n        return x\n    @staticmethod\n    def setup_context(ctx, i, o):\n"
+    "        ctx._inner_ctx\ntorch.vmap(F.apply)(torch.ones(2))",
 ]
 HARMLESS = [
     "import torch\na = torch.zeros(3, dtype=torch.int16)\n"
@@ -76,6 +129,35 @@ HARMLESS = [
     "class C:\n    def __enter__(self):\n        pass\n"
     "    def __exit__(self, k, e, t):\n        assert k is AttributeError and t is None\n"
     "        return True\nwith C():\n    (1).nothing",
+    # nothing arrives after an error in the guard's own helpers
+    "class A:\n    pass\ngot = []\ndef deep(n):\n    try:\n        deep(n + 1)\n"
+    "    except RecursionError:\n        pass\n    try:\n        got.append(A.mro)\n"
+    "    except (RecursionError, AttributeError):\n        pass\ndeep(0)\nassert got == []",
+    _N + "made = []\ndef deep(n):\n    try:\n        deep(n + 1)\n    except RecursionError:\n"
+    "        pass\n    try:\n        class A(nn.Module):\n            _buffers = {'a': 1}\n"
+    "        made.append(A)\n    except (RecursionError, AttributeError):\n        pass\n"
+    "deep(0)\nassert made == []",
+    # the program's own comparison does not decide what is admitted
+    "class E:\n    def __eq__(self, *a):\n        return True\nclass A:\n    pass\na = A()\n"
+    "a.upper = E()\nassert [a.upper][0] == 1 and ['x'.upper][0]() == 'X'",
+    _N + "class A:\n    def __eq__(self, other):\n        return True\n"
+    "    __hash__ = lambda self: 1\nd = {A(): 1}\nassert d[A()] == 1 and A() in [print]",
+    # what is sent, starred, wrapped or stored is what was given
+    "def g():\n    got = []\n    while len(got) < 3:\n        got.append((yield got))\n"
+    "    yield got\n"
+    "s = g()\nnext(s)\nassert list(map(s.send, [1, 'a', None]))[-1] == [1, 'a', None]",
+    _N + "f = torch.no_grad()(lambda x: x * 2)\nx = torch.ones(1, requires_grad=True)\n"
+    "assert not [f][0](x).requires_grad and not {'f': f}['f'](x).requires_grad",
+    "def f(*a, **k):\n    return a, k\n"
+    "assert f(*(1, print), **{'x': len}) == ((1, print), {'x': len})",
+    _P + "class A:\n    pass\nlist(map(partial(setattr, A, 'f'), [lambda self: 5]))\n"
+    "assert A().f() == 5",
+    # iterators are closed when the loop that uses them ends
+    "ran = []\ndef g():\n    try:\n        yield 1\n        yield 2\n    except Exception:\n"
+    "        ran.append(1)\nfor x in g():\n    break\nassert ran == []",
+    "it = iter([1, 2, 3])\nfor x in it:\n    break\nassert list(it) == [2, 3]",
+    "got = []\nfor i, (a, *b) in enumerate([(1,), (2, 3)]):\n    got += [i, a, *b]\n"
+    "assert got == [0, 1, 1, 2, 3]",
 ]
 STOPPED = [
     "import numpy as np\nx = [0] * np.int64(10 ** 7)",
@@ -90,6 +172,12 @@ STOPPED = [
     "except TypeError:\n    pass",
     "def f():\n    raise ValueError\ntry:\n    try:\n        'a' * 10 ** 9\n    except f():\n"
     "        pass\nexcept Exception:\n    pass",
+    "a, *b = (x for x in iter(int, 1))",
+    "f = lambda *a: 1\nf(*(x for x in iter(int, 1)))",
+    "for x in map(lambda x: x, iter(int, 1)):\n    pass",
+    "list(map(lambda x: 'a' * 10 ** 9, [1]))",
+    "def g():\n    while True:\n        yield 1\na, (b, *c) = 1, g()",
+    "sorted([1, 2], key=lambda x: 2 ** 10 ** 9)",
 ]
 REFUSED, HARMLESS, STOPPED = (
     [text.replace("{", "{{").replace("}", "}}") for text in texts]
