@@ -464,5 +464,21 @@ FAULTS: dict[str, Fault] = {
         "vocabulary.checked_functions", 'options["rounding_mode"] = "floor"', "pass",
         "div_(-1, rounding_mode",
     ),
+    "large sizes of a pooling function": Fault(
+        "vocabulary.checked_functions", "if abs(operator.index(number)) >= 2**31:", "if False:",
+        "F.max_pool1d(torch.ones(1, 1, 4), 2 ** 63 - 1)",
+    ),
+    "large sizes of a pooling layer": Fault(
+        "vocabulary.checked_torch", "BatchNorm3d\n    MaxPool1d\n", "BatchNorm3d\n",
+        "nn.MaxPool1d(2 ** 63 - 1)",
+    ),
+    "grids that are not finite": Fault(
+        "vocabulary.checked_functions", 'if padding_mode != "zeros":', "if False:",
+        "g[0, 3, 3, 0] = float('nan')",
+    ),
+    "grids that were saved": Fault(
+        "vocabulary.memory_safety", 'if attribute == "_saved_grid":', "if False:",
+        "y.grad_fn._saved_grid",
+    ),
     "NaN": Fault("builtins", "or item != item:", "or False:", "hash(nan) < 1000"),
 }  # fmt: skip

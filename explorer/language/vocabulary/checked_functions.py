@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +91,41 @@ def refuse_empty(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def limit_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called with numbers of at most 32 bits: it multiplies them without a check."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            for number in value if isinstance(value, tuple | list) else (value,):
+                if isinstance(number, torch.Tensor) and number.numel() != 1:
+                    continue
+                with contextlib.suppress(TypeError):  # not an integer
+                    if abs(operator.index(number)) >= 2**31:
+                        raise OutsideLanguage(
+                            f"A size of {function.__name__} is too large.", "Use a smaller one."
+                        )
+        return function(*args, **kwargs)
+
+    return call
+
+
+def limit_grid(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`grid_sample`, whose backward uses a grid that is not finite as addresses if it pads with
+    numbers of the image. The limited grid is a copy, which the program cannot change."""
+
+    @functools.wraps(function)
+    def call(
+        input: Any, grid: Any, mode: Any = "bilinear", padding_mode: Any = "zeros", *args: Any,
+        **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        if padding_mode != "zeros":
+            grid = torch.nan_to_num(grid, -1.0).clamp(-1e6, 1e6)
+        return function(input, grid, mode, padding_mode, *args, **kwargs)
+
+    return call
+
+
 def divide_without_trap(function: Callable[..., Any]) -> Callable[..., Any]:
     """A division in which the smallest integer divided by -1, which would end the process, is that
     integer, as `//` gives it."""
@@ -128,10 +165,10 @@ FUNCTIONS: dict[Any, Any] = {
     functional.cross_entropy: copy_index_arguments(functional.cross_entropy),
     functional.multi_margin_loss: refuse_empty(functional.multi_margin_loss),
     functional.batch_norm: check_batch_norm(make_dense_first(functional.batch_norm)),
+    functional.max_pool1d: copy_index_results(limit_numbers(functional.max_pool1d)),
 }
-#: Pooling layers -> the functions that they call.
+#: Other pooling layers -> the functions that they call.
 POOLING = {
-    "MaxPool1d": "max_pool1d",
     "MaxPool2d": "max_pool2d",
     "MaxPool3d": "max_pool3d",
     "AdaptiveMaxPool1d": "adaptive_max_pool1d",
@@ -145,6 +182,7 @@ _CHECKS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "torch.div": divide_without_trap,
     "torch.divide": divide_without_trap,
     "torch.linalg.lstsq": solve_least_squares,
+    "torch.nn.functional.grid_sample": limit_grid,
     **{f"torch.nn.functional.{name}": copy_index_results for name in POOLING.values()},
 }
 

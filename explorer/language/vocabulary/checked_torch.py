@@ -161,6 +161,7 @@ class _Checked(TorchFunctionMode):
 #: Layers that call them.
 _CALLERS = """
     Embedding NLLLoss CrossEntropyLoss MultiMarginLoss BatchNorm1d BatchNorm2d BatchNorm3d
+    MaxPool1d
 """
 #: Layers of torch -> the checked ones that a program gets.
 LAYERS: dict[type, type] = {

@@ -167,9 +167,11 @@ def run_in_mode(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> 
 
 def is_uninitialised(node: Any, attribute: str) -> bool:
     """Whether this attribute of a graph node is uninitialised: the noise of rrelu, drawn only in
-    training, and oneDNN's workspace of an LSTM."""
+    training, and oneDNN's workspace of an LSTM. Or the copy of a grid that must not change."""
     if attribute == "_saved_noise":
         return not getattr(node, "_saved_training", True)
+    if attribute == "_saved_grid":
+        return bool(getattr(node, "_saved_padding_mode", 0))  # see checked_functions.limit_grid
     return attribute == "_saved_result3" and node.name() == "MkldnnRnnLayerBackward0"
 
 

@@ -118,12 +118,20 @@ _GAPS = [
     )
 ]
 
+#: Numbers that backward trusts.
+_TRUSTED = [
+    f"{_N}x, g = torch.ones(1, 1, 9, 9, requires_grad=True), torch.rand(1, 9, 9, 2)\n"
+    f"y = F.grid_sample(x, g, padding_mode='{mode}')\ny.grad_fn._saved_grid"
+    for mode in ("border", "reflection")
+]
+
 LAYOUTS = [
     *(f"{_N}w = torch.ones(100)\n{out}" for out in _OUTS),
     *_HOOKED,
     _LATER,
     *_CAPTURED,
     *_GAPS,
+    *_TRUSTED,
 ]
 LAYOUTS, RESIZED, CAPTURED = (
     [text.replace("{", "{{").replace("}", "}}") for text in texts]

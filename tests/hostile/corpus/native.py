@@ -4,6 +4,13 @@ from tests.hostile.corpus.libraries import LINER, OPT, N, R, T
 
 _CRASH_LINES = """
 F.max_pool1d(torch.ones(1, 1, 4), 2 ** 62)
+F.max_pool1d(torch.ones(1, 1, 4), 2 ** 63 - 1)
+F.max_pool1d(torch.ones(1, 1, 8), (5,), dilation=[2 ** 62])
+F.max_pool1d(torch.ones(1, 1, 8), torch.tensor(5), 1, 0, torch.tensor(2 ** 62))
+F.max_pool1d(torch.ones(1, 1, 8), 5, dilation=np.int64(2 ** 62))
+nn.MaxPool1d(2 ** 63 - 1)(torch.ones(1, 1, 4))
+m = nn.MaxPool1d(5); m.dilation = 2 ** 62; m(torch.ones(1, 1, 8))
+m = nn.MaxPool1d(5, dilation=(2 ** 62,)); nn.Sequential(m)(torch.ones(1, 1, 8))
 torch.div(torch.tensor([-2 ** 63]), torch.tensor([-1]), rounding_mode="trunc")
 torch.tensor([-2 ** 63]).div_(-1, rounding_mode="trunc")
 torch.tensor([-2 ** 31], dtype=torch.int32).divide(torch.tensor(-1), rounding_mode="trunc")
@@ -88,4 +95,21 @@ NESTED = [
     ),
 ]  # fmt: skip
 
-CRASHES = [LINER + line for line in _CRASH_LINES.strip().split("\n")] + _CRASH_PROGRAMS
+#: A grid that is not finite: backward would write to addresses made of it.
+_GRID = (
+    LINER + "x = torch.ones(1, 1, 9, 9, requires_grad=True); g = torch.rand(1, 9, 9, 2)\n"
+    "{before}y = F.grid_sample(x, g, padding_mode='{mode}')\n{after}y.sum().backward()"
+)
+_GRIDS = [
+    _GRID.format(mode=mode, before=before, after=after)
+    for mode in ("border", "reflection")
+    for before, after in (
+        ("g[0, 3, 3, 0] = float('nan')\n", ""),
+        ("g[0, 3, 3, 1] = -float('inf')\n", ""),
+        ("g[0, 3, 3, 1] = 3.4e38\n", ""),
+        ("", "g.data[0, 3, 3] = float('nan')\n"),
+        ("", "g.numpy()[0, 3, 3] = float('nan')\n"),
+    )
+]
+
+CRASHES = [LINER + line for line in _CRASH_LINES.strip().split("\n")] + _CRASH_PROGRAMS + _GRIDS
