@@ -15,7 +15,7 @@ from explorer.language.program import TORCH_LOCK, Environment, Program, isolated
 from explorer.language.reference import Entry, ReferenceGroup, reference
 from explorer.language.rewrite import SourceLocation
 from explorer.language.syntax import line_of, without_prompts
-from explorer.language.vocabulary.memory_safety import is_uninitialised
+from explorer.language.vocabulary.memory_safety import is_uninitialised, restrict_torch
 from explorer.language.watcher import Watcher
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "isolated",
     "line_of",
     "reference",
+    "restrict_torch",
     "without_addresses",
     "without_prompts",
 ]

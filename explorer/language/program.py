@@ -23,6 +23,7 @@ from explorer.language.guard import Guard
 from explorer.language.rewrite import rewrite
 from explorer.language.syntax import line_of, nested_too_deeply, parse, without_prompts
 from explorer.language.thread_safe_ast import AST_LOCK
+from explorer.language.vocabulary.memory_safety import restrict_torch
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.language.watcher import Watcher
 
@@ -123,12 +124,10 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
         TORCH_LOCK,
         torch.random.fork_rng(devices=[]),
         torch.enable_grad(),
+        restrict_torch(),
         warnings.catch_warnings(record=True) as caught,
     ):
-        saved, fast = dict(vars(options)), torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(
-            False
-        )  # its C++ code does not check the types of parameters
+        saved = dict(vars(options))
         warnings.simplefilter("default")
         torch.manual_seed(seed)
         RANDOM.seed(seed)
@@ -137,4 +136,3 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
             yield caught
         finally:
             vars(options).update(saved)
-            torch.backends.mha.set_fastpath_enabled(fast)

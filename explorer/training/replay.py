@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramRefused
+from explorer.language import ProgramRefused, restrict_torch
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.history import Action, Snapshot, Track, from_data, to_data
 from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
@@ -88,7 +88,8 @@ def replay(
     """
     parsed = from_plain(ReplayRequest, request)
     try:
-        return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
+        with restrict_torch():
+            return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
     except ActionFailed as failed:
         raise ProgramRefused(failed.error) from None
 

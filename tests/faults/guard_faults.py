@@ -480,5 +480,9 @@ FAULTS: dict[str, Fault] = {
         "vocabulary.memory_safety", 'if attribute == "_saved_grid":', "if False:",
         "y.grad_fn._saved_grid",
     ),
+    "tensors without memory": Fault(
+        "vocabulary.memory_safety", 'library.impl(operator, _refuse_meta, "Meta")', "pass",
+        "other = one.to('meta')",
+    ),
     "NaN": Fault("builtins", "or item != item:", "or False:", "hash(nan) < 1000"),
 }  # fmt: skip

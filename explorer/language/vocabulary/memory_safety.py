@@ -11,7 +11,9 @@ version.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -160,6 +162,32 @@ def run_in_mode(mode: type[TorchFunctionMode], function: Callable[..., Any]) -> 
             return function(*args, **kwargs)
 
     return run
+
+
+# -- parts of torch that are switched off ---------------------------------------------------------
+
+
+@contextmanager
+def restrict_torch() -> Iterator[None]:
+    """Switch off, for the whole process, attention's fast path, whose C++ code does not check the
+    types of parameters, and the meta device: where a tensor on it meets others, the result is
+    uninitialised."""
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    library = torch.library.Library("aten", "IMPL")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns that its own kernels are replaced
+        for operator in ("empty.memory_format", "empty_strided"):
+            library.impl(operator, _refuse_meta, "Meta")
+    try:
+        yield
+    finally:
+        library._destroy()
+        torch.backends.mha.set_fastpath_enabled(fast)
+
+
+def _refuse_meta(*args: Any, **kwargs: Any) -> torch.Tensor:
+    raise OutsideLanguage("The meta device is not supported here.", "Leave the device out.")
 
 
 # -- uninitialised memory -----------------------------------------------------------------------

@@ -125,6 +125,20 @@ _TRUSTED = [
     for mode in ("border", "reflection")
 ]
 
+#: Ways to a tensor without memory: with one, the result of baddbmm is uninitialised.
+_META = [
+    f"{_N}one = torch.ones(1, 99, 99)\n{make}\nprint(torch.baddbmm(one, other, one))"
+    for make in (
+        "other = torch.ones(1, 99, 99, device='meta')",
+        "other = one.to('meta')",
+        "other = one.new_ones(1, 99, 99, device=torch.device('meta'))",
+        "other = nn.Linear(99, 99, device='meta').weight[None]",
+        "other = nn.Linear(99, 99).to('meta').weight[None]",
+        "with torch.device('meta'):\n    other = torch.ones(1, 99, 99)",
+        "other = torch.tensor([[[1.0]]], device='meta').expand(1, 99, 99)",
+    )
+]
+
 LAYOUTS = [
     *(f"{_N}w = torch.ones(100)\n{out}" for out in _OUTS),
     *_HOOKED,
@@ -132,6 +146,7 @@ LAYOUTS = [
     *_CAPTURED,
     *_GAPS,
     *_TRUSTED,
+    *_META,
 ]
 LAYOUTS, RESIZED, CAPTURED = (
     [text.replace("{", "{{").replace("}", "}}") for text in texts]
