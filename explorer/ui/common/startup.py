@@ -47,10 +47,10 @@ def refusal() -> str:
     if sandbox.may_serve_everyone(sandbox.options().walls) or _reader_is_local():
         return ""
     return (
-        "This copy of the app can only be used on the computer it runs on, because "
-        f"{' and '.join(sandbox.missing())} cannot be used there. These parts of the Linux kernel "
-        "keep the programs that readers type away from everything else. Its operator can run it on "
-        "Linux 5.13 or newer with both, or serve everybody without them by setting "
+        "This copy of the app can only be used on the computer it runs on, because that computer "
+        f"lacks {' and '.join(sandbox.missing())}. Landlock and seccomp are the parts of the Linux "
+        "kernel that keep the programs readers type away from everything else. The app's operator "
+        "can run it on Linux 5.13 or newer with both, or serve everybody without them by setting "
         "EXPLORER_WALLS=optional."
     )
 
