@@ -1,5 +1,6 @@
 """Invalid answers, which only a program that has escaped from the language could send."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -36,6 +37,14 @@ ANSWERS: list[Any] = [
     {"$": "Trace", "source": "x", "variables": {"x": array(dtype=5)}},
     {"$": "Trace", "source": "x", "variables": {"x": array(dtype="," * 9)}},
     {"$": "Trace", "source": "x", "variables": {"x": array(shape=5)}},
+    {"$": "Trace", "source": "x", "variables": {"x": array(dtype="|V4")}},
+    {"$": "Trace", "source": "x", "seed": 10**30},
+    {"$": "Trace", "source": "x", "variables": {"x": [1, 2, 3, 4, 5, 6, 7, 8, 10**30]}},
+    {
+        "$": "Trace",
+        "source": "x",
+        "variables": {"x": functools.reduce(lambda v, _: [v], range(50))},
+    },
     {"$": "Trace", "source": "x", "variables": {"x": array(shape=[2**70])}},
     {"$": "Trace", "source": "x", "variables": {"x": {"$": "array"}}},
     {"$": "Trace", "source": "x", "answers": [{"$": "Answer", "key": 1, "title": 2, "text": 3}]},

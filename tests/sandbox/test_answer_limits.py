@@ -1,0 +1,59 @@
+"""Which answers take too much memory to be parsed."""
+
+import pytest
+
+from explorer import trace
+from explorer.sandbox import protocol
+from explorer.sandbox.answer_limits import LIMITS, fits
+from explorer.trace import to_plain
+from explorer.trace.examples import EXAMPLES
+from explorer.vision.image import LONGEST
+
+pytestmark = pytest.mark.fast
+
+MEMORY = LIMITS["run"].memory
+#: Each takes more than the limit when parsed, some of them ten times as much.
+TOO_LARGE = {
+    "empty lists": b"[" + b"[]," * 1_000_000 + b"0]",
+    "lists of one": b"[" + b"[0]," * 600_000 + b"0]",
+    "empty dicts": b"[" + b"{}," * 1_000_000 + b"0]",
+    "dicts": b"[" + b'{"a":0},' * 600_000 + b"0]",
+    "numbers": b"[" + b"1.5," * 2_000_000 + b"0]",
+    "strings": b"[" + b'"ab",' * 1_500_000 + b'""]',
+    "escapes": b"[" + b'"\\u0100",' * 1_200_000 + b"0]",
+    "a string of four bytes a character": b'"\\ud83d\\ude00' + b"a" * 20_000_000 + b'"',
+    "escapes alone": b'"' + b"\\u0041" * 4_000_000 + b'"',
+    "escapes without an end": b'"\\u0041' + b'\\"' * 10_000_000 + b"\\",
+    "different keys": b"{" + b",".join(b'"k%d":0' % n for n in range(500_000)) + b"}",
+    "bytes": b'{"$bytes":"' + b"A" * 35_000_000 + b'"}',
+    "bytes by another name": b'{"\\u0024bytes":"' + b"A" * 35_000_000 + b'"}',
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_too_large(name: str) -> None:
+    assert not fits(TOO_LARGE[name], MEMORY)
+
+
+def test_only_ascii() -> None:
+    with pytest.raises(protocol.InvalidMessage):
+        fits('"é"'.encode(), MEMORY)
+
+
+def test_equal_keys_count_once() -> None:
+    assert fits(b"[" + b'{"name":0},' * 300_000 + b"0]", MEMORY)
+
+
+def test_long_texts_fit() -> None:
+    assert fits(b'"' + b"A" * protocol.LIMIT + b'"', MEMORY)
+
+
+def test_the_largest_image_fits() -> None:
+    pixels = b'{"rgb":{"$bytes":"' + b"A" * (4 * LONGEST**2) + b'"}}'
+    assert len(pixels) < LIMITS["image"].bytes
+    assert fits(pixels, LIMITS["image"].memory)
+
+
+def test_every_example_takes_a_small_part() -> None:
+    for example in EXAMPLES[::8]:
+        assert fits(protocol.dump(to_plain(trace.run(example.source))), MEMORY // 20)
