@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from explorer.language import ProgramError
 
 _CRASH = (
-    "PyTorch itself crashed while running this program.",
-    "Look for unusual values just before that operation: NaN, infinity, huge sizes or indices.",
+    "PyTorch or Python itself crashed while running this program.",
+    "Look for unusual values just before that operation: NaN, infinity, huge sizes or indices; or "
+    "for tuples nested very deeply.",
 )
 _MEMORY = (
     "The program needed more memory than one run may use.",
