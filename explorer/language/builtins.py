@@ -95,7 +95,7 @@ def _functions(guard: Guard) -> dict[str, Any]:
 
     def hash_(value: Any) -> int:
         """The hash of a plain value; for other objects `id`, not their address."""
-        return hash(value) if _has_plain_hash(value) else id_(value)
+        return hash(_without_none(value)) if _has_plain_hash(value) else id_(value)
 
     def pow_(base: Any, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
@@ -194,6 +194,14 @@ def _has_plain_hash(value: Any) -> bool:
         elif not isinstance(item, _PLAIN_HASH) or item != item:  # the hash of NaN is its address
             return False
     return True
+
+
+def _without_none(value: Any) -> Any:
+    """The value, with a string in place of None, whose hash is its address before Python 3.12."""
+    if isinstance(value, tuple | frozenset):
+        items = map(_without_none, value)
+        return tuple(items) if isinstance(value, tuple) else frozenset(items)
+    return "None" if value is None else value
 
 
 def _rename_public(function: Any) -> str:

@@ -124,6 +124,10 @@ def test_a_hash_reveals_no_address():
     )
     assert output == "1 2 3\nTrue True\n"
     assert guarded("print(hash((1, 2.5)))")[0] == f"{hash((1, 2.5))}\n"
+    assert guarded("print(hash(None))")[0] != f"{hash(None)}\n"  # an address until Python 3.11
+    nested = "(1, (None, frozenset([None])))"
+    assert guarded(f"print(hash({nested}))")[0] != f"{hash((1, (None, frozenset([None]))))}\n"
+    assert guarded(f"print(hash({nested}) == hash({nested}))")[0] == "True\n"
 
 
 def test_module_names_are_not_restricted_outside_a_run():
