@@ -253,7 +253,9 @@ def _receive(
         kind, body = frame
         if not fits(body, memory if kind == protocol.ANSWER else OTHER_MEMORY):
             raise ProgramRefused(exit_reasons.answer_too_large())
-        return kind, protocol.load(body)
+        text = body.decode("ascii")
+        del frame, body  # as large as the text, which the parser needs to its end
+        return kind, protocol.load(text)
     except TimeoutError as error:
         if late is not None:
             raise ProgramRefused(late) from None

@@ -47,7 +47,7 @@ def dump(message: Any) -> bytes:
     return json.dumps(message, default=_bytes_to_plain).encode()
 
 
-def load(body: bytes | bytearray) -> Any:
+def load(body: bytes | bytearray | str) -> Any:
     """The inverse of `dump`. Raises InvalidMessage."""
     try:
         return json.loads(body, object_hook=_bytes_from_plain)
