@@ -49,7 +49,7 @@ _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
 
 def operate(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol right`. Raises ProgramStopped if it would be too large."""
-    if _may_grow(left, right):
+    if type(left) not in _NEVER_GROWING or type(right) in _SIZED:
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return formatting.format_percent(left, right)
@@ -58,7 +58,7 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
 
 def augment(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol= right`; in place if the type does that."""
-    if _may_grow(left, right):
+    if type(left) not in _NEVER_GROWING or type(right) in _SIZED:
         check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return operate(symbol, left, right)
@@ -71,12 +71,6 @@ def augment(symbol: str, left: Any, right: Any) -> Any:
 def augment_item(symbol: str, item: AugmentedItem, value: Any) -> None:
     """Perform `holder[key] symbol= value`."""
     item.holder[item.key] = augment(symbol, item.value, value)
-
-
-def _may_grow(left: Any, right: Any) -> bool:
-    if isinstance(left, torch.Tensor):  # its product with a list may be a longer list
-        return type(right) in _SIZED
-    return type(left) is not float
 
 
 def check_growth(symbol: str, left: Any, right: Any) -> None:
@@ -122,6 +116,8 @@ def _require_plain_arrays(*operands: Any) -> None:
 
 _SIZED = (str, list, tuple, deque)
 _ARRAYS = (np.ndarray, np.generic)
+#: What these and a number give is not larger than they are; with a list, it may be a longer list.
+_NEVER_GROWING = frozenset([float, torch.Tensor, torch.nn.Parameter])
 
 
 def _bits(symbol: str, left: int, right: int) -> int:
