@@ -75,6 +75,47 @@ SPECIAL = {
 }
 
 
+X = "x = torch.tensor([1.0, -2.0], requires_grad=True)\n"
+DOUBLE = (
+    """
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+"""
+    + X
+)
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["f = [Double.apply]\ny = f[0](x)", "def call(f):\n    return f(x)\ny = call(Double.apply)"],
+)
+def test_apply_may_be_stored_and_passed_on(use: str) -> None:
+    assert leaf(f"{DOUBLE}{use}\ny.sum().backward()").verdict == "agrees"
+
+
+def test_a_method_of_ones_own_may_be_named_apply() -> None:
+    source = "class A:\n    @staticmethod\n    def apply(x):\n        return 2 * x\n"
+    checked = leaf(f"{source}{X}x.register_hook(lambda g: 3 * g)\nA.apply(x).sum().backward()")
+    assert checked.verdict == "changed"
+
+
+def test_a_forward_of_ones_own_may_take_long() -> None:
+    loop = "    def forward(ctx, x):\n        for i in range(30000):\n            pass\n"
+    slow = DOUBLE.replace("    def forward(ctx, x):\n", loop).replace("-2.0]", "-2.0] * 30")
+    source = f"{HEAD}{slow}Double.apply(x).sum().backward()"
+    result = check(source, deadline=time.monotonic() + 1)
+    verdicts = {checked.verdict for checked in result.leaves}
+    assert verdicts <= {"agrees", "unchecked"}
+    assert verdicts or "too long" in result.reason
+
+
 @pytest.mark.parametrize("group", EXPRESSIONS)
 def test_torch_gradients_agree(group: str) -> None:
     for expression in EXPRESSIONS[group]:

@@ -279,7 +279,7 @@ class WatchedCalls:
     def functions(self) -> dict[tuple[str, str], Any]:
         """The wrapped functions, by module and name."""
         return {
-            (path, name): self._wrap(f"{path}.{name}", None, function)
+            (path, name): self.wrap(f"{path}.{name}", None, function)
             for (path, name), function in WATCHED_FUNCTIONS.items()
         }
 
@@ -291,9 +291,11 @@ class WatchedCalls:
         method = getattr(receiver, name)
         if name.startswith("register_"):
             method = with_functions(method)
-        return self._wrap(f"{holder.__name__}.{name}", owner, method)
+        return self.wrap(f"{holder.__name__}.{name}", owner, method)
 
-    def _wrap(self, call: str, receiver: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, call: str, receiver: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, so that its calls go through `Watcher.call`."""
+
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self.values.are_arguments(*args, *kwargs.values())  # Python may be the caller
             return self.watcher.call(call, receiver, function, *args, **kwargs)

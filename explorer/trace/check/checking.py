@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import torch
 
-from explorer.language import Environment, Program, ProgramRefused, isolated
+from explorer.language import Environment, Program, ProgramRefused, ProgramStopped, isolated
 from explorer.trace.check.records import Check, Element, LeafCheck
 from explorer.trace.check.slopes import STEP, CheckedPass, Repetition
 from explorer.trace.check.tape import CannotRepeat, Tape, preserve_random_state
@@ -66,7 +67,7 @@ def check(
         return Check(reason=refused.error.message)
     recorder = CheckRecorder(deadline=deadline)
     environment = Environment(recorder)
-    record_apply(environment, recorder.tape)
+    record_apply(environment)
     with isolated(seed):
         failure = ""
         try:
@@ -84,7 +85,7 @@ def check(
             with preserve_random_state():
                 repetition = Repetition(checked, recorder.tape, recorder)
                 return _compare(repetition, recorder, deadline)
-        except CannotRepeat as reason:
+        except (CannotRepeat, ProgramStopped) as reason:
             return Check(reason=str(reason), number=checked.number)
 
 
@@ -102,6 +103,8 @@ class CheckRecorder(ProgramRecorder):
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
+        if what == _APPLY:
+            return self.tape.call(function, args, kwargs)
         if what in _START_ARGUMENT:
             position, name = _START_ARGUMENT[what]
             starts = args[position] if len(args) > position else kwargs.get(name)
@@ -141,6 +144,8 @@ class CheckRecorder(ProgramRecorder):
         return result
 
 
+#: What the recorder is told of a call of autograd.Function.apply.
+_APPLY = "Function.apply"
 #: For each call, the position and the name of the gradient to start from.
 _START_ARGUMENT = {
     "Tensor.backward": (0, "gradient"),
@@ -159,15 +164,16 @@ def _make_gradient_hook(checked: CheckedPass, leaf: torch.Tensor) -> Callable[[A
     return store_gradient
 
 
-def record_apply(environment: Environment, tape: Tape) -> None:
-    """Record calls of autograd.Function.apply on the tape: it is not a torch function."""
+def record_apply(environment: Environment) -> None:
+    """Report calls of autograd.Function.apply to the recorder: it is not a torch function."""
     get_attribute = environment.names[".get"]
+    apply: Any = torch.autograd.Function.apply
 
     def get_recorded(receiver: Any, name: str) -> Any:
         value = get_attribute(receiver, name)
-        if name != "apply" or not isinstance(receiver, type):
+        if name != "apply" or getattr(value, "__func__", None) is not apply.__func__:
             return value
-        return lambda *args, **kwargs: tape.call(value, args, kwargs)
+        return environment.guard.attributes.watched.wrap(_APPLY, None, value)
 
     environment.names[".get"] = get_recorded
 
@@ -181,11 +187,12 @@ def _compare(repetition: Repetition, recorder: CheckRecorder, deadline: float | 
     largest = max((_largest(grad) for grad in checked.grads.values()), default=0.0)
     comparisons = [_LeafComparison(repetition, recorder, key, largest) for key in checked.grads]
     longest = max((len(leaf.positions) for leaf in comparisons), default=0)
-    for turn in range(longest):
-        for leaf in comparisons:
-            is_late = deadline is not None and time.monotonic() > deadline
-            if turn < len(leaf.positions) and not is_late:
-                leaf.compare(turn)
+    with suppress(ProgramStopped):  # in a function of the program, at the deadline
+        for turn in range(longest):
+            for leaf in comparisons:
+                is_late = deadline is not None and time.monotonic() > deadline
+                if turn < len(leaf.positions) and not is_late:
+                    leaf.compare(turn)
     leaves = tuple(leaf.verdict() for leaf in comparisons)
     return Check(leaves, "", checked.number, len(repetition.calls))
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import Watcher
+from explorer.language import ProgramStopped, Watcher
+from explorer.language.explain import short_text
 from explorer.trace.check.records import Element
 from explorer.trace.check.tape import (
     CannotRepeat,
@@ -65,7 +66,7 @@ class Repetition:
         except Exception as failure:
             raise CannotRepeat(
                 "The operations could not be repeated in float64: "
-                + str(failure).split("\n")[0][:200]
+                + short_text(failure).split("\n")[0][:200]
             ) from None
 
     def output(self, values: dict[int, torch.Tensor]) -> torch.Tensor:
@@ -130,11 +131,16 @@ class Repetition:
         return ", ".join(kinks_at(self.calls, self.values)) or "the slopes on the two sides differ"
 
     def autograd_gradients(self) -> dict[int, torch.Tensor]:
-        """autograd's own gradients in the repetition, which does not run the program's hooks."""
+        """autograd's own gradients in the repetition, which does not run the program's hooks; none
+        if a backward of the program fails in float64, or at the deadline."""
         leaves = {k: v.clone().requires_grad_() for k, v in self.leaves.items()}
-        with torch.enable_grad():
-            output = self.output(repeat(self.calls, leaves))
-            grads = torch.autograd.grad(output, list(leaves.values()), allow_unused=True)
+        self.watcher.count = 0
+        try:
+            with torch.enable_grad():
+                output = self.output(repeat(self.calls, leaves))
+                grads = torch.autograd.grad(output, list(leaves.values()), allow_unused=True)
+        except (Exception, ProgramStopped):
+            return {}
         return {k: g for k, g in zip(leaves, grads, strict=True) if g is not None}
 
 
