@@ -181,9 +181,7 @@ def _added_backward(
     if record is not None and not record.named:
         edits = _name_result(tree, lines, record)
         root = "_output" if edits else f"({root})"
-    try:
-        parse_tree(root, mode="eval")
-    except (SyntaxError, ValueError):  # part of an expression over several lines
+    if not _is_expression(root, is_name=record is not None and record.named):
         comment = "# The explorer ran backward from the last scalar; give it a name to do so here."
         return [], ["", comment]
     gradient = ""
@@ -195,6 +193,23 @@ def _added_backward(
         gradient = f"torch.tensor({upstream!r}, dtype={root}.dtype)"
     comment = "# The program does not call backward; the explorer added this call."
     return edits, ["", comment, "_record_leaves()", f"{root}.backward({gradient})"]
+
+
+#: What the name of a tensor consists of: "y", "net.0.weight", "d['x']".
+_NAME_PARTS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load)
+
+
+def _is_expression(text: str, is_name: bool) -> bool:
+    """Whether Python can evaluate it; of a name, whether it only looks a tensor up: attributes and
+    keys may be any text, such as code. Part of an expression over several lines is none."""
+    try:
+        tree = parse_tree(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    is_one_line = "\n" not in text and "#" not in text
+    return not is_name or (
+        is_one_line and all(isinstance(node, _NAME_PARTS) for node in ast.walk(tree.body))
+    )
 
 
 def _name_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) -> list[Edit]:

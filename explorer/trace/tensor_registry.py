@@ -226,11 +226,17 @@ def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(value[:MAX_ITEMS]))
     elif isinstance(value, dict):
         pairs = list(value.items())[:MAX_ITEMS]
-        plain = ((key, item) for key, item in pairs if isinstance(key, str | int))
+        plain = ((key, item) for key, item in pairs if is_plain_key(key))
         yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
     elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
         fields = list(vars(value).items())[:MAX_ITEMS]
         yield from ((join_path(name, field), item) for field, item in fields)
+
+
+def is_plain_key(key: Any) -> bool:
+    """Whether a key is text or a number whose text is short. What the `repr` of another one says,
+    the program may have written."""
+    return isinstance(key, str) or (isinstance(key, int) and key.bit_length() < 64)
 
 
 # -- the parts of a module ----------------------------------------------------------------------

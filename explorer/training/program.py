@@ -23,6 +23,7 @@ from explorer.language import (
 )
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
+from explorer.trace.tensor_registry import is_plain_key, named_parameters
 from explorer.training.history import copy_tensors, to_numpy
 from explorer.training.loss_state import VariableWatch
 from explorer.training.problem import Live, random_stream
@@ -213,11 +214,7 @@ class LossWatcher(Watcher):
 
 def find_parameters(variables: dict[str, Any]) -> dict[str, Tensor]:
     """Leaves by name, each once, under the first name it has."""
-    parameters: dict[str, Tensor] = {}
-    for name, value in variables.items():
-        for path, leaf in _leaves(name, value):
-            if all(leaf is not known for known in parameters.values()):
-                parameters[path] = leaf
+    parameters = {path: leaf for _, leaves in _owners(variables) for path, leaf in leaves}
     if not parameters:
         raise ProgramRefused(
             ProgramError(
@@ -236,31 +233,53 @@ def find_parameters(variables: dict[str, Any]) -> dict[str, Tensor]:
     return parameters
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
-    if isinstance(value, nn.Module):
-        for path, p in value.named_parameters():
-            if p.requires_grad and p.numel():
-                yield f"{name}.{path}", p
-    elif isinstance(value, Tensor):
-        if value.requires_grad and value.is_leaf and value.numel():
-            yield name, value
-    elif isinstance(value, list | tuple):
-        for i, item in enumerate(value):
-            yield from _leaves(f"{name}[{i}]", item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(f"{name}[{key!r}]", item)
+def _owners(variables: dict[str, Any]) -> Iterator[tuple[str, list[tuple[str, Tensor]]]]:
+    """For each module, and each leaf outside of modules: what to pass to an optimizer, and its
+    leaves by name, without those that came before."""
+    known: set[int] = set()
+    for expression, part in _parts(variables):
+        if isinstance(part, nn.Module):
+            named: list[tuple[str, Tensor]] = [
+                (f"{expression}.{path}", p) for path, p in named_parameters(part)
+            ]
+            expression = f"*{expression}.parameters()"
+        else:
+            named = [(expression, part)]
+        leaves = [(path, p) for path, p in named if _is_leaf(p) and id(p) not in known]
+        known.update(id(p) for _, p in leaves)
+        if leaves:
+            yield expression, leaves
+
+
+def _is_leaf(tensor: Tensor) -> bool:
+    return tensor.requires_grad and tensor.is_leaf and tensor.numel() > 0
+
+
+def _parts(variables: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The tensors and modules in these variables, each with an expression for it."""
+    pending = list(variables.items())[::-1]
+    visited: set[int] = set()
+    while pending:
+        expression, value = pending.pop()
+        if isinstance(value, Tensor | nn.Module):
+            yield expression, value
+        elif isinstance(value, list | tuple | dict) and id(value) not in visited:
+            visited.add(id(value))  # it may contain itself
+            items = list(value.items() if isinstance(value, dict) else enumerate(value))
+            pending += [
+                (
+                    f"{expression}[{key!r}]"
+                    if is_plain_key(key)
+                    else f"[*{expression}.values()][{i}]",
+                    v,
+                )
+                for i, (key, v) in enumerate(items)
+            ][::-1]
 
 
 def parameter_expressions(variables: dict[str, Any]) -> list[str]:
     """What to pass to an optimizer, in the order of `find_parameters`."""
-    parts: list[str] = []
-    for path in find_parameters(variables):
-        owner = path.split(".")[0]
-        text = f"*{owner}.parameters()" if isinstance(variables.get(owner), nn.Module) else path
-        if text not in parts:
-            parts.append(text)
-    return parts
+    return [expression for expression, _ in _owners(variables)]
 
 
 def _compiled(part: str, text: str) -> Program:
@@ -288,7 +307,7 @@ def _with_result(text: str, names: list[str]) -> str:
         return text
     if names:
         return f"{text}\nloss = {names[-1]}"
-    lines = text.splitlines()
+    lines = text.split("\n")
     for statement in reversed(parse_tree(text).body):
         if isinstance(statement, ast.Expr):
             line, column = statement.lineno - 1, statement.col_offset

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from itertools import groupby
 from textwrap import indent
 from typing import Any
 
+from explorer.language.thread_safe_ast import parse_tree
 from explorer.training.history import Action
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import Problem
@@ -38,13 +40,21 @@ def script(problem: Problem, optimizer: str, actions: Iterable[Action]) -> str:
 
 def _after_imports(source: str, line: str) -> str:
     """The source with `line` after its imports; torch is imported if it is not yet."""
-    lines = source.strip().splitlines()
-    heads = [i for i, text in enumerate(lines) if text.startswith(("import ", "from "))]
-    if not any(lines[i] == "import torch" for i in heads):
+    lines = source.strip().split("\n")  # as Python does; splitlines() would also end a comment
+    if not any(_imports_torch(statement) for statement in parse_tree("\n".join(lines)).body):
         lines.insert(0, "import torch")
-        heads = [0, *(i + 1 for i in heads)]
-    last = max(heads) + 1
+    last = 0
+    for statement in parse_tree("\n".join(lines)).body:
+        is_import = isinstance(statement, ast.Import | ast.ImportFrom)
+        if is_import or statement.lineno <= last:
+            last = statement.end_lineno or last
     return "\n".join([*lines[:last], "", line, *lines[last:]]) + "\n"
+
+
+def _imports_torch(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import) and any(
+        alias.name == "torch" and alias.asname is None for alias in statement.names
+    )
 
 
 def _lines(problem: Problem, name: str, argument: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -187,3 +188,20 @@ def test_more_programs(tmp_path: Path) -> None:
 
 def test_a_program_outside_the_language_is_given_back() -> None:
     assert script(trace.run("for for")) == "for for"
+
+
+@pytest.mark.parametrize(
+    "store", ["setattr(o, TEXT, y)\np = o", "o = {TEXT: y}"], ids=["attribute", "key"]
+)
+def test_a_name_is_not_run_as_code(store: str) -> None:
+    text = "x, open(TEXT).read(), d"
+    source = (
+        "import torch\nclass A:\n    pass\no = A()\nx = torch.ones(1, requires_grad=True)\n"
+        f"y = (x * 2).sum()\n{store}\ndel y"
+    ).replace("TEXT", repr(text))
+    added = script(trace.run(source)).split("\n# The ")[-1]
+    calls = [node for node in ast.walk(ast.parse(f"# {added}")) if isinstance(node, ast.Call)]
+    assert [ast.unparse(call.func).rpartition(".")[2] for call in calls] in (
+        [],
+        ["_record_leaves", "backward"],
+    )

@@ -36,6 +36,27 @@ PRINTS = ProgramProblem(
     setup="# mine\nimport torch\nfrom torch import nn\nnet = nn.Linear(2, 1)",
     loss="y = net(torch.rand(4, 2))\nif y.sum() > 0:\n    print('up')\n(y ** 2).mean()",
 )
+#: Comments, imports and names that a script must take over as they are meant.
+TEXTS = ProgramProblem(
+    setup="""\
+s = '''
+import torch
+'''
+from torch import (
+    nn,
+)
+import torch  # a comment\u2028raise ValueError
+class K:
+    def __repr__(self):
+        return "0]]); raise ValueError #"
+net = nn.Linear(2, 1)
+net.register_parameter("x]); exit() #", nn.Parameter(torch.ones(1)))
+nets = [net, nn.Sequential(nn.Linear(1, 1))]
+d = {K(): torch.ones(1, requires_grad=True), 1: torch.ones(2, requires_grad=True)}
+""",
+    loss="# now\u2028raise ValueError\nx = 1\x0c\nsum((p ** 2).sum() for n in nets "
+    "for p in n.parameters()) + sum((v ** 2).sum() for v in d.values())",
+)
 NETS = ("two-layer sigmoid", "TestNet", "MLP on moons", "all-0.1 (old log-softmax)")
 #: Problem, optimizer and settings, by what is tried.
 SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
@@ -46,6 +67,7 @@ SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     },
     **{name: (PRESETS["linear regression"], name, {"lr": 0.01}) for name in OPTIMIZERS},
     "state": (PROBLEM, "RMSprop", {"lr": 0.01, "maximize": True}),
+    "texts": (TEXTS, "SGD", {"lr": 0.1}),
     "prints": (PRINTS, "Adagrad", {"lr": 0.5, "lr_decay": 0.1}),
 }
 
