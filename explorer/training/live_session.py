@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.language import ProgramError, ProgramRefused, ProgramStopped
+from explorer.language.explain import short_text
 from explorer.training.history import Action, Snapshot, Track, copy_tensors
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import Live, Problem, random_stream
@@ -167,8 +168,10 @@ class LiveSession:
             )
         try:
             self.loss.backward()
+        except ProgramStopped as stopped:  # in a hook of the program
+            raise ActionFailed(ProgramError(stopped.message, hint=stopped.hint)) from None
         except Exception as error:
-            raise ActionFailed(_explain_backward_error(str(error), self.used)) from error
+            raise ActionFailed(_explain_backward_error(short_text(error), self.used)) from error
         for name, parameter in self.instance.parameters.items():
             if parameter.grad is not None and parameter.grad.is_sparse:
                 message = f"The gradient of {name} is sparse, which is not supported here."

@@ -17,11 +17,13 @@ from torch import Tensor, nn
 
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.thread_safe_ast import parse_tree
+from explorer.language.vocabulary.data_checks import is_plain
+from explorer.trace.tensor_registry import named_modules
 
 #: Reading one of these attributes does not extend the graph.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
 #: Types compared by value.
-PLAIN = (bool, int, float, complex, str, slice, range, torch.Size, torch.dtype, torch.device)
+PLAIN = (bool, int, float, complex, str, range, torch.Size, torch.dtype, torch.device)
 #: Types of objects that do not change as long as they are the same object.
 STABLE = (types.FunctionType, types.BuiltinFunctionType, type, ModuleProxy)
 
@@ -52,37 +54,50 @@ class VariableWatch:
         return changed
 
 
-def _can_be_copied(value: Any) -> bool:
-    """Numbers, text, tensors without a graph, and collections of these."""
+def _can_be_copied(value: Any, visited: set[int] | None = None) -> bool:
+    """Numbers, text, tensors without a graph, and collections of these, each in one place: a copy
+    of a list that is in two places would be two lists."""
+    visited = set() if visited is None else visited
     if isinstance(value, Tensor):
         return not value.requires_grad
-    if type(value) in (list, tuple):
-        return all(map(_can_be_copied, value))
-    if type(value) is dict:
-        return all(map(_can_be_copied, value.values()))
+    if type(value) in (list, tuple, dict):
+        if id(value) in visited:
+            return type(value) is tuple
+        visited.add(id(value))
+        is_dict = type(value) is dict
+        items = value.values() if is_dict else value
+        return all(_can_be_copied(item, visited) for item in items) and (
+            not is_dict or all(map(is_plain, value))
+        )
     return value is None or isinstance(value, bool | int | float | str)
 
 
-def _fingerprint(value: Any) -> Any:
-    """Equal for what is unchanged, and for nothing else.
+def _fingerprint(value: Any, visited: set[int] | None = None) -> Any:
+    """Equal for what is unchanged, and for nothing else. No code of the program compares it.
 
     A tensor counts as changed when it is a different one or was written to; parameters are saved
     separately.
     """
+    visited = set() if visited is None else visited
     if isinstance(value, Tensor):
         return id(value), None if value.requires_grad else value._version
     if isinstance(value, nn.Module):
         own = [  # names with "_" are torch's: parameters, buffers, children, hooks
-            (name, _fingerprint(item))
-            for module in value.modules()
+            (name, _fingerprint(item, visited))
+            for _, module in named_modules(value)
             for name, item in vars(module).items()
             if not name.startswith("_")
         ]
         return id(value), own
-    if type(value) in (list, tuple):
-        return [_fingerprint(item) for item in value]
-    if type(value) is dict:
-        return [(key, _fingerprint(item)) for key, item in value.items()]
+    if type(value) in (list, tuple, dict):
+        if id(value) in visited:  # it may contain itself
+            return id(value)
+        visited.add(id(value))
+        keys = [k if is_plain(k) else id(k) for k in value] if type(value) is dict else []
+        items = value.values() if type(value) is dict else value
+        return keys, [_fingerprint(item, visited) for item in items]
+    if type(value) is slice:
+        return [_fingerprint(part, visited) for part in (value.start, value.stop, value.step)]
     if isinstance(value, STABLE):
         return id(value)
     if value is None or isinstance(value, PLAIN):

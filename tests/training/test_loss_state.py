@@ -56,6 +56,22 @@ PROGRAMS = {
     ),
     "comprehension": ("", "y = w * 2\nloss = sum(y * y for y in [w[0], w[1]])", True),
     "branch": ("", "if w[0] > 0:\n    y = w * 3\n    loss = (y * y).sum()", True),
+    "a list in itself": ("a = []\na.append(a)", "a.append(1)\nloss = w[0] * len(a)", False),
+    "shared lists": (
+        "a = [1]\nfor i in range(60):\n    a = [a, a]",
+        "a = a[0]\nloss = w[0] ** 2",
+        False,
+    ),
+    "tensor as a key": (
+        "k = torch.ones(1)\nd = {}",
+        "d[k] = d.get(k, 0) + 1\nloss = w[0] * d[k]",
+        False,
+    ),
+    "slice of a tensor": (
+        "s = slice(torch.ones(2), None)",
+        "t = s\ns = slice(torch.ones(2), None)\nloss = w[0] ** 2",
+        False,
+    ),
     "closure": (
         "n = 0\ndef f():\n    global n\n    n += 1\n    return n",
         "loss = w[0] * f()",

@@ -232,3 +232,26 @@ def test_two_sessions_share_nothing():
     first.iterate(3)
     assert np.array_equal(second.parameters["x"].value, [1, 2])
     assert torch.is_grad_enabled()
+
+
+def test_a_hook_that_does_not_end_is_stopped(monkeypatch):
+    monkeypatch.setattr("explorer.language.watcher.MAX_STATEMENTS", 1000)
+    hook = "def h(g):\n    while True:\n        pass\nx.register_hook(h)"
+    session = TrainingSession(ProgramProblem(setup=X + hook, loss="loss = x.sum()"))
+    assert session.forward().ok
+    assert "statements and was stopped" in session.backward().message
+
+
+@pytest.mark.parametrize(
+    "lists", ["a = [x]\nfor i in range(60):\n    a = [a, a]", "a = [x]\na.append(a)"]
+)
+def test_a_leaf_in_lists_that_contain_each_other_is_one_parameter(lists):
+    session = TrainingSession(ProgramProblem(setup=f"{X}{lists}", loss="loss = x.sum()"))
+    assert list(session.parameters) == ["x"]
+
+
+def test_methods_of_a_module_are_not_called_for_its_parameters():
+    own = "    def named_parameters(self):\n        raise ValueError\n"
+    setup = f"{X}class Net(torch.nn.Linear):\n{own}net = Net(1, 1)"
+    session = TrainingSession(ProgramProblem(setup=setup, loss="loss = x.sum()"))
+    assert list(session.parameters) == ["x", "net.weight", "net.bias"]
