@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -38,11 +39,18 @@ class ProgramRefused(Exception):
 
 
 class OutsideLanguage(AttributeError):
-    """A running program used a name, attribute or operation that the language does not have."""
+    """A running program used a name, attribute or operation that the language does not have.
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    A hint that takes time to find is given as a function: few of these errors are shown.
+    """
+
+    def __init__(self, message: str, hint: str | Callable[[], str] = "") -> None:
         super().__init__(message)
-        self.message, self.hint = message, hint
+        self.message, self._hint = message, hint
+
+    @property
+    def hint(self) -> str:
+        return self._hint if isinstance(self._hint, str) else self._hint()
 
 
 class ProgramStopped(BaseException):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-import traceback
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterator
+from itertools import islice
+from types import TracebackType
 
 from explorer.language.builtins import explain_missing_name
 from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
@@ -12,6 +14,8 @@ from explorer.language.guard.formatting import to_text
 from explorer.language.syntax import line_of
 
 FILE = "<program>"
+#: Most frames of an exception that are read. One that is raised again and again has many.
+MOST_FRAMES = 2000
 
 #: (pattern of the original message, our message, hint). The first match is used; the groups of the
 #: pattern fill the message.
@@ -194,13 +198,26 @@ def locate(error: BaseException) -> tuple[int | None, int | None]:
     For an endless recursion it is the call that repeats: the innermost frame depends on the
     stack's depth when the run began.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    places = [(f.lineno, f.colno) for f in frames if f.filename == FILE]
+    frames = (frame for frame in _frames(error) if frame.tb_frame.f_code.co_filename == FILE)
+    places = [_place(frame) for frame in deque(frames, MOST_FRAMES)]
     if isinstance(error, RecursionError) and places:
         place, times = Counter(places).most_common(1)[0]
         if times > 1:
             return place
     return places[-1] if places else (None, None)
+
+
+def _frames(error: BaseException) -> Iterator[TracebackType]:
+    frame = error.__traceback__
+    while frame is not None:
+        yield frame
+        frame = frame.tb_next
+
+
+def _place(frame: TracebackType) -> tuple[int, int | None]:
+    positions = frame.tb_frame.f_code.co_positions()
+    _, _, column, _ = next(islice(positions, frame.tb_lasti // 2, None))
+    return frame.tb_lineno, column
 
 
 def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:

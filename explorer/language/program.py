@@ -97,7 +97,12 @@ class Environment:
 
     @property
     def variables(self) -> dict[str, Any]:
-        return {name: value for name, value in self.names.items() if name not in self._predefined}
+        """Those that a program can spell: Python adds `__warningregistry__` when it warns."""
+        return {
+            name: value
+            for name, value in self.names.items()
+            if name not in self._predefined and name[:2] != "__"
+        }
 
     def run(self, program: Program) -> None:
         """Run a program. Raises ProgramRefused, with line and hint, when it fails."""

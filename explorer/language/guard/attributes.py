@@ -12,6 +12,7 @@ import inspect
 import itertools
 import types
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import torch
@@ -206,10 +207,14 @@ class Attributes:
         what = vocabulary.class_name(receiver if isinstance(receiver, type | ClassProxy) else kind)
         exists = inspect.getattr_static(receiver, name, None) is not None
         if name.startswith("__") or not exists:
-            known = self._getters_of(kind).keys() | set(getattr(receiver, "__dict__", ()))
-            closest = vocabulary.closest_name(name, known)
-            hint = f"Did you mean .{closest}?" if closest else ""
-            return OutsideLanguage(f"{what} has no attribute {name[:60]}.", hint)
+
+            def find_hint() -> str:
+                fields = islice(getattr(receiver, "__dict__", ()), 1000)
+                known = {*self._getters_of(kind), *fields}
+                closest = vocabulary.closest_name(name, known)
+                return f"Did you mean .{closest}?" if closest else ""
+
+            return OutsideLanguage(f"{what} has no attribute {name[:60]}.", find_hint)
         hint = vocabulary.LEFT_OUT_NAMES.get(name, "The Glossary lists all supported names.")
         return OutsideLanguage(f"{what}.{name[:60]} is not supported here.", hint)
 

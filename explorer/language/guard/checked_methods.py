@@ -49,14 +49,17 @@ def _get_buffer(receiver: nn.Module, name: str) -> Any:
 
 
 def _get_exception_args(receiver: BaseException, name: str) -> Any:
-    return tuple(map(_checked_argument, receiver.args))
+    return _checked_argument(receiver.args, {})
 
 
-def _checked_argument(value: Any) -> Any:
+def _checked_argument(value: Any, checked: dict[int, Any]) -> Any:
+    """`checked` holds the results for tuples by id: a tuple may contain another many times."""
     if isinstance(value, str):
         return formatting.without_addresses(value)
     if isinstance(value, tuple):
-        return tuple(map(_checked_argument, value))
+        if id(value) not in checked:
+            checked[id(value)] = tuple(_checked_argument(item, checked) for item in value)
+        return checked[id(value)]
     kind = value if isinstance(value, type) else type(value)
     is_own = kind.__module__ == "__main__"
     return value if is_own or isinstance(value, _ARGUMENTS) else formatting.to_text(value, repr)
@@ -72,6 +75,11 @@ _ARGUMENTS = (
 
 def _get_node(receiver: torch.Tensor, name: str) -> Any:
     return proxy_of(receiver.grad_fn)
+
+
+def _get_metadata(receiver: Any, name: str) -> Any:
+    """A dictionary of the program's own: the other entries are the recorder's."""
+    return receiver.metadata.setdefault("program", {})
 
 
 def _get_next_nodes(receiver: Any, name: str) -> Any:
@@ -162,6 +170,7 @@ CHECKED_METHODS: dict[tuple[type, str], Getter] = {
     (torch.autograd.graph.Node, "register_hook"): _get_caller,
     (torch.autograd.graph.Node, "register_prehook"): _get_caller,
     (torch.autograd.graph.Node, "next_functions"): _get_next_nodes,
+    (torch.autograd.graph.Node, "metadata"): _get_metadata,
     (torch.Tensor, "grad_fn"): _get_node,
     (nn.Module, "extra_repr"): _get_extra_repr,
     (nn.Module, "get_buffer"): _get_buffer,
