@@ -35,6 +35,8 @@ from explorer.trace.tensor_registry import LiveTensor, join_path, named_paramete
 
 #: Longest text of a variable that is not a tensor, and most variables and items recorded.
 MAX_TEXT, MAX_ITEMS = 500, 200
+#: Most values recorded in lists and dicts, of all variables together.
+MAX_VALUES = 10_000
 #: How many of the first steps, and of the last ones, are kept of a longer pass.
 FIRST_STEPS, LAST_STEPS = 1000, 1000
 
@@ -95,6 +97,7 @@ def _final_values(
 ) -> dict[str, LiveTensor | Plain]:
     """Every variable at the end of the run; a tensor changed since its line gets a new record."""
     finals: dict[str, LiveTensor | Plain] = {}
+    plain = PlainValues()
     for name, value in list(variables.items())[:MAX_ITEMS]:
         if isinstance(value, torch.Tensor):
             finals[name] = _final_record(recorder, name, value)
@@ -104,7 +107,7 @@ def _final_values(
                 path = join_path(name, label)
                 finals[path] = _final_record(recorder, path, parameter)
         elif not _is_definition(value):
-            finals[name] = to_plain_value(value)
+            finals[name] = plain.convert(value)
     return finals
 
 
@@ -129,27 +132,34 @@ def _is_definition(value: Any) -> bool:
     return callable(value) or isinstance(value, ModuleProxy | NodeProxy)
 
 
-def to_plain_value(value: Any, depth: int = 0) -> Plain:
-    """A value that is not a tensor, as numbers, text, lists and dicts; other types as a text."""
-    if value is None or isinstance(value, bool | float):
-        return value
-    if isinstance(value, int):
-        return value if value.bit_length() < 64 else _describe(value)
-    if isinstance(value, str):
-        return value[:MAX_TEXT]
-    if isinstance(value, list | tuple) and depth < 3:
-        return [to_plain_value(item, depth + 1) for item in value[:MAX_ITEMS]]
-    if isinstance(value, dict) and depth < 3:
-        pairs = list(value.items())[:MAX_ITEMS]
-        return {_key(key)[:100]: to_plain_value(item, depth + 1) for key, item in pairs}
-    return _describe(value)
+class PlainValues:
+    """Converts values that are not tensors to numbers, text, lists and dicts; other types, and
+    those of which there are more than `MAX_VALUES` in all, to a text."""
+
+    def __init__(self) -> None:
+        self.room = MAX_VALUES
+
+    def convert(self, value: Any, depth: int = 0) -> Plain:
+        self.room -= 1
+        if value is None or isinstance(value, bool | float):
+            return value
+        if isinstance(value, int):
+            return value if value.bit_length() < 64 else _describe(value)
+        if isinstance(value, str):
+            return value[:MAX_TEXT]
+        if isinstance(value, list | tuple | dict) and depth < 3 and self.room > 0:
+            if not isinstance(value, dict):
+                return [self.convert(item, depth + 1) for item in value[:MAX_ITEMS]]
+            pairs = list(islice(value.items(), MAX_ITEMS))
+            return {_key(key)[:100]: self.convert(item, depth + 1) for key, item in pairs}
+        return _describe(value)
 
 
 def _key(key: Any, depth: int = 0) -> str:
     """A key of a dict as Python writes it; for other objects, the name of the class."""
     if isinstance(key, str):
         return repr(key[:100]) if depth else key
-    if key is None or isinstance(key, int | float):
+    if key is None or isinstance(key, float) or (isinstance(key, int) and key.bit_length() < 64):
         return str(key)
     if isinstance(key, tuple) and depth < 3:
         return f"({', '.join(_key(item, depth + 1) for item in key[:MAX_ITEMS])})"

@@ -27,6 +27,8 @@ VALUE_INDEPENDENT = frozenset(
 CONSTRUCTORS = frozenset(["tensor", "as_tensor", "from_numpy"])
 #: Most tensors recorded whose `.grad` was read while it was None.
 MOST_NONE_READS = 30
+#: Most results of operations recorded of one statement, each in a slot of its own.
+MOST_OPERATIONS = 1000
 #: Most results of one operation (such as torch.split) that are recorded.
 MOST_RESULTS = 20
 
@@ -104,7 +106,8 @@ class Operations(TorchFunctionMode):
         # Stored on the node too: in a long loop, it lives longer than its record.
         node.metadata.setdefault("line", log.line)
         log.ordinal += 1
-        live = log.add((log.line, name, log.ordinal), log.line, name, output)
+        position = (log.line, name, min(log.ordinal, MOST_OPERATIONS))
+        live = log.add(position, log.line, name, output)
         live.operation, live.inputs, live.cuts = name, inputs, cuts
         live.frozen = [source for source in inputs if not source.requires_grad]
         live.current_inputs = frozenset(

@@ -21,7 +21,7 @@ from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Plain
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import array_lines
-from explorer.trace.torchviz_graph import leaf_of, walk_graph
+from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,15 @@ class RunAnalysis:
 
     def cuts_off(self, cut: Cut, leaf: torch.Tensor) -> bool:
         """Whether the path from `leaf` leads through this cut."""
-        return cut.tensor is leaf or any(leaf_of(node) is leaf for node in _graph(cut.tensor))
+        if id(cut) not in self._leaves_before:
+            leaves = leaves_of(_graph(cut.tensor))
+            self._leaves_before[id(cut)] = {id(cut.tensor), *map(id, leaves)}
+        return id(leaf) in self._leaves_before[id(cut)]
+
+    @cached_property
+    def _leaves_before(self) -> dict[int, set[int]]:
+        """By id of a cut: the ids of its tensor and of the leaves that was computed from."""
+        return {}
 
     @property
     def failed_pass(self) -> RawPass | None:

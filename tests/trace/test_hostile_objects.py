@@ -10,7 +10,7 @@ import weakref
 import pytest
 import torch
 
-from explorer.trace import run, running
+from explorer.trace import operations, run, run_analysis, running
 from explorer.trace.passes import RawStep, saved_values
 from explorer.trace.tensor_registry import MAX_NAME
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
@@ -168,3 +168,47 @@ def test_the_last_resort_is_a_sentence_and_a_log(failure, monkeypatch, caplog):
 def test_a_node_among_the_variables_is_described_by_its_class():
     source = "import torch\nx = torch.ones(1, requires_grad=True)\ny = x * 2\nn = [y.grad_fn]"
     assert run(source).variables["n"] == ["MulBackward0"]
+
+
+def test_pythons_own_names_are_no_variables():
+    trace = run("import numpy as np\na = np.ones(1) / np.zeros(1)")
+    assert list(trace.variables) == ["a"]
+
+
+def test_nested_lists_are_recorded_up_to_a_number_of_values():
+    trace = run("a = ['x'] * 200\nb = [a] * 200\nc = [b] * 200\nd = 5\ne = [1]")
+    assert trace.variables["a"] == ["x"] * 200
+    assert trace.variables["c"] == "list"
+    assert (trace.variables["d"], trace.variables["e"]) == (5, "list")
+
+
+def test_operations_of_one_statement_are_recorded_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(operations, "MOST_OPERATIONS", 10)
+    trace = run(
+        "import torch\nx = torch.ones(1, requires_grad=True)\nys = [x * i for i in range(99)]"
+    )
+    assert trace.error is None
+    assert sum(record.grad_fn is not None for record in trace.tensors) < 40
+
+
+def test_a_traceback_is_read_to_a_length_and_still_ends_at_the_line():
+    again = (
+        "for i in range(5000):\n    try:\n        raise e\n    except ValueError:\n        pass\n"
+    )
+    trace = run(f"e = ValueError('x')\n{again}raise e")
+    assert trace.error is not None
+    assert trace.error.detail == "ValueError: x"
+    assert trace.error.line == 4
+
+
+def test_a_graph_behind_a_cut_is_walked_once(monkeypatch):
+    walks = []
+    monkeypatch.setattr(run_analysis, "_graph", lambda t: walks.append(1) or walk_graph([t]))
+    leaves = "".join(f"a{i} = torch.ones(1, requires_grad=True)\n" for i in range(50))
+    trace = run(
+        f"import torch\n{leaves}y = a0 * 2\nz = y.detach()\n"
+        "v = torch.ones(1, requires_grad=True)\n(v * z).sum().backward()"
+    )
+    assert "detach" in trace.variables["a0"].why_none
+    assert "never used" in trace.variables["a1"].why_none
+    assert len(walks) < 10

@@ -6,7 +6,7 @@
 and seen nothing; the others may run, if they change nothing.
 """
 
-from tests.hostile.corpus import arrivals
+from tests.hostile.corpus import arrivals, recording
 from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.layouts import CAPTURED, LAYOUTS, RESIZED
 from tests.hostile.corpus.libraries import STATE, TORCH
@@ -27,11 +27,11 @@ GROUPS: dict[str, list[str]] = {
     "crashes": CRASHES,
     "nested": NESTED,
     "reentrant": REENTRANT,
-    "harmless": HARMLESS + arrivals.HARMLESS,
-    "refused": REFUSED + arrivals.REFUSED,
+    "harmless": HARMLESS + arrivals.HARMLESS + recording.HARMLESS,
+    "refused": REFUSED + arrivals.REFUSED + recording.REFUSED,
     "exchanged": [*EXCHANGED, *RESIZED, *CAPTURED],
     "layouts": LAYOUTS,
-    "stopped": STOPPED + arrivals.STOPPED,
+    "stopped": STOPPED + arrivals.STOPPED + recording.STOPPED,
     "closed": CLOSED,
     "arriving": ARRIVING,
 }
