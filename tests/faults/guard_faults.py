@@ -210,7 +210,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "bases": Fault(
         "guard.classes", "(kind in self.own or kind in vocabulary.BASES)", "True",
-        "class A(nn.Parameter)",
+        "class A(torch.optim.SGD):",
     ),
     "classes are handed out": Fault(
         "guard.classes", "return self.proxies[kind]", "return kind", "type(np.array([1]))(1000)",
@@ -230,7 +230,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "arrays of objects": Fault(
         "guard.items", 'raise OutsideLanguage("An array of such large integers cannot be '
-        'changed.")', "self.array[key] = value", "np.float64(1) + [2 ** 70]",
+        'changed.")', "self.array[key] = value", "np.float64(1) - [2 ** 70]",
     ),
     "parts of a module": Fault(
         "program", "if TORCH_LOCK._is_owned() and not is_plain:", "if False:",

@@ -244,6 +244,7 @@ _TORCH_PROGRAMS = [
     # arrays of objects, which change while they are compared or sorted
     _NP + "class A:\n    pass\na = np.array([None, None])\na[0] = A()",
     _NP + "class A:\n    pass\na = np.float64(1) + [2 ** 70]\na[0] = A()",
+    _NP + "class A:\n    pass\na = np.float64(1) - [2 ** 70]\na[0] = A()",
     _NP + "np.array([{}, {}]) == np.array([{}, {}])",
     _NP + "np.zeros(3, dtype=object)",
     _NP + "np.ones(3).astype(object)",
