@@ -145,3 +145,20 @@ def test_a_context_manager_gets_no_class_outside_the_table_and_no_traceback():
     manager += "    __exit__ = lambda self, k, e, t: print(k is AttributeError, e, t) or True\n"
     output, _ = guarded(manager + "with C():\n    (1).nothing\n")
     assert output == "True int has no attribute nothing. None\n"
+
+
+def test_zero_tensors_of_forward_mode_work_without_the_meta_device():
+    program = (
+        "import torch\nfrom torch.func import hessian, jvp\nx = torch.tensor([1.0, 2.0, 3.0])\n"
+        "{}\nresult = hessian(f)(x)"
+    )
+    for body in (
+        "def f(x):\n    return (x ** 3).sum()",
+        "def f(x):\n    return (x * x.sin() / (x + 2) - x).prod()",
+        "def f(x):\n    return torch.linalg.cross(x, x.exp(), dim=0)[0] * 2",
+    ):
+        compare(program.format(body))
+    with isolated(0):  # zero remains zero, as in torch, whatever it is multiplied with
+        zero = torch._efficientzerotensor((2,))
+        assert (zero * torch.nan)._is_zerotensor()
+        assert (zero / torch.tensor([torch.nan, 0.0]))._is_zerotensor()

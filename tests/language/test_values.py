@@ -16,6 +16,7 @@ from torch import nn
 
 from explorer.language import Environment, Program, ProgramRefused, Watcher, isolated
 from explorer.language.guard import attributes, formatting
+from tests.language.compare import refusal
 
 pytestmark = pytest.mark.fast
 
@@ -365,3 +366,9 @@ assert isinstance(accumulate([]), accumulate)
 def test_a_correct_program_runs(what):
     with isolated(0):
         Environment(Watcher()).run(Program("import torch\n" + CORRECT[what]))
+
+
+def test_a_node_cannot_be_called_and_the_reader_learns_what_to_use():
+    error = refusal("import torch\ny = torch.ones(2, requires_grad=True) * 2\ny.grad_fn(y)")
+    assert (error.line, error.message) == (3, "A node of the graph cannot be called here.")
+    assert "torch.autograd.grad" in error.hint

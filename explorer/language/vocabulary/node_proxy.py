@@ -12,6 +12,8 @@ from weakref import WeakValueDictionary
 
 import torch
 
+from explorer.language.errors import OutsideLanguage
+
 
 class NodeProxy:
     """A proxy for `node`. Equal, and the same object, for the same node."""
@@ -20,6 +22,12 @@ class NodeProxy:
 
     def __init__(self, node: Any) -> None:
         self.node = node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise OutsideLanguage(
+            "A node of the graph cannot be called here.",
+            "Use torch.autograd.grad for the gradients of a part of the graph.",
+        )
 
     def __repr__(self) -> str:
         return repr(self.node)
