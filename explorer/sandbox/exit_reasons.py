@@ -26,7 +26,7 @@ _CPU = (
 )
 FORBIDDEN = (
     "The program asked the operating system for something forbidden here and was stopped.",
-    "Programs here compute; they cannot start other programs or reach the machine.",
+    "Programs here can only compute: they cannot start other programs or access the machine.",
 )
 _KILLED = (
     "The operating system stopped this program, probably because memory ran low.",

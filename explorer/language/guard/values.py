@@ -172,7 +172,7 @@ class Values:
         if not self._is_one_of_a_kind(kind, value):
             if not self._is_admitted_class(kind):
                 raise OutsideLanguage(
-                    f"A value of the type {kind.__name__[:60]} is not supported here.",
+                    f"A value of type {kind.__name__[:60]} is not supported here.",
                     "Programs work with numbers, text, containers, tensors and modules.",
                 )
             self.kinds.add(kind)

@@ -102,7 +102,10 @@ def _test_walls() -> None:
     _self_test_failure = failure = sandbox.find_failure(sandbox.call)
     if failure is not None:
         logging.getLogger(__name__).error(
-            "programs fail inside the kernel's walls: %s: %s", failure.part, failure.error
+            "the sandbox's self-test failed at “%s”: %s Until the list of system calls is "
+            "corrected, set EXPLORER_WALLS=wide.",
+            failure.part,
+            failure.error,
         )
 
 
