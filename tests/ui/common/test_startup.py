@@ -101,7 +101,8 @@ def test_a_failure_is_named_in_the_log_and_on_the_home_page(
     monkeypatch.setattr(sandbox, "find_failure", lambda call: SelfTestFailure("threads", "gone"))
     assert startup.warning_for_operator() == ""
     startup._test_walls()
-    assert "failed at “threads”: gone" in caplog.text and "EXPLORER_WALLS=wide" in caplog.text
+    assert "failed at “threads”: gone" in caplog.text
+    assert "EXPLORER_WALLS=wide" in caplog.text
     at = AppTest.from_file(HOME, default_timeout=60).run()
     (warning,) = at.warning
     assert "threads" in warning.value
