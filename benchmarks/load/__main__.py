@@ -119,6 +119,11 @@ within their limits.
 
 {report.capacity(crowds)}
 
+## Floods
+
+`python -m benchmarks.load.flood` measures what a reader notices of clients that request runs \
+without a pause.
+
 ## Errors
 
 {report.errors_list([crowd, *crowds])}
