@@ -31,11 +31,12 @@ _STRING = re.compile(rb'"([^"\\]*+(?:\\.?[^"\\]*+)*+)"?\s*+(:?)', re.DOTALL)
 @dataclass(frozen=True)
 class AnswerLimits:
     """What one task of a job may send: `bytes` of an answer, which may take `memory` bytes when it
-    is parsed, and `progress` messages before it."""
+    is parsed, and `progress` messages before it. Only an answer `with_bytes` may contain bytes."""
 
     bytes: int = 2**20
     memory: int = 2**24
     progress: int = 0
+    with_bytes: bool = False
 
     def frames(self) -> dict[int, int]:
         """The largest size of each kind of frame that a child may send."""
@@ -59,7 +60,7 @@ LIMITS: dict[str, AnswerLimits] = {
     "run": _LARGE,
     "replay": _LARGE,
     "check": AnswerLimits(2**22, memory=2**25),
-    "image": AnswerLimits(_PIXELS + 2**16, memory=4 * _PIXELS),
+    "image": AnswerLimits(_PIXELS + 2**16, memory=4 * _PIXELS, with_bytes=True),
     "self_test": AnswerLimits(progress=1000),
 }
 

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, protocol
-from explorer.sandbox.answer_limits import OTHER_MEMORY, fits, limits_of
+from explorer.sandbox.answer_limits import OTHER_MEMORY, AnswerLimits, fits, limits_of
 from explorer.sandbox.settings import Settings, start_process
 from explorer.trace import Trace, from_plain, to_plain
 from explorer.trace.check import Check
@@ -213,9 +213,9 @@ class Sandbox:
             except OSError as error:
                 raise _ServerLost from error
             until = time.monotonic() + REPLY_TIMEOUT
-            memory, late = limits_of(header["job"]).memory, None
+            limits, late = limits_of(header["job"]), None
             while True:
-                kind, message = _receive(connection, until, late, memory)
+                kind, message = _receive(connection, until, late, limits)
                 if kind == protocol.WAIT:
                     if late is None:
                         until, late = time.monotonic() + QUEUE_TIMEOUT, exit_reasons.queue_full()
@@ -242,20 +242,20 @@ def parse_answer(kind: type[T], plain: Any) -> T:
 
 
 def _receive(
-    connection: socket.socket, until: float, late: ProgramError | None, memory: int
+    connection: socket.socket, until: float, late: ProgramError | None, limits: AnswerLimits
 ) -> tuple[int, Any]:
-    """The next message and its kind; an answer may take so much `memory`. What has not arrived at
-    the moment `until` is `late`: an error for the reader, or None if the server must be lost."""
+    """The next message and its kind, within `limits`. What has not arrived at the moment `until` is
+    `late`: an error for the reader, or None if the server must be lost."""
     try:
         frame = protocol.receive_frame(connection, until)
         if frame is None:
             raise _ServerLost
         kind, body = frame
-        if not fits(body, memory if kind == protocol.ANSWER else OTHER_MEMORY):
+        if not fits(body, limits.memory if kind == protocol.ANSWER else OTHER_MEMORY):
             raise ProgramRefused(exit_reasons.answer_too_large())
         text = body.decode("ascii")
         del frame, body  # as large as the text, which the parser needs to its end
-        return kind, protocol.load(text)
+        return kind, protocol.load(text, with_bytes=limits.with_bytes)
     except TimeoutError as error:
         if late is not None:
             raise ProgramRefused(late) from None

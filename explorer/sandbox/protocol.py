@@ -47,10 +47,11 @@ def dump(message: Any) -> bytes:
     return json.dumps(message, default=_bytes_to_plain).encode()
 
 
-def load(body: bytes | bytearray | str) -> Any:
-    """The inverse of `dump`. Raises InvalidMessage."""
+def load(body: bytes | bytearray | str, *, with_bytes: bool = True) -> Any:
+    """The inverse of `dump`. Raises InvalidMessage. Bytes, which take as much memory again as their
+    text, are read as such only `with_bytes`."""
     try:
-        return json.loads(body, object_hook=_bytes_from_plain)
+        return json.loads(body, object_hook=_bytes_from_plain if with_bytes else None)
     except (ValueError, RecursionError) as error:
         raise InvalidMessage(str(error)) from error
 

@@ -63,3 +63,8 @@ def test_an_invalid_message_is_refused(body: bytes) -> None:
 def test_a_dict_that_looks_like_bytes_does_no_harm() -> None:
     assert protocol.load(b'{"$bytes": "a"}') == {"$bytes": "a"}
     assert protocol.load(b'{"$bytes": 3}') == {"$bytes": 3}
+
+
+def test_bytes_only_where_they_are_expected() -> None:
+    body = protocol.dump({"image": b"abc"})
+    assert protocol.load(body, with_bytes=False) == {"image": {"$bytes": "YWJj"}}
