@@ -27,6 +27,15 @@ Action = tuple[str, Any]
 FORWARD = ("forward", "iteration")
 STEP = ("step", "iteration")
 
+#: The types a tensor may have, by name: those that numpy has, and bfloat16.
+_DTYPES = {
+    str(dtype): dtype
+    for dtype in (
+        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
+        torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128,
+    )
+}  # fmt: skip
+
 #: What Python and torch add to the elements of one kept tensor, roughly, in bytes.
 OVERHEAD = 700
 
@@ -182,7 +191,7 @@ def copy_tensors(value: Any) -> Any:
 def to_data(value: Any) -> Any:
     """Tensors in dicts, tuples and lists as what JSON can carry (with `codec.to_plain`)."""
     if isinstance(value, Tensor):
-        return {"tensor": str(value.dtype).removeprefix("torch."), "array": _bits(value)}
+        return {"tensor": str(value.dtype), "array": _bits(value)}
     if isinstance(value, dict):
         return {"dict": [[to_data(k), to_data(v)] for k, v in value.items()]}
     if isinstance(value, tuple):
@@ -199,9 +208,8 @@ def from_data(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     if "tensor" in data:
-        dtype = getattr(torch, data["tensor"])
         array = from_plain(np.ndarray, data["array"])
-        return torch.from_numpy(array.copy()).view(dtype)
+        return torch.from_numpy(array.copy()).view(_DTYPES[data["tensor"]])
     if "tuple" in data:
         return tuple(from_data(item) for item in data["tuple"])
     return {from_data(k): from_data(v) for k, v in data["dict"]}

@@ -38,6 +38,8 @@ MAX_PIXELS = {
 MAX_ASPECT = 10
 #: An image whose longer side has more pixels is shrunk by a whole factor.
 LONGEST = 2048
+#: Most characters of a message or a note, and most notes.
+MAX_TEXT, MAX_NOTES = 300, 10
 
 #: Files often mistaken for images: the position of their signature, the signature, what they are.
 _NOT_SUPPORTED = (
@@ -126,13 +128,33 @@ def decode_to_plain(data: bytes) -> dict[str, Any]:
     }
 
 
-def from_plain(plain: dict[str, Any]) -> DecodedImage:
-    """The result of `decode_to_plain` as an image. Raises ImageError with the message in it."""
-    if "error" in plain:
-        raise ImageError(plain["error"])
-    rgb = np.frombuffer(plain["rgb"], np.uint8).reshape(plain["shape"])
-    width, height = plain["file_size"]
-    return DecodedImage(rgb, plain["format"], (width, height), tuple(plain["notes"]))
+def from_plain(plain: Any) -> DecodedImage:
+    """The result of `decode_to_plain` as an image. Raises ImageError, with the message in it or for
+    any other answer: a file that has taken over its decoder can answer anything."""
+    try:
+        if "error" in plain:
+            refused = ImageError(plain["error"][:MAX_TEXT])
+        else:
+            return _checked(**plain)
+    except (ValueError, TypeError, KeyError):
+        refused = ImageError("The image could not be read.")
+    raise refused
+
+
+def _checked(
+    shape: list[int], rgb: bytes, format: str, file_size: list[int], notes: list[str]
+) -> DecodedImage:
+    """Raises TypeError or ValueError for what `decode` cannot have made."""
+    rows, columns, channels = shape
+    width, height = file_size
+    numbers = {rows, columns, width, height}
+    if channels != 3 or max(rows, columns) > LONGEST or {type(n) for n in numbers} != {int}:
+        raise ValueError("not the shape of an image")
+    if min(numbers) < 1 or format not in {*MAX_PIXELS} or len(notes) > MAX_NOTES:
+        raise ValueError("not an image")
+    pixels = np.frombuffer(rgb, np.uint8).reshape(shape)
+    texts = tuple("".join(note)[:MAX_TEXT] for note in notes)
+    return DecodedImage(pixels, format, (width, height), texts)
 
 
 def _unknown(data: bytes) -> str:

@@ -134,3 +134,23 @@ def test_the_largest_pictures_take_less_than_300_megabytes(tmp_path: Path) -> No
     assert len(lines) == 6
     for format, mode, megabytes in lines:
         assert 10 < float(megabytes) < 300, (format, mode, megabytes)
+
+
+FORGED: dict[str, object] = {
+    "shape": [10**6, 10**6, 3], "rgb": "text", "format": "<b>", "file_size": [-1, 2],
+    "notes": ["a"] * 100, "more": 1, "error": 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", FORGED)
+def test_an_answer_that_no_decoder_gives_is_refused(field: str) -> None:
+    plain = image.decode_to_plain(next(c.data for c in CASES if c.name == "rgb.png"))
+    assert image.from_plain(plain).rgb.shape == plain["shape"]
+    with pytest.raises(ImageError, match="could not be read"):
+        image.from_plain(plain | {field: FORGED[field]})
+
+
+@pytest.mark.parametrize("plain", [None, 5, [], {}, {"rgb": b""}])
+def test_what_is_no_answer_is_refused(plain: object) -> None:
+    with pytest.raises(ImageError, match="could not be read"):
+        image.from_plain(plain)
