@@ -29,6 +29,7 @@ from explorer.sandbox.settings import Settings, start_process
 from explorer.trace import Trace, from_plain, to_plain
 from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
+from explorer.trace.validation import validate
 
 #: Seconds a server may take to start and to reply to a request.
 START_TIMEOUT, REPLY_TIMEOUT = 60.0, 10.0
@@ -236,7 +237,7 @@ def parse_answer(kind: type[T], plain: Any) -> T:
     """`from_plain` for an answer. Raises ProgramRefused for any invalid one: a program that has
     escaped from the language can answer anything."""
     try:
-        return from_plain(kind, plain)
+        return validate(from_plain(kind, plain))
     except Exception:
         raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 

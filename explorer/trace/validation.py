@@ -1,0 +1,108 @@
+"""Checks of what a child has answered, after the codec has checked its types.
+
+A program that has left the language can answer anything. A page draws what passes here without
+checking it again, in bounded time: counts, sizes and lines are in range, and what is referred to
+exists. The bounds are well above what a run records.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from explorer.language.syntax import MAX_SOURCE
+from explorer.language.watcher import MAX_OUTPUT
+from explorer.trace.answers import MOST_ANSWERS
+from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
+from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
+from explorer.trace.records import WHOLE, BackwardPass, Trace
+
+T = TypeVar("T")
+
+#: The most items of a field, and of any other one.
+_ITEMS = {
+    "variables": 5000,
+    "tensors": 5000,
+    "passes": 4,
+    "nodes": 20_000,
+    "edges": 40_000,
+    "steps": FIRST_STEPS + LAST_STEPS,
+    "answers": MOST_ANSWERS,
+    "events": FIRST_EVENTS + LAST_EVENTS,
+    "changes": MOST_CHANGES,
+    "notes": 5,
+    "shape": 64,
+    "losses": 250_000,
+    "loss_steps": 250_000,
+    "norms": 250_000,
+    "norm_steps": 250_000,
+}
+_OTHER_ITEMS = 5000
+#: The most characters of a field: of names, of what is not drawn, and of any other one.
+_NAME = 1000
+_CHARACTERS = dict.fromkeys(
+    ("name", "label", "module", "scope", "root", "dtype", "grad_fn", "needs_upstream"), _NAME
+) | {"source": 2**25, "dot": 2**25}
+_OTHER_CHARACTERS = MAX_OUTPUT + 1000
+#: The largest integer of a field, none of which is negative. Any other field may have any integer.
+_INTEGERS = {"line": MAX_SOURCE, "own": MAX_SOURCE, "shape": 2**63 - 1, "nbytes": 2**63 - 1}
+
+
+def validate(value: T, *, elements: int = WHOLE) -> T:
+    """The value, a dataclass that `from_plain` has made, if it could be a result.
+
+    `elements` is the largest size of an array. Raises ValueError.
+    """
+    _check("", value, elements)
+    return value
+
+
+def _check(field: str, value: Any, elements: int) -> None:
+    """Check the value of a field, with everything in it. What a program's variables hold besides
+    tensors is not checked: pages only show the beginning of it."""
+    if isinstance(value, str):
+        require(len(value) <= _CHARACTERS.get(field, _OTHER_CHARACTERS), field)
+    elif type(value) is int:
+        require(field not in _INTEGERS or 0 <= value <= _INTEGERS[field], field)
+    elif isinstance(value, np.ndarray):
+        require(value.size <= elements, field)
+    elif isinstance(value, tuple | list | dict):
+        require(len(value) <= _ITEMS.get(field, _OTHER_ITEMS), field)
+        for name in value if isinstance(value, dict) else ():
+            _check("name", name, elements)
+        for item in value.values() if isinstance(value, dict) else value:
+            _check(field, item, elements)
+    elif dataclasses.is_dataclass(value):
+        for name, part in vars(value).items():
+            _check(name, part, elements)
+        _RULES.get(type(value), bool)(value)
+
+
+def _check_trace(trace: Trace) -> None:
+    _require_unique([record.id for record in trace.tensors], "tensors")
+    require(trace.pass_count >= len(trace.passes), "pass_count")
+    require(trace.event_count >= len(trace.events), "event_count")
+    _require_unique([shown.number for shown in trace.passes], "passes")
+
+
+def _check_pass(shown: BackwardPass) -> None:
+    nodes = {node.id for node in shown.nodes}
+    _require_unique([node.id for node in shown.nodes], "nodes")
+    require(all(edge.source in nodes and edge.target in nodes for edge in shown.edges), "edges")
+    require(shown.step_count >= len(shown.steps), "step_count")
+
+
+_RULES: dict[type, Callable[[Any], object]] = {Trace: _check_trace, BackwardPass: _check_pass}
+
+
+def _require_unique(values: list[Any], what: str) -> None:
+    require(len({*values}) == len(values), what)
+
+
+def require(condition: bool, what: str) -> None:
+    """Raises ValueError, which says `what` is wrong, unless the condition holds."""
+    if not condition:
+        raise ValueError(f"not a result: {what}")
