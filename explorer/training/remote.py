@@ -11,11 +11,11 @@ import numpy as np
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
+from explorer.trace.validation import require, validate
 from explorer.training.history import (
     Action,
     Snapshot,
     Timeline,
-    Track,
     from_data,
     press_title,
     to_data,
@@ -24,8 +24,20 @@ from explorer.training.landscape import Plane, Surface
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import validate_seed
 from explorer.training.program import ProgramProblem
-from explorer.training.replay import ReplayAnswer, ReplayRequest, from_snapshot, to_snapshots
+from explorer.training.replay import (
+    PRESSES,
+    ReplayAnswer,
+    ReplayRequest,
+    from_snapshot,
+    to_snapshots,
+)
 from explorer.training.session import validate_count
+from explorer.training.validation import (
+    validate_actions,
+    validate_surface,
+    validate_track,
+    validate_view,
+)
 from explorer.training.views import ParameterView, Point, PressEvent, View, nothing_to_do, to_point
 
 #: Asks a child to `replay` a plain request; raises ProgramRefused with what went wrong.
@@ -170,8 +182,12 @@ class RemoteSession:
         ProgramRefused."""
         path = plane.place(self.points()) if path is None else path
         surface = self._send(plane=plane, path=path).surface
-        assert surface is not None
-        return surface
+        if surface is None:
+            raise _unreadable()
+        try:
+            return validate_surface(surface)
+        except ValueError:
+            raise _unreadable() from None
 
     def _press(self, press: str, arguments: Any) -> PressEvent:
         before = len(self._timeline.actions)
@@ -219,15 +235,27 @@ class RemoteSession:
         data = self._ask(to_plain(request))
         try:
             answer = from_plain(ReplayAnswer, data)
+            self._validate(answer, press)
             if press != "script":
                 self._record(answer, start, None if answer.fresh else base)
         except Exception:  # a program that has broken out of the language may answer anything
-            raise ProgramRefused(ProgramError("The answer could not be read.")) from None
+            raise _unreadable() from None
         return answer
+
+    def _validate(self, answer: ReplayAnswer, press: str) -> None:
+        """Raises ValueError for an answer that could not be shown, or not be continued from."""
+        validate_view(answer.view, optimizer_spec(self.optimizer))
+        validate_track(answer.track)
+        require((answer.event is not None) == (press in PRESSES), "event")
+        if answer.event is not None:
+            validate(answer.event)
 
     def _record(self, answer: ReplayAnswer, start: int, base: Snapshot | None) -> None:
         """Continue the track of `base`, or begin one, and keep the new snapshots."""
-        new = Track(**from_data(answer.track))
+        new, actions = answer.track, validate_actions(from_data(answer.actions))
+        snapshots = to_snapshots(answer.bases, new, answer.view)
+        positions = range(len(self._timeline.actions) - start + len(actions) + 1)
+        require(all(position in positions for position, _ in snapshots), "bases")
         losses = norms = 0
         if base is not None:
             track = base.track
@@ -237,14 +265,18 @@ class RemoteSession:
             new.norms[:0], new.norm_steps[:0] = track.norms, track.norm_steps
             vars(track).update(vars(new))
         self._track = new if base is None else base.track
-        for position, snapshot in to_snapshots(answer.bases, self._track):
+        for position, snapshot in snapshots:
             steps, passes, new_losses, new_norms, trouble = snapshot.mark
             mark = (steps, passes, losses + new_losses, norms + new_norms, trouble)
-            self._timeline.keep(replace(snapshot, mark=mark), start + position)
-        self._timeline.actions += from_data(answer.actions)
+            self._timeline.keep(replace(snapshot, mark=mark, track=self._track), start + position)
+        self._timeline.actions += actions
 
 
 def _without_lists(base: Snapshot) -> tuple[int, int, int, int, str]:
     """The mark of a track whose curves stay here."""
     steps, passes, _, _, trouble = base.mark
     return steps, passes, 0, 0, trouble
+
+
+def _unreadable() -> ProgramRefused:
+    return ProgramRefused(ProgramError("The answer could not be read."))

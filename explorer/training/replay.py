@@ -7,7 +7,7 @@ actions, new snapshots and a `View`. Everything sent is plain data (JSON can car
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from explorer.training.live_session import ActionFailed
 from explorer.training.program import Limits, ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
+from explorer.training.validation import validate_snapshot
 from explorer.training.views import PressEvent, View
 
 #: Bytes of snapshots that one answer may carry, besides the last.
@@ -59,9 +60,9 @@ class ReplayAnswer:
     the start, or since a reset if `fresh`."""
 
     view: View
+    track: Track
     actions: Any = None
     bases: Any = None
-    track: Any = None
     fresh: bool = False
     event: PressEvent | None = None
     script: str = ""
@@ -115,7 +116,7 @@ def _answer(
         view=session.view(),
         actions=to_data(timeline.actions[before:]),
         bases=from_snapshots(bases),
-        track=to_data(vars(session.track)),
+        track=session.track,
         fresh=start is None or timeline.last_reset() > 0,
         event=event,
         script=script(problem, request.optimizer, from_data(request.arguments))
@@ -149,10 +150,12 @@ def from_snapshots(snapshots: dict[int, Snapshot]) -> Any:
     return rows
 
 
-def to_snapshots(data: Any, track: Track) -> Iterator[tuple[int, Snapshot]]:
-    """The reverse of `from_snapshots`."""
-    last = _SAME
+def to_snapshots(data: Any, track: Track, view: View) -> list[tuple[int, Snapshot]]:
+    """The reverse of `from_snapshots`. ValueError, KeyError or TypeError for other data, and for
+    other parameters than the `view` has."""
+    snapshots, last = [], _SAME
     for position, row in data:
-        snapshot = to_snapshot(row, track)
+        snapshot = Snapshot(**validate_snapshot(from_data(row), view), track=track)
         last = snapshot.random if snapshot.random.numel() else last
-        yield position, replace(snapshot, random=last)
+        snapshots.append((position, replace(snapshot, random=last)))
+    return snapshots

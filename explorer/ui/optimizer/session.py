@@ -155,7 +155,7 @@ class Workspace:
         event = self.session.iterate(run.slice(), seconds=SLICE)
         self.session.join(run.first)
         now = self.session.view()
-        run.done += now.steps - steps
+        run.done += max(0, min(now.steps - steps, run.slice()))  # a child may answer any number
         if not event.ok:
             state = f"the state after iteration {run.done} is kept"
             rest = state if run.done else "nothing was changed"
@@ -164,7 +164,7 @@ class Workspace:
         elif now.trouble and not trouble:
             self._end(run, f"Stopped after {run.done} of {run.wanted}.")
         elif run.done >= run.wanted:
-            loss = f"The last loss is {format_number(now.losses[-1])}."
+            loss = f"The last loss is {format_number(now.losses[-1])}." if now.losses else ""
             self._end(run, f"{pluralize(run.done, 'iteration')} done. {loss}")
 
     def _end(self, run: IterationRun, message: str, error: ProgramError | None = None) -> None:
