@@ -165,7 +165,10 @@ FUNCTIONS: dict[Any, Any] = {
     functional.cross_entropy: copy_index_arguments(functional.cross_entropy),
     functional.multi_margin_loss: refuse_empty(functional.multi_margin_loss),
     functional.batch_norm: check_batch_norm(make_dense_first(functional.batch_norm)),
-    functional.max_pool1d: copy_index_results(limit_numbers(functional.max_pool1d)),
+    **{
+        function: copy_index_results(limit_numbers(function))
+        for function in (functional.max_pool1d, functional.max_pool1d_with_indices)
+    },
 }
 #: Other pooling layers -> the functions that they call.
 POOLING = {
@@ -190,4 +193,5 @@ _CHECKS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
     """The checked replacements of the table's functions, by name."""
     functions = {f"torch.nn.functional.{f.__name__}": ours for f, ours in FUNCTIONS.items()}
-    return functions | {path: check(table[path]) for path, check in _CHECKS.items()}
+    functions |= {path: check(table[path]) for path, check in _CHECKS.items()}
+    return {path: function for path, function in functions.items() if path in table}
