@@ -59,8 +59,9 @@ def forge(answer: Any, kept: set[str]) -> Any:
 def call(box: client.Sandbox, job: str, request: Any, **options: Any) -> Any:
     answer = honest(box, job, request, **options)
     kept = KEPT if "forged ids" in str(request) else KEPT | IDS
-    if job == "replay":  # the rest of it is not shown
-        return answer | forge({key: answer[key] for key in ("view", "event", "script")}, kept)
+    if job == "replay":  # the rest of it is not shown, and these have to be those asked for
+        shown = {key: answer[key] for key in ("view", "event", "script")}
+        return answer | forge(shown, kept | {"optimizer", "name"})
     return forge(answer, kept)
 
 
