@@ -45,7 +45,7 @@ class DerivationLine:
         }
         inner = {k: f"({w})" if w.startswith("−") else w for k, w in words.items()}
         # Not str.format: the text may come from a child, and a placeholder may ask for any width.
-        line = re.sub(r"{(\w+)}", lambda place: inner.get(place[1], place[0]), self.text)
+        line = re.sub(r"{([^{}]+)}", lambda place: inner.get(place[1], place[0]), self.text)
         for word in words.values():
             if line.startswith(f"({word})"):
                 line = word + line[len(word) + 2 :]
