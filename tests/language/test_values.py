@@ -155,6 +155,9 @@ own = Own()
 """
 
 
+compiled = functools.cache(Program)
+
+
 class Manager:
     def __init__(self, value: object) -> None:
         self.value = value
@@ -190,10 +193,10 @@ def arrived(way: str, value: object) -> list[object]:
     }
     environment.guard.values.kinds.add(Manager)
     with isolated(0):
-        environment.run(Program(OWN))
+        environment.run(compiled(OWN))
         vars(environment.names["own"])["x"] = value
         with contextlib.suppress(ProgramRefused):
-            environment.run(Program(WAYS[way]))
+            environment.run(compiled(WAYS[way]))
     return got
 
 
@@ -285,9 +288,9 @@ def calls(way: str, own: bool) -> list[object]:
         "loads": loads,
     }
     with isolated(0):
-        environment.run(Program(CALLS_HEAD))
+        environment.run(compiled(CALLS_HEAD))
         with contextlib.suppress(ProgramRefused):
-            environment.run(Program(CALLS[way]))
+            environment.run(compiled(CALLS[way]))
     return called
 
 
