@@ -344,8 +344,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "what schedulers call": Fault(
         "vocabulary.checked_torch",
-        "return (lambda *args: call(*args)) if callable(call) else call",
-        "return call", "LambdaLR(opt, [float])",
+        "return as_function(value)", "return value", "LambdaLR(opt, [float])",
     ),
     "keys of an optimizer's state": Fault(
         "vocabulary.checked_torch", "if any(isinstance(p, torch.Tensor) and id(p) not in known",

@@ -16,6 +16,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary.callbacks import as_function
 from explorer.language.vocabulary.checked_functions import FUNCTIONS, POOLING, copy_index_results
 from explorer.language.vocabulary.data_checks import find_non_number
 from explorer.language.vocabulary.memory_safety import run_in_mode
@@ -120,16 +121,17 @@ def check_scheduler(kind: type, *names: str) -> type:
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = signature.bind(*args, **kwargs).arguments
-        given |= {name: _function(given[name]) for name in names if name in given}
+        given |= {name: _functions(given[name]) for name in names if name in given}
         kind.__init__(self, **given)  # type: ignore[misc]
 
     return cast(type, _derived(kind, __init__=__init__))
 
 
-def _function(call: Any) -> Any:
-    if isinstance(call, list | tuple):
-        return [_function(part) for part in call]
-    return (lambda *args: call(*args)) if callable(call) else call
+def _functions(value: Any) -> Any:
+    """A function, or a list of them, in place of what can be called."""
+    if isinstance(value, list | tuple):
+        return [_functions(part) for part in value]
+    return as_function(value)
 
 
 def _check_settings(optimizer: torch.optim.Optimizer) -> None:
