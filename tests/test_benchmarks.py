@@ -1,13 +1,15 @@
 """The rows of the benchmarks: numbers, verdicts on budgets, and nothing lost."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from benchmarks import trace
+from benchmarks import loops, trace
 from benchmarks.measure import Budget, Row
 from benchmarks.results import Group, make_document, table
 from benchmarks.running import measure_group
+from explorer.trace import run
 
 
 def lines_of(rows: tuple[Row, ...]) -> dict[str, list[str]]:
@@ -31,6 +33,25 @@ def test_a_group_gives_each_program_a_row_with_numbers() -> None:
         assert baseline == "plain torch"
         assert seconds(theirs) > 1e-5
         assert float(ratio.split()[0]) == pytest.approx(seconds(ours) / seconds(theirs), 0.02)
+
+
+@pytest.mark.parametrize(("program", "steps"), [row[1:3] for row in loops.PROGRAMS])
+def test_loops_run_to_their_end(program: str, steps: int) -> None:
+    trace = run(program.format(steps=min(steps, 16)))
+    assert trace.error is None
+    assert trace.pass_count == 16
+
+
+def test_the_sigmoid_net_has_the_published_errors() -> None:
+    trace = run(loops.SIGMOID_NET.format(steps=2))
+    assert trace.variables["losses"] == pytest.approx([0.298371109, 0.291027924], abs=2e-7)
+
+
+def test_growth_is_drawn(tmp_path: Path) -> None:
+    loops.draw({1: (2.0, 1.0), 2: (4.0, 2.0)}, tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+    row = loops.growth_row(dict.fromkeys(loops.STEPS, (2.0, 1.0)))
+    assert row.ratio == pytest.approx(loops.STEPS[1] / loops.STEPS[-1])
 
 
 def test_rows_say_whether_their_budget_is_met() -> None:
