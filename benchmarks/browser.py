@@ -6,14 +6,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from benchmarks.load.serving import Server, serving
+from benchmarks.load.serving import ROOT, Server, serving
 from benchmarks.measure import Missing
 from tests.conftest import BROWSERS, FLAGS
 
@@ -21,6 +21,7 @@ _TICKS = 100  # of /proc/PID/stat, per second
 
 #: `deep(selector, root)`: all elements below the root that match, inside shadow roots too.
 #: `until(start, check)`: milliseconds from `start` to the first frame for which `check()` is true.
+#: `received`: the messages that the server has sent, their bytes, and when the last one came.
 _HELPERS = """
 window.deep = (selector, root = document) => {
   const elements = []
@@ -37,6 +38,17 @@ window.until = async (start, check) => {
     if (performance.now() - start > 20000) throw new Error('nothing changed in 20 s')
   }
   return performance.now() - start
+}
+window.received = { messages: 0, bytes: 0, last: 0 }
+window.WebSocket = class extends WebSocket {
+  constructor(...settings) {
+    super(...settings)
+    this.addEventListener('message', ({ data }) => {
+      received.messages += 1
+      received.last = performance.now()
+      received.bytes += data.byteLength ?? data.size ?? data.length
+    })
+  }
 }
 """
 
@@ -74,16 +86,33 @@ class Reader:
 @contextmanager
 def open_reader() -> Iterator[Reader]:
     """Open a browser, then start the app. Raises Missing if there is no browser."""
+    with open_readers(ROOT) as (reader,):
+        yield reader
+
+
+@contextmanager
+def open_readers(*roots: Path) -> Iterator[list[Reader]]:
+    """Open a browser, then start the app in each of these folders, with a tab for each. Raises
+    Missing if there is no browser."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise Missing(f"no browser found (looked for {', '.join(BROWSERS)})")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        ExitStack() as servers,
+    ):
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        context.add_init_script(_HELPERS)
-        tab = context.new_page()
-        tab.set_default_timeout(60_000)
-        started = time.perf_counter()
-        with serving(Path(folder) / "log") as server:
-            yield Reader(server, tab, started)
+        readers = []
+        for number, root in enumerate(roots):
+            context = browser.new_context(viewport={"width": 1280, "height": 800})
+            context.add_init_script(_HELPERS)
+            tab = context.new_page()
+            tab.set_default_timeout(60_000)
+            started = time.perf_counter()
+            server = servers.enter_context(
+                serving(Path(folder) / f"log{number}", "streamlit", root)
+            )
+            readers.append(Reader(server, tab, started))
+        yield readers
         browser.close()

@@ -26,7 +26,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement in seconds or in MB (10**6 bytes), and the same for its `baseline`.
+    """One measurement, and the same for its `baseline`: in seconds, in MB (10**6 bytes), or a
+    number of messages.
 
     `ours` is None where nothing was measured; `note` then says why.
     """
@@ -37,7 +38,7 @@ class Row:
     theirs: float | None = None
     budget: Budget | None = None
     note: str = ""
-    unit: Literal["s", "MB"] = "s"
+    unit: Literal["s", "MB", "messages"] = "s"
 
     @property
     def ratio(self) -> float | None:

@@ -28,6 +28,7 @@ GROUPS = (
     "optimizer_page",
     "network_page",
     "feature_maps_page",
+    "actions",
 )
 #: As in the app and its sandbox.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from benchmarks.load.files import get
 
-_ROOT = Path(__file__).parent.parent.parent
+#: The folder of the project.
+ROOT = Path(__file__).parent.parent.parent
 #: Processors shared by the server and the readers.
 PROCESSORS = 2
 #: For how many seconds Streamlit keeps the session of a reader who has left or lost the connection.
@@ -65,9 +66,11 @@ class Server:
 
 
 @contextmanager
-def serving(log: Path, module: str = "streamlit", **environment: str) -> Iterator[Server]:
-    """Run the app on a free port of this machine, until the block ends. `module` takes the place of
-    Streamlit's command line."""
+def serving(
+    log: Path, module: str = "streamlit", root: Path = ROOT, /, **environment: str
+) -> Iterator[Server]:
+    """Run the app in `root` on a free port of this machine, until the block ends. `module` takes
+    the place of Streamlit's command line."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -75,7 +78,7 @@ def serving(log: Path, module: str = "streamlit", **environment: str) -> Iterato
     command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=_ROOT, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
+            command, cwd=root, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
         )
         try:
             address = f"http://127.0.0.1:{port}"
