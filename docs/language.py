@@ -50,12 +50,10 @@ LIMITS: dict[str, int | float] = {
     "Length of a program, in characters": syntax.MAX_SOURCE,
     "Nodes of a program's syntax tree": syntax.MAX_NODES,
     "One string literal, in characters": syntax.MAX_LITERAL,
-    "Statements executed in one run, including items of comprehensions": watcher.MAX_STATEMENTS,
-    "Output of `print`, in characters": watcher.MAX_OUTPUT,
-    "Elements of a tensor": sizes.MAX_ELEMENTS,
     "Length of a string or list": limits.MAX_LENGTH,
     "Bits of an integer": limits.MAX_BITS,
     "Nested calls of `backward` (in hooks, in a custom `backward`)": recorder.MOST_NESTED,
+    "Size of a tensor, in MB": sizes.MOST_BYTES >> 20,
     "In the app, on Linux: additional memory of a program, in MB": Options.memory,
     "In the app: running time of a program, in seconds": Options.seconds,
 }
@@ -148,7 +146,8 @@ def _unsupported_names() -> Iterator[str]:
 def _limits() -> Iterator[str]:
     yield "## Limits\n"
     yield "A program that reaches a limit is stopped with an error that names the limit. The"
-    yield "operator of the app may change the last two.\n"
+    yield "operator of the app may change the last three. Printed output is no reason to stop: of"
+    yield f"more than {watcher.MAX_OUTPUT:,} characters, the beginning and the end are kept.\n"
     rows = ((what, f"{limit:,.0f}") for what, limit in LIMITS.items())
     yield from _table(("what", "at most"), rows)
 

@@ -16,12 +16,14 @@ from explorer.language.reference import Entry, ReferenceGroup, reference
 from explorer.language.rewrite import SourceLocation
 from explorer.language.syntax import line_of, without_prompts
 from explorer.language.vocabulary.memory_safety import is_uninitialised, restrict_torch
-from explorer.language.watcher import Watcher
+from explorer.language.vocabulary.sizes import check_bytes, limit_bytes
+from explorer.language.watcher import Output, Watcher
 
 __all__ = [
     "TORCH_LOCK",
     "Entry",
     "Environment",
+    "Output",
     "OutsideLanguage",
     "Program",
     "ProgramError",
@@ -30,8 +32,10 @@ __all__ = [
     "ReferenceGroup",
     "SourceLocation",
     "Watcher",
+    "check_bytes",
     "is_uninitialised",
     "isolated",
+    "limit_bytes",
     "line_of",
     "reference",
     "restrict_torch",

@@ -13,7 +13,8 @@ class ProgramError:
     `message` is one sentence. `line` counts from 1 and `column` from 0, as in Python; both are None
     if the position is unknown. `text` is that line of the program, `hint` what to do about the
     error, and `detail` the original message of Python or torch. All of it is plain text made from
-    what a reader typed: escape it before displaying it.
+    what a reader typed: escape it before displaying it. If the reader stopped the program
+    (`stopped`), nothing is wrong with it.
     """
 
     message: str
@@ -22,6 +23,7 @@ class ProgramError:
     text: str = ""
     hint: str = ""
     detail: str = ""
+    stopped: bool = False
 
     def __post_init__(self) -> None:
         """Replace lone surrogates, which a Python string may contain but which cannot be sent."""
@@ -54,8 +56,9 @@ class OutsideLanguage(AttributeError):
 
 
 class ProgramStopped(BaseException):
-    """A limit was reached. Not an Exception, so that no `except` of the program catches it."""
+    """A limit was reached, or the reader stopped the program (`by_reader`). Not an Exception, so
+    that no `except` of the program catches it."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", by_reader: bool = False) -> None:
         super().__init__(message)
-        self.message, self.hint = message, hint
+        self.message, self.hint, self.by_reader = message, hint, by_reader

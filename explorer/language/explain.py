@@ -189,7 +189,8 @@ def explain(error: BaseException, source: str, known: set[str]) -> ProgramError:
         message, hint, detail = _describe(error, known)
     except Exception as another:  # memory ran out, or a class of the program raised it
         message, hint = EXCEPTION_MESSAGES.get(type(another), (_FAILED[0], ""))
-    return ProgramError(message, line, column, line_of(source, line), hint, detail)
+    stopped = isinstance(error, ProgramStopped) and error.by_reader
+    return ProgramError(message, line, column, line_of(source, line), hint, detail, stopped)
 
 
 def locate(error: BaseException) -> tuple[int | None, int | None]:

@@ -1,78 +1,113 @@
-"""Callbacks of a running program. The base class only counts and collects output."""
+"""Callbacks of a running program. The base class only enforces limits and collects output."""
 
 from __future__ import annotations
 
-import time
+from collections import defaultdict
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from explorer.language.errors import ProgramStopped
 from explorer.language.rewrite import SourceLocation
 
-#: The number of statements one run may execute, including comprehension items.
-MAX_STATEMENTS = 1_000_000
-#: The number of characters `print` may write.
-MAX_OUTPUT = 50_000
+#: The number of characters of a program's output that are kept: its beginning and its end.
+MAX_OUTPUT, _BEGINNING = 50_000, 40_000
+_END = MAX_OUTPUT - _BEGINNING
+#: How often, in seconds, `on_pulse` is called while statements run.
+PULSE = 0.05
+#: Reading the clock takes as long as a short statement, so it is read as often as this many seconds
+#: go by, and at least once in so many statements.
+_INTERVAL, _MOST_STATEMENTS = 0.01, 16
+
+
+class Output:
+    """What a program has printed: all of it, or its beginning and its end."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._beginning, self._end = "", ""
+
+    def write(self, text: str) -> None:
+        text = text.encode(errors="replace").decode()  # a lone surrogate cannot be sent
+        self.length += len(text)
+        room = _BEGINNING - len(self._beginning)
+        self._beginning += text[:room]
+        self._end = (self._end + text[room:])[-_END:]
+
+    def __str__(self) -> str:
+        cut = self.length - MAX_OUTPUT
+        left_out = f"\n… {cut:,} characters are left out here …\n" if cut > 0 else ""
+        return self._beginning + left_out + self._end
 
 
 class Watcher:
-    """Counts statements, collects the output of `print`, and stops a program that runs too long.
+    """Collects the output of `print`, counts how often each line runs, and stops a program that
+    runs too long.
 
-    `deadline` is a time.monotonic() value; `on_line` is called with each line before it runs. A
-    `location` is an index into `locations`.
+    `deadline` is a time.monotonic() value; without one, only the program itself ends. `on_line` is
+    called with each line before it runs. `on_pulse` is called with the watcher about every `PULSE`
+    seconds, between two statements; it ends the program by raising ProgramStopped. A `location` is
+    an index into `locations`.
     """
 
     def __init__(
-        self, deadline: float | None = None, on_line: Callable[[int], None] | None = None
+        self,
+        deadline: float | None = None,
+        on_line: Callable[[int], None] | None = None,
+        on_pulse: Callable[[Watcher], None] | None = None,
     ) -> None:
-        self.deadline, self.on_line = deadline, on_line
+        self.deadline, self.on_line, self.on_pulse = deadline, on_line, on_pulse
         self.line = 0
-        self.count = 0
+        #: How often each line has run.
+        self.run_counts: dict[int, int] = defaultdict(int)
         self.locations: list[SourceLocation] = []
-        self._output: list[str] = []
-        self._written = 0
+        self._output = Output()
+        self._next_pulse = self._last_time = 0.0
+        self._stride = self._left = 0
 
     @property
     def output(self) -> str:
-        return "".join(self._output)
+        return str(self._output)
 
     def step(self, line: int) -> None:
         """Line `line` is about to run."""
         self.line = line
+        self.run_counts[line] += 1
         if self.on_line is not None:
             self.on_line(line)
-        self.tick()
+        self._left -= 1
+        if self._left < 0:
+            self.check_time()
 
     def tick(self) -> None:
-        """Count a statement. Raises ProgramStopped beyond the limit."""
-        self.count += 1
-        if self.count > MAX_STATEMENTS:
-            raise ProgramStopped(
-                f"The program ran more than {MAX_STATEMENTS:,} statements and was stopped.",
-                "Check that the loop ends, or use fewer iterations.",
-            )
-        if self.deadline is not None and self.count % 16 == 0:
+        """A part of a statement is about to run. Raises ProgramStopped beyond a limit."""
+        self._left -= 1
+        if self._left < 0:
             self.check_time()
 
     def check_time(self) -> None:
-        """Raises ProgramStopped after the deadline."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
+        """Look at the limits. Raises ProgramStopped after the deadline, or if `on_pulse` does."""
+        now = monotonic()
+        in_time = _INTERVAL / max(now - self._last_time, 1e-9) * max(self._stride, 1)
+        self._stride = min(int(in_time), _MOST_STATEMENTS)
+        self._last_time = now
+        if self.deadline is not None and now > self.deadline:
             raise ProgramStopped(
                 "The program took too long and was stopped.",
                 "Check that the loop ends, or use fewer iterations or smaller tensors.",
             )
+        if self.on_pulse is not None and now >= self._next_pulse:
+            self.on_pulse(self)
+            self._next_pulse = now + PULSE
+        self._left = self._stride
+
+    def lift_limits(self) -> None:
+        """Let what follows the program run to its end."""
+        self.deadline = self.on_pulse = None
 
     def write(self, text: str) -> None:
         """`print` writes this text."""
-        text = text.encode(errors="replace").decode()  # a lone surrogate cannot be sent
-        room = MAX_OUTPUT - self._written
-        self._output.append(text[: max(room, 0)])
-        self._written += len(text)
-        if self._written > MAX_OUTPUT:
-            raise ProgramStopped(
-                f"The program printed more than {MAX_OUTPUT:,} characters and was stopped.",
-                "Print less, or only every tenth step.",
-            )
+        self._output.write(text)
 
     def enter(self, scope: str) -> None:
         """A call of the function `scope` begins."""

@@ -100,7 +100,6 @@ class ProgramRecorder(RunLog):
 
     def step(self, line: int) -> None:
         self.ordinal = 0
-        self.run_counts[line] += 1
         super().step(line)
 
     def enter(self, scope: str) -> None:

@@ -16,6 +16,7 @@ from explorer.language import (
     ProgramError,
     ProgramRefused,
     ProgramStopped,
+    Watcher,
     isolated,
 )
 from explorer.trace.assemble import assemble
@@ -38,6 +39,7 @@ def run(
     upstream: Upstream = None,
     deadline: float | None = None,
     on_line: Callable[[int], None] | None = None,
+    on_pulse: Callable[[Watcher], None] | None = None,
 ) -> Trace:
     """Run a program of the language and record what autograd did.
 
@@ -45,8 +47,10 @@ def run(
     non-leaf tensors are read: "hook" or "retain_grad". If the program never calls backward, it
     is called on the program's last scalar, or, if `upstream` is given, on its last output with
     this gradient: "sum" (all ones), "mean" (all 1/n), or values of the output's shape. `deadline`
-    is a time.monotonic() value after which the program is stopped at its next statement;
-    `on_line` is called with each line number before the line runs.
+    is a time.monotonic() value after which the program is stopped at its next statement; without
+    one, a program without an end runs for ever. `on_line` is called with each line number before
+    the line runs, `on_pulse` about every `explorer.language.watcher.PULSE` seconds with the
+    `Watcher`; it ends the program by raising ProgramStopped.
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
     everything up to the failing line. Raises ValueError for an invalid `capture` or `seed`.
@@ -60,7 +64,7 @@ def run(
     if not source.strip():
         empty = ProgramError("The program is empty.", hint="Type a program, or choose an example.")
         return Trace(source, error=empty, seed=seed, capture=capture)
-    recorder = ProgramRecorder(capture, deadline=deadline, on_line=on_line)
+    recorder = ProgramRecorder(capture, deadline=deadline, on_line=on_line, on_pulse=on_pulse)
     try:
         return _run_and_assemble(recorder, program, upstream, source, seed)
     except (
@@ -105,7 +109,7 @@ def _run_and_assemble(
                     needs_upstream = backward_from_output(recorder, environment, program, upstream)
         except ProgramRefused as refused:
             error = refused.error
-        recorder.deadline = None
+        recorder.lift_limits()
         return assemble(
             recorder,
             environment.variables,

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import OutsideLanguage, Watcher
+from explorer.language import Watcher, check_bytes
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
 
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
 FIRST_VISITS = 3
-#: Most elements one tensor may have.
-MAX_ELEMENTS = 20_000_000
+#: The elements from which on the size of a tensor is checked.
+_LARGE = 2**20
 #: Most items read from one list or object of the program, and most parameters of a module.
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
 #: Longest name of a tensor or module; a program may use keys of any length.
@@ -75,8 +75,7 @@ class TensorRegistry(Watcher):
         self.capture = capture
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
-        #: How often each line has run, and each function has been called.
-        self.run_counts: dict[int, int] = defaultdict(int)
+        #: How often each function has been called.
         self.call_counts: dict[str, int] = defaultdict(int)
         #: By the id of the autograd node that computed them, and the number of its output.
         self.by_output: dict[tuple[int, int], list[LiveTensor]] = {}
@@ -147,12 +146,9 @@ class TensorRegistry(Watcher):
         return (live.first_name or live.name) if live is not None else ""
 
     def check_size(self, tensor: torch.Tensor) -> None:
-        if tensor.numel() > MAX_ELEMENTS:
-            raise OutsideLanguage(
-                f"This makes a tensor of {tensor.numel():,} elements; the limit is "
-                f"{MAX_ELEMENTS:,}.",
-                "Use smaller shapes.",
-            )
+        """Raises ProgramStopped for a tensor that takes more memory than a program may use."""
+        if tensor.numel() > _LARGE:
+            check_bytes(tensor.numel(), tensor.element_size())
 
     # -- names --------------------------------------------------------------------------------
 

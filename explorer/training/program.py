@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from explorer.language import (
     Environment,
+    Output,
     Program,
     ProgramError,
     ProgramRefused,
@@ -168,9 +169,9 @@ class LossWatcher(Watcher):
         self.other: Tensor | None = None
 
     def begin(self) -> None:
-        """A new run of the loss text: counts start again, and the clock is read first."""
-        self.count, self._written, self.scalar, self.other = 15, 0, None, None
-        self._output.clear()
+        """A new run of the loss text, before which the clock is read."""
+        self.scalar, self.other, self._output = None, None, Output()
+        self._left = 0
 
     def check_time(self) -> None:
         try:

@@ -69,11 +69,11 @@ TREES = [text for text in language.UNSUPPORTED.values() if not text.startswith("
 
 
 def test_limits_are_enforced():
-    """Two of them, each just met and just exceeded: length and elements."""
+    """Length, just met and just exceeded, and the size of a tensor, just exceeded."""
     limits = language.LIMITS
     length = limits["Length of a program, in characters"]
     assert run("#" * length).error is None
     assert f"{length + 1:,} characters" in run("#" * (length + 1)).error.message
-    elements = limits["Elements of a tensor"]
-    stopped = run(f"import torch\nx = torch.zeros({elements + 1})")
-    assert f"the limit is {elements:,}" in stopped.error.message
+    most = limits["Size of a tensor, in MB"]
+    stopped = run(f"import torch\nx = torch.zeros({most * 2**18 + 1})")
+    assert f"a program may use {most:,} MB" in stopped.error.message

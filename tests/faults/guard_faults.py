@@ -294,9 +294,6 @@ FAULTS: dict[str, Fault] = {
     "large numbers": Fault(
         "guard.limits", "MAX_BITS = 4096", "MAX_BITS = 10**9", "10 ** 4000 * 10 ** 4000"
     ),
-    "long output": Fault(
-        "watcher", "if self._written > MAX_OUTPUT:", "if False:", "print('a' * 1000000)"
-    ),
     # --- holes that were found (corpus/holes.py) ---
     "super() of torch's classes": Fault(
         "guard.attributes", "if owner is None or after not in self.classes.own:",

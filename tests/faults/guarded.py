@@ -9,6 +9,7 @@ import select
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE, MUST_RUN
 
 #: Time limit of one program, in seconds.
 TIME_LIMIT = 5.0
+#: Seconds after which it should stop by itself.
+SOFT_LIMIT = 0.5
 #: The values for the placeholders of a program, as in tests/hostile.
 PLACEHOLDERS = {"file": "/nowhere/canary", "name": "EXPLORER_TEST_SECRET", "port": 1}
 
@@ -83,7 +86,7 @@ def _run(addresses: Sequence[Address], nowhere: str) -> Callable[[int], None]:
             source = texts[address]
             try:
                 check(source)
-                error = trace.run(source).error
+                error = trace.run(source, deadline=time.monotonic() + SOFT_LIMIT).error
                 ended = "ran" if error is None else f"refused: {error.message}"
             except AssertionError as error:
                 ended = f"unguarded: {error}"

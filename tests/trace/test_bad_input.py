@@ -54,16 +54,11 @@ BAD = {
         4,
         "detach",
     ),
-    "huge tensor": (X + "y = torch.zeros(10**9)", "1,000,000,000 elements", 3, "smaller"),
+    "huge tensor": (X + "y = torch.zeros(10**9)", "3,815 MB", 3, "smaller"),
     "huge number": (X + "y = 9**9**9", "bits", 3, "smaller"),
     "huge string": (X + "y = 'a' * 10**9", "1,000,000,000", 3, "smaller"),
     "endless loop": (X + "while True:\n    y = 1", "stopped", 4, "loop ends"),
-    "endless print": (
-        X + "while True:\n    print('x' * 100)",
-        "printed more than",
-        4,
-        "Print less",
-    ),
+    "endless print": (X + "while True:\n    print('x')", "stopped", 4, "loop ends"),
     "numpy with grad": (X + "y = x.numpy()", "cannot become a numpy array", 3, "detach"),
     "ambiguous truth": (X + "if x > 0:\n    y = 1", "several", 3, ".any()"),
     "underscores": (X + "y = x.__dict__", "two underscores", 3, "without"),
@@ -96,7 +91,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_says_what_where_and_what_to_do(name):
     source, sentence, line, hint = BAD[name]
-    trace = run(source, deadline=time.monotonic() + 30)
+    trace = run(source, deadline=time.monotonic() + 2)
     error = trace.error
     assert error is not None
     assert sentence in error.message
@@ -168,10 +163,11 @@ def test_a_module_that_lies_about_its_parts_is_recorded_all_the_same():
     assert trace.variables["n.a.weight"].grad.tolist() == [[1.0, 1.0]]
 
 
-def test_a_tensor_that_grew_too_large_keeps_the_trace():
+def test_a_tensor_that_grew_too_large_keeps_the_trace(monkeypatch):
+    monkeypatch.setattr("explorer.language.vocabulary.sizes._most_bytes", 2**26)
     trace = run(X + "while True:\n    x = torch.cat([x, x])")
     assert trace.error is not None
-    assert "limit" in trace.error.message
+    assert "128 MB is too large; a program may use 64 MB" in trace.error.message
     assert trace.variables["x"].shape == (2**24,)
 
 

@@ -1,11 +1,14 @@
 """Problems from a reader's two texts: what counts as parameter and loss, and bad input."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
 
 from explorer.language import ProgramRefused
 from explorer.training import ProgramProblem, TrainingSession
+from explorer.training.program import Limits
 from tests.training.plain import loop, same
 
 pytestmark = pytest.mark.fast
@@ -70,7 +73,6 @@ def test_the_loss_is_the_last_scalar_that_requires_grad(loss, expected):
         ("", "defines no parameter"),
         (TORCH + "x = torch.zeros(10_000_000, requires_grad=True)", "10,000,000 parameters"),
         (TORCH + "x = y", "name y is not defined"),
-        (TORCH + "while True:\n    pass", "statements"),
         ("import os", "os"),
     ],
 )
@@ -234,12 +236,18 @@ def test_two_sessions_share_nothing():
     assert torch.is_grad_enabled()
 
 
-def test_a_hook_that_does_not_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("explorer.language.watcher.MAX_STATEMENTS", 1000)
+def test_a_setup_that_does_not_end_is_stopped():
+    limits = Limits(deadline=time.monotonic() + 0.1)
+    with pytest.raises(ProgramRefused, match="took too long"):
+        TrainingSession(ProgramProblem(TORCH + "while True:\n    pass", "x.sum()", limits=limits))
+
+
+def test_a_hook_that_does_not_end_is_stopped():
     hook = "def h(g):\n    while True:\n        pass\nx.register_hook(h)"
-    session = TrainingSession(ProgramProblem(setup=X + hook, loss="loss = x.sum()"))
+    limits = Limits(deadline=time.monotonic() + 0.5)
+    session = TrainingSession(ProgramProblem(X + hook, "loss = x.sum()", limits=limits))
     assert session.forward().ok
-    assert "statements and was stopped" in session.backward().message
+    assert "took too long" in session.backward().message
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from explorer.language.vocabulary.data_checks import (
 )
 from explorer.language.vocabulary.out_argument import copies_to_out
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
-from explorer.language.vocabulary.sizes import SIZES, check_element_count, limit_size, product
+from explorer.language.vocabulary.sizes import SIZES, check_bytes, limit_size, product
 
 #: The largest values for torch.set_printoptions.
 PRINT_LIMITS = {"precision": 30, "threshold": 10_000, "edgeitems": 50, "linewidth": 1_000}
@@ -51,10 +51,10 @@ def _make_tensor_constructor(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
 
     def make(*args: Any) -> torch.Tensor:
         if args and all(isinstance(a, int) for a in args):
-            check_element_count(product(*args))
+            check_bytes(product(*args), dtype.itemsize)
             return torch.zeros(*args, dtype=dtype)
         if len(args) == 1 and isinstance(args[0], torch.Size):
-            check_element_count(product(args[0]))
+            check_bytes(product(args[0]), dtype.itemsize)
             return torch.zeros(args[0], dtype=dtype)
         if len(args) == 1 and isinstance(args[0], list | tuple | torch.Tensor | np.ndarray):
             return torch.as_tensor(require_numbers(args[0]), dtype=dtype)

@@ -1,4 +1,4 @@
-"""How many elements a tensor or array may have, and how many a call would create."""
+"""How much memory a tensor or array may take, and how many elements a call would create."""
 
 from __future__ import annotations
 
@@ -12,21 +12,40 @@ import torch
 
 from explorer.language.errors import ProgramStopped
 
-#: The number of elements with which a tensor may be created.
-MAX_ELEMENTS = 20_000_000
+#: The most bytes that one tensor may take, unless a sandbox sets what its children may use in all.
+MOST_BYTES = 512 * 2**20
+_most_bytes = MOST_BYTES
+#: The bytes of an element where its type is not known: most types have as many, or more.
+_ITEM = 4
 
 
-def check_element_count(count: float) -> None:
-    """Raises ProgramStopped if one tensor would have more elements than the limit."""
-    if count > MAX_ELEMENTS:
+def limit_bytes(most: int) -> None:
+    """From now on, let no tensor of any program in this process take more than so many bytes."""
+    global _most_bytes
+    _most_bytes = most
+
+
+def check_bytes(count: float, item: int = _ITEM) -> None:
+    """Raises ProgramStopped if one tensor of so many elements, with `item` bytes each, would take
+    more memory than the limit."""
+    if count * item > _most_bytes:
         raise ProgramStopped(
-            f"A tensor of {_in_words(count)} elements is too large; the limit is {MAX_ELEMENTS:,}.",
+            f"A tensor of {_in_megabytes(count * item)} MB is too large; a program may use "
+            f"{_in_megabytes(_most_bytes)} MB.",
             "Use a smaller shape.",
         )
 
 
-def _in_words(count: float) -> str:
-    return f"{int(count):,}" if count < 1e18 else f"{count:.0e}"
+def _in_megabytes(size: float) -> str:
+    size /= 2**20
+    return f"{size:,.0f}" if size < 1e12 else f"{size:.0e}"
+
+
+def _item_size(dtype: Any) -> int:
+    """The bytes of an element of this dtype, of torch or numpy."""
+    if isinstance(dtype, torch.dtype):
+        return dtype.itemsize
+    return _ITEM if dtype is None else np.dtype(dtype).itemsize
 
 
 # -- how many elements a call would create, from its arguments -----------------------------------
@@ -115,10 +134,10 @@ def limit_size(function: Callable[..., Any], size: Callable[..., float]) -> Call
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         try:
-            count = size(*args, **kwargs)
+            count, item = size(*args, **kwargs), _item_size(kwargs.get("dtype"))
         except (TypeError, ValueError, OverflowError):
-            count = 0  # wrong arguments: torch's own error is better
-        check_element_count(count)
+            count = item = 0  # wrong arguments: torch's own error is better
+        check_bytes(count, item)
         return function(*args, **kwargs)
 
     return make

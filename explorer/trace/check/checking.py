@@ -83,7 +83,7 @@ def check(
             return Check(reason=failure or "The program has no backward pass to check.")
         try:
             with preserve_random_state():
-                repetition = Repetition(checked, recorder.tape, recorder)
+                repetition = Repetition(checked, recorder.tape)
                 return _compare(repetition, recorder, deadline)
         except (CannotRepeat, ProgramStopped) as reason:
             return Check(reason=str(reason), number=checked.number)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramStopped, Watcher
+from explorer.language import ProgramStopped
 from explorer.language.explain import short_text
 from explorer.trace.check.records import Element
 from explorer.trace.check.tape import (
@@ -46,8 +46,8 @@ class CheckedPass:
 class Repetition:
     """Repeats the operations of a pass in float64. Raises CannotRepeat if that is not possible."""
 
-    def __init__(self, checked: CheckedPass, tape: Tape, watcher: Watcher) -> None:
-        self.checked, self.key_of, self.watcher = checked, tape.key_of, watcher
+    def __init__(self, checked: CheckedPass, tape: Tape) -> None:
+        self.checked, self.key_of = checked, tape.key_of
         self.calls = tape.calls_behind(checked.roots)
         self.leaves = tape.leaf_values(self.calls)
         self.needs_graph = any(call.name == "grad" for call in self.calls)
@@ -57,7 +57,6 @@ class Repetition:
 
     def recompute(self, leaves: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
         """Every tensor that autograd follows, by key, computed from these values of the leaves."""
-        self.watcher.count = 0  # functions of the program count their statements
         if self.needs_graph:
             leaves = {k: v.detach().clone().requires_grad_() for k, v in leaves.items()}
         try:
@@ -134,7 +133,6 @@ class Repetition:
         """autograd's own gradients in the repetition, which does not run the program's hooks; none
         if a backward of the program fails in float64, or at the deadline."""
         leaves = {k: v.clone().requires_grad_() for k, v in self.leaves.items()}
-        self.watcher.count = 0
         try:
             with torch.enable_grad():
                 output = self.output(repeat(self.calls, leaves))

@@ -14,7 +14,7 @@ from tests.hostile.corpus.native import CRASHES, NESTED
 from tests.hostile.corpus.python import PYTHON
 from tests.hostile.corpus.reading import ARRIVING, CLOSED
 from tests.hostile.corpus.reentrant import REENTRANT
-from tests.hostile.corpus.resources import DISPLAY, MEMORY, PARSER, TIME
+from tests.hostile.corpus.resources import DISPLAY, MEMORY, PARSER, PRINTED, TIME
 
 GROUPS: dict[str, list[str]] = {
     "python": PYTHON,
@@ -27,7 +27,7 @@ GROUPS: dict[str, list[str]] = {
     "crashes": CRASHES,
     "nested": NESTED,
     "reentrant": REENTRANT,
-    "harmless": HARMLESS + arrivals.HARMLESS + recording.HARMLESS,
+    "harmless": HARMLESS + arrivals.HARMLESS + recording.HARMLESS + PRINTED,
     "refused": REFUSED + arrivals.REFUSED + recording.REFUSED,
     "exchanged": [*EXCHANGED, *RESIZED, *CAPTURED],
     "layouts": LAYOUTS,

@@ -464,7 +464,6 @@ _STOPS = [
     _C + "        raise ValueError\ntry:\n    with C():\n        while True:\n            pass\n"
     "except ValueError:\n    pass",
     _C + "        while True:\n            pass\nwith C():\n    'a' * 10 ** 9",
-    _C + "        return True\nwith C():\n    print('a' * 1000000)",
     _C + "        return True\nwith C():\n    'a' * 10 ** 9",
     _C + "        return True\nimport torch\nwith C():\n    torch.ones(10 ** 9)",
     _C + "        kinds.extend(why)\n        return True\nkinds = []\nwith C():\n    2 ** 10 ** 9\n"
