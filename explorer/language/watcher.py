@@ -28,6 +28,7 @@ class Output:
         self._beginning, self._end = "", ""
 
     def write(self, text: str) -> None:
+        """Add text."""
         text = text.encode(errors="replace").decode()  # a lone surrogate cannot be sent
         self.length += len(text)
         room = _BEGINNING - len(self._beginning)
