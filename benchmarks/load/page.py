@@ -24,17 +24,19 @@ VALUES = {
 
 @dataclass(frozen=True)
 class _PageElement:
-    """An element, its kind, and the run that sent it."""
+    """An element, its kind, the run that sent it, and the id of its fragment, if it is in one."""
 
     kind: str
     element: Any
     run: str
+    fragment: str
 
 
 class Page:
     """The elements on the page by their path, and the states of the widgets that were set.
 
-    `query` holds the query parameters of the page's link; `run` is the current run.
+    `query` holds the query parameters of the page's link; `run` is the current run, and
+    `fragments` are those it is of, if it is not one of the whole page.
     """
 
     def __init__(self) -> None:
@@ -42,6 +44,7 @@ class Page:
         self.states: dict[str, WidgetState] = {}
         self.query: dict[str, str] = {}
         self.run = ""
+        self.fragments: list[str] = []
 
     def clear(self) -> None:
         """Forget everything, before another page is opened."""
@@ -61,6 +64,10 @@ class Page:
             if _has_key(element, key):
                 return element
         raise WrongAnswer(f"there is no {kind} {key!r} on the page")
+
+    def fragment(self, widget: Any) -> str:
+        """The id of the fragment this widget is in, or ""."""
+        return next((e.fragment for e in self.elements.values() if e.element is widget), "")
 
     def value(self, kind: str, key: str) -> Any:
         """A widget's value: the one last set, or its default; for options, their labels."""
@@ -112,7 +119,7 @@ class Page:
             return
         else:
             return  # a spinner
-        self.elements[path] = _PageElement(name, element, self.run)
+        self.elements[path] = _PageElement(name, element, self.run, delta.fragment_id)
         self._apply_server_value(name, element)
 
     def _apply_server_value(self, name: str, widget: Any) -> None:
@@ -129,8 +136,13 @@ class Page:
         self.states[widget.id] = state
 
     def drop_stale(self) -> None:
-        """Drop the elements that the last complete run did not send, and their states."""
-        self.elements = {p: e for p, e in self.elements.items() if e.run == self.run}
+        """Drop the elements that a complete run of the page, or of their fragment, did not send,
+        and their states."""
+        self.elements = {
+            path: item
+            for path, item in self.elements.items()
+            if item.run == self.run or (self.fragments and item.fragment not in self.fragments)
+        }
         ids = {getattr(item.element, "id", "") for item in self.elements.values()}
         self.states = {name: state for name, state in self.states.items() if name in ids}
 

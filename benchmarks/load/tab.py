@@ -89,18 +89,20 @@ class Tab(Page):
         if button.disabled:
             raise WrongAnswer(f"the button {key} is disabled")
         state = WidgetState(id=button.id, trigger_value=True)
-        await self._request_run(triggers=[state])
+        await self._request_run(triggers=[state], fragment=self.fragment(button))
 
     async def set(self, kind: str, key: str, value: Any) -> None:
         """Set a widget's value; for an option, its label."""
         self.set_value(kind, key, value)
-        await self._request_run()
+        await self._request_run(fragment=self.fragment(self.widget(kind, key)))
 
     async def click(self, key: str, value: Any, event: str = "clicked") -> None:
         """Click on a component, which reports `value`."""
-        name = f"$$STREAMLIT_INTERNAL_KEY_{self.widget('bidi_component', key).id}__events"
+        component = self.widget("bidi_component", key)
+        name = f"$$STREAMLIT_INTERNAL_KEY_{component.id}__events"
         payload = json.dumps([{"event": event, "value": value}])
-        await self._request_run(triggers=[WidgetState(id=name, json_trigger_value=payload)])
+        state = WidgetState(id=name, json_trigger_value=payload)
+        await self._request_run(triggers=[state], fragment=self.fragment(component))
 
     async def upload(self, key: str, name: str, data: bytes) -> None:
         """Upload a file with a file uploader."""
@@ -212,8 +214,8 @@ class Tab(Page):
 
     def _run_started(self, message: ForwardMsg) -> None:
         new, run = message.new_session, message.metadata.run
-        self.run = run.script_run_id
-        if run.fragment_ids:
+        self.run, self.fragments = run.script_run_id, list(run.fragment_ids)
+        if self.fragments:
             return
         self._stop_clocks()
         self._busy = True
@@ -221,9 +223,10 @@ class Tab(Page):
         self._age = new.config.max_cached_message_age
 
     def _run_ended(self, status: str) -> None:
-        if status == "FINISHED_SUCCESSFULLY":
+        if status in ("FINISHED_SUCCESSFULLY", "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"):
             self._busy = False
             self.drop_stale()
+        if status == "FINISHED_SUCCESSFULLY":
             self._runs += 1
             for name in [n for n, k in self._messages.items() if self._runs - k.used > self._age]:
                 del self._messages[name]

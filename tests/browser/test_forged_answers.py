@@ -104,7 +104,7 @@ def test_a_problem_of_the_readers_own(tab: Any, forged: str) -> None:
     for call in ("backward", "step"):
         tab.locator(f".st-key-press-{call} button").first.click()
         tab.wait_for_selector(f".ax-said b:has-text('{call}')")
-    tab.wait_for_selector(".st-key-rule")
+    tab.wait_for_selector(".st-key-left .ax-sums")
     tab.wait_for_timeout(300)
     expect_inert(tab)
 

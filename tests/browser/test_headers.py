@@ -26,7 +26,7 @@ GRAPH, CHART = ".canvas svg g.node", "figure svg circle"
 PAGES = {
     "": (GRAPH, ".ax-result"),
     "expression": (GRAPH, "tr[data-id]", "textarea"),
-    "optimizer?problem=2-D+classification": (CHART, "figure svg image", ".st-key-rule .katex"),
+    "optimizer?problem=2-D+classification": (CHART, "figure svg image", ".st-key-left .katex"),
     "network": (GRAPH, "tr[data-id]", "[data-testid=stImage] img"),
     "feature_maps": (".st-key-map img", ".st-key-strip figure img"),
 }

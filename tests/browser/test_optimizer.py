@@ -8,6 +8,9 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from tests.pages.optimizer_page import CALLS
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +42,7 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     press(tab, "forward", "The loss is 100")
     tab.locator("svg g.node text:text-is('PowBackward0')").wait_for()
     press(tab, "backward", "x.grad is 20")
-    tab.wait_for_selector(".ax-gone:has-text('backward has used and freed it')")
+    tab.wait_for_selector(".sentence:has-text('backward has used and freed it')")
     expect_number(tab, ".grad", "20")
     expect(tab.locator(".ax-will.step")).to_contain_text("step will subtract 0.2 · 20 from x.")
     press(tab, "step", "10 → 6")
@@ -54,10 +57,38 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     expect_number(tab, "value", "10")
 
 
+@pytest.mark.parametrize("problem", ["Parabola", "2-D classification", "Your own program"])
+def test_a_press_sends_few_messages(tab: Any, app: str, problem: str) -> None:
+    """Only what it changes: neither the frame nor the settings."""
+    messages: list[ForwardMsg] = []
+
+    def listen(socket: Any) -> None:
+        socket.on("framereceived", lambda frame: messages.append(ForwardMsg.FromString(frame)))
+
+    def finished() -> bool:
+        ended = any(message.HasField("script_finished") for message in messages)
+        return ended and messages[-1].HasField("session_status_changed")
+
+    tab.on("websocket", listen)
+    open_page(tab, app, problem=problem)
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
+    for name in (*CALLS, "iterate", "undo", "redo", "reset", "new-seed", "forward"):
+        messages.clear()
+        tab.locator(f".st-key-press-{name} button").first.click()
+        for _ in range(2000):
+            if finished():
+                break
+            tab.wait_for_timeout(20)
+        assert finished(), name
+        sent = [message.WhichOneof("type") for message in messages]
+        assert len(sent) <= 25, (name, sent)
+        assert "navigation" not in sent, name
+
+
 def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
     open_page(tab, app)
     tab.locator(".st-key-press-run button").first.click()
-    tab.wait_for_selector("[data-testid=stProgress]")
+    tab.wait_for_selector(".ax-said progress")
     tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
     expect(tab.locator(".ax-said")).to_contain_text("203 steps")
     press(tab, "undo", "Undid 200 iterations")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -48,6 +47,13 @@ def error(at: Any) -> str:
     return re.sub(r"<[^>]+>", " ", found[0]) if found else ""
 
 
+def shown(at: Any) -> str:
+    """All texts of the page: of its own elements, below the charts and in their places."""
+    charts = component(at, "cells")
+    cells = [c.get("caption") or c.get("sentence", "") for c in charts["cells"]]
+    return "\n".join([html_of(at), *(m.value for m in at.markdown), *cells, charts["caption"]])
+
+
 def block(at: Any, name: str) -> dict[str, list[list[str]]]:
     """A parameter's numbers by label."""
     found = next(b for b in component(at, "blocks")["blocks"] if b["name"] == name)
@@ -72,5 +78,4 @@ def changed(at: Any, name: str) -> set[str]:
 
 
 def plots(at: Any) -> list[str]:
-    data = [json.loads(e.proto.json) for e in at.get("bidi_component")]
-    return [d["alt"] for d in data if "lines" in d]
+    return [cell["alt"] for cell in component(at, "cells")["cells"] if "alt" in cell]

@@ -21,6 +21,7 @@ from tests.pages.optimizer_page import (
     press,
     run_out,
     said,
+    shown,
     value,
 )
 from tests.pages.test_pages import component, html_of, opened
@@ -43,7 +44,7 @@ def test_opens_on_a_parabola_with_its_graph_and_its_numbers() -> None:
     at = page()
     assert value(at) == 2.16  # 10 · 0.6³
     assert block(at, "x")[".grad"] == [["None"]]
-    assert "new = 3.6 − 0.2 · 7.2 = 2.16" in html_of(at)
+    assert "new = 3.6 − 0.2 · 7.2 = 2.16" in shown(at)
     assert "PowBackward0" in component(at, "svg")["svg"]
 
 
@@ -52,7 +53,7 @@ def test_the_four_calls_do_what_was_announced() -> None:
     at = press(page(), "reset", "zero_grad", "forward")
     assert "PowBackward0" in component(at, "svg")["svg"]
     press(at, "backward")
-    assert "graph is gone" in html_of(at)
+    assert "graph is gone" in shown(at)
     assert value(at, label=".grad") == 20
     assert changed(at, "x") == {".grad"}
     assert " will subtract 0.2 · 20 from x." in html_of(at)
@@ -111,7 +112,7 @@ def test_every_optimizer_steps_as_torch_does(optimizer: str) -> None:
         (x**2).backward()
         rule.step()
     assert value(at) == pytest.approx(x.item(), rel=1e-4)
-    assert "The last step" in html_of(at)
+    assert "The last step" in shown(at)
 
 
 def test_zeros_instead_of_none() -> None:
@@ -150,16 +151,16 @@ def test_all_weights_a_tenth(variant: str, grad: float, new: float) -> None:
     at = page(problem="tenths", variant=variant)
     assert value(at, "conv1.weight", ".grad") == pytest.approx(grad, abs=1e-6)
     assert value(at, "conv1.weight") == pytest.approx(new, abs=1e-5)
-    assert "round" in html_of(at) or "exact value is 0" in html_of(at)
+    assert "round" in shown(at) or "exact value is 0" in shown(at)
 
 
 def test_history_shows_an_earlier_moment() -> None:
     at = page()
-    assert "after step 3" in html_of(at)
+    assert "after step 3" in shown(at)
     at.slider(key="moment").set_value(1).run()
-    assert "after step 1: x = 6" in html_of(at)
+    assert "after step 1: x = 6" in shown(at)
     press(at, "forward")
-    assert "after step 3" in html_of(at)
+    assert "after step 3" in shown(at)
 
 
 def test_play_and_pause() -> None:
@@ -186,11 +187,11 @@ def test_planar_settings() -> None:
     at.selectbox(key="activation").set_value("ReLU").run()
     at.selectbox(key="width").set_value(16).run()
     assert not at.exception
-    assert "train" in html_of(at)
+    assert "train" in shown(at)
     assert any("Probability" in alt for alt in plots(at))
     at.button_group(key="picture").set_value("Loss").run()
     assert any("Loss over" in alt for alt in plots(at))
-    assert "two directions" in html_of(at)
+    assert "two directions" in shown(at)
 
 
 def test_the_axes_can_be_chosen() -> None:

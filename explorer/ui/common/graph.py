@@ -13,7 +13,7 @@ import streamlit as st
 from explorer.trace import MAX_NODES, Node
 from explorer.trace.colours import RGB, SELECTED
 from explorer.ui.common import render_dot
-from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.glossary import Html, html, term_link
 
 #: Each kind of node as the legend calls it.
 _LEGEND: dict[str, str] = {
@@ -59,7 +59,7 @@ class Marks:
 _NONE = Marks()
 
 
-@st.cache_data(max_entries=64, show_spinner="Drawing the graph")
+@st.cache_data(max_entries=64, show_spinner=False)
 def _svg(dot: str) -> str | None:
     return render_dot.svg(dot)
 
@@ -108,6 +108,11 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
     """Name the colours of the kinds of node a graph has; for one coloured by a number, the `scale`:
     its full colour, and what that means (text, or `glossary.Html`)."""
+    st.html(legend_html(dot, scale), width="stretch")
+
+
+def legend_html(dot: str, scale: tuple[RGB, str] | None = None) -> Html:
+    """The same as markup."""
     kinds = set(_KIND.findall(dot))
     items = [
         f'<span><i class="ax-{kind}"></i>{name}</span>'
@@ -118,7 +123,7 @@ def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
         colour, name = scale
         fill = f"linear-gradient(to right, white, rgb{colour})"
         items = [f'<span><i class="ax-scale" style="background:{fill}"></i>{html(name)}</span>']
-    st.html(f'<div class="ax-legend">{"".join(items)}</div>', width="stretch")
+    return Html(f'<div class="ax-legend">{"".join(items)}</div>')
 
 
 def describe(node: Node) -> str:

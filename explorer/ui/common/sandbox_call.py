@@ -35,7 +35,11 @@ def ask(
     while the job runs; it is empty again afterwards. Raises what the function raises.
     """
 
+    shown = spinner is not None
+
     def show_position(position: int) -> None:
+        nonlocal shown
+        shown = True
         place.html(f'<div class="ax-note">Waiting: number {position} in the queue.</div>')
 
     context = get_script_run_ctx()
@@ -46,7 +50,8 @@ def ask(
         with place, st.spinner(spinner):
             return function(*arguments, **options)
     finally:
-        place.empty()
+        if shown:
+            place.empty()
 
 
 def charge(trace: Trace) -> int:

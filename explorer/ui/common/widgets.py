@@ -81,6 +81,15 @@ def formula(latex: str) -> None:
     st.latex(" ".join(latex.split()))
 
 
+def with_formula(above: str, latex: str, below: str) -> None:
+    """A formula between two pieces of markup, each one block element, in one element of the page.
+
+    Streamlit puts it into Markdown, which reads a block of markup as it is up to its first empty
+    line; so there are no line breaks in it."""
+    above, latex, below = (" ".join(part.split()) for part in (above, latex, below))
+    st.markdown(f"{above}\n\n$$\n{latex}\n$$\n\n{below}", unsafe_allow_html=True)
+
+
 def scrolling(html: str, name: str, style: str = "") -> str:
     """A table that scrolls and that the keyboard can reach; `name` says what it is."""
     return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from html import escape
 from itertools import islice
 from typing import Any
 
@@ -12,15 +11,18 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
+from explorer.language import ProgramRefused
 from explorer.networks.planar import PlanarProblem
 from explorer.training import Point, Problem, ProgramProblem, View
 from explorer.training.formatting import element_name
 from explorer.ui.common import heatmap
-from explorer.ui.common.graph import legend, miniature
+from explorer.ui.common.glossary import Html
+from explorer.ui.common.graph import legend_html, miniature
 from explorer.ui.optimizer import history
-from explorer.ui.optimizer.plot import Axis, Line, Plot, around, plot
+from explorer.ui.optimizer.comparison_run import SecondRun
+from explorer.ui.optimizer.plot import Axis, Blank, Line, Plot, around, draw_plots
 from explorer.ui.optimizer.session import Workspace
-from explorer.ui.optimizer.surface import AxisPair, draw_surface
+from explorer.ui.optimizer.surface import AxisPair, plot_surface
 
 #: Heights in CSS pixels.
 _UPPER, _LOWER = 240, 142
@@ -33,8 +35,6 @@ _FITS = {"planar": "Decision", "linear regression": "Fit"}
 #: Most data points drawn.
 _DRAWN = 200
 _FIT = "fit"
-#: State and path of the run to compare with.
-SecondRun = tuple[View, tuple[Point, ...]] | None
 
 
 def choose_picture(workspace: Workspace) -> tuple[str, AxisPair | None]:
@@ -85,52 +85,68 @@ def _name(workspace: Workspace, place: tuple[str, int]) -> str:
 
 
 def draw_charts(
-    workspace: Workspace, what: str, pair: AxisPair | None, second: SecondRun, name: str
+    workspace: Workspace,
+    what: str,
+    pair: AxisPair | None,
+    moment: int,
+    second: SecondRun | None,
+    name: str,
 ) -> None:
-    """Draw all pictures; during playback only this part of the page runs again. `name` is that of
-    the second run."""
-    points = workspace.points()
-    history.advance(len(points) - 1)
-    area = st.container(gap="xsmall")
-    upper, lower = area.columns(2, gap="small"), area.columns(2, gap="small")
-    with area:
-        moment = history.slider(points)
-    with upper[0], st.container(gap=None):
-        _draw_graph(workspace.view)
-    with upper[1], st.container(gap=None):
-        if what == "Loss":
-            path = (name, second[1]) if second else None
-            draw_surface(workspace, pair, points, moment, path, _UPPER)
-        else:
-            _draw_fit(workspace, points[moment])
+    """Draw the graph and all charts, with the run until `moment`. `name` is that of the second
+    run."""
+    points, view, other = workspace.points(), workspace.view, second[0] if second else None
     steps = points[moment].steps
-    view, other = workspace.view, second[0] if second else None
-    with lower[0]:
-        theirs = (other.loss_steps, other.losses) if other else None
-        _draw_curve("loss", (view.loss_steps, view.losses), theirs, steps, name)
-    with lower[1]:
-        theirs = (other.norm_steps, other.norms) if other else None
-        _draw_curve("gradient norm", (view.norm_steps, view.norms), theirs, steps, name)
+    path = (name, second[1]) if second else None
+    dot = view.dot()
+    losses = _curve(
+        "loss",
+        (view.loss_steps, view.losses),
+        (other.loss_steps, other.losses) if other else None,
+        steps,
+        name,
+    )
+    norms = _curve(
+        "gradient norm",
+        (view.norm_steps, view.norms),
+        (other.norm_steps, other.norms) if other else None,
+        steps,
+        name,
+    )
+    upper: Plot | Blank
+    try:
+        upper = (
+            plot_surface(workspace, pair, points, moment, path)
+            if what == "Loss"
+            else _fit(workspace, points[moment])
+        )
+    except ProgramRefused as refused:
+        upper = Blank("loss", refused.error.message)
+    draw_plots(
+        {
+            "graph": (_graph_cell(view, dot), _UPPER),
+            "surface" if what == "Loss" else "fit": (upper, _UPPER),
+            "curve-loss": (losses, _LOWER),
+            "curve-gradient-norm": (norms, _LOWER),
+        },
+        history.describe(points[moment]),
+        key="charts",
+        again=history.interval(workspace),
+        frame=hash((workspace.version, moment)),
+    )
+    if dot:  # placed into its cell by optimizer.css
+        miniature(dot, alt="The graph that is ready for backward", height=_UPPER - 48, zoom=True)
 
 
-def _draw_graph(view: View) -> None:
-    """The graph that is ready for backward; otherwise why there is none."""
-    st.html('<div class="ax-label ax-graph">Autograd graph</div>')
-    if dot := view.dot():
-        with st.container(key="waiting-graph", gap=None):
-            miniature(
-                dot, alt="The graph that is ready for backward", height=_UPPER - 48, zoom=True
-            )
-            legend(dot)
-        return
+def _graph_cell(view: View, dot: str) -> Blank:
+    """The place of the graph that is ready for backward; otherwise why there is none."""
     words = {
         "none": "There is no graph. forward builds one.",
         "freed": "The graph is gone: backward has used and freed it.",
     }.get(view.graph, "")
-    st.html(f'<div class="ax-gone" style="height:{_UPPER - 26}px">{words}</div>')
+    return Blank("Autograd graph", words, legend_html(dot) if dot else Html())
 
 
-def _draw_curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> None:
+def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> Plot:
     lines = [Line(ours[0], ours[1], dots=len(ours[0]) <= 40)]
     if theirs:
         lines.insert(0, Line(theirs[0], theirs[1], "beside", name, dots=len(theirs[0]) <= 40))
@@ -140,45 +156,39 @@ def _draw_curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> No
     alt = f"The {label} at each step"
     if ours[1]:
         alt += f": from {ours[1][0]:.4g} to {ours[1][-1]:.4g}"
-    plot(
-        Plot(
-            Axis("step", -0.02 * max(x.high, 1), max(x.high, 1)),
-            around(values, label),
-            tuple(lines),
-            alt,
-            now=None if now is None else (steps, now),
-        ),
-        key=f"curve-{label.replace(' ', '-')}",
-        height=_LOWER,
+    return Plot(
+        Axis("step", -0.02 * max(x.high, 1), max(x.high, 1)),
+        around(values, label),
+        tuple(lines),
+        alt,
+        now=None if now is None else (steps, now),
     )
 
 
-def _draw_fit(workspace: Workspace, point: Point) -> None:
-    """Draw the model's output with the parameters of `point`; computed when they change."""
+def _fit(workspace: Workspace, point: Point) -> Plot | Blank:
+    """The model's output with the parameters of `point`; computed when they change."""
     cached = workspace.cache.get(_FIT)
     if cached is None or cached[0] != workspace.view.seed or not _is_same(cached[1], point):
-        picture = _plot_fit(workspace.chosen.problem, point, workspace.view.seed)
-        cached = workspace.cache[_FIT] = (workspace.view.seed, point, picture)
-    if cached[2] is not None:
-        shown, caption = cached[2]
-        plot(shown, key="fit", height=_UPPER - 22)
-        st.html(f'<div class="ax-note">{escape(caption)}</div>')
+        fit = _plot_fit(workspace.chosen.problem, point, workspace.view.seed)
+        cached = workspace.cache[_FIT] = (workspace.view.seed, point, fit)
+    fitted: Plot | Blank = cached[2]
+    return fitted
 
 
 def _is_same(a: Point, b: Point) -> bool:
     return all(np.array_equal(value, b.values[name]) for name, value in a.values.items())
 
 
-def _plot_fit(problem: Problem, point: Point, seed: int) -> tuple[Plot, str] | None:
-    """A decision boundary, or predictions against targets, with a caption."""
+def _plot_fit(problem: Problem, point: Point, seed: int) -> Plot | Blank:
+    """A decision boundary, or predictions against targets."""
     if isinstance(problem, PlanarProblem):
         return _plot_decision(problem, point, seed)
     if isinstance(problem, ProgramProblem):
         return _plot_regression(problem, point, seed)
-    return None
+    return Blank("fit")
 
 
-def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plot, str]:
+def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> Plot:
     decision = problem.decision(point.values, seed, 48)
     # A last row of ones keeps full colours for the dots, whatever the probabilities.
     pale = 0.4 * (2 * decision.probability[::-1] - 1)
@@ -194,14 +204,14 @@ def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> tuple[Plo
         f"Loss: train {decision.train_loss:.3g}, test {decision.test_loss:.3g}. "
         f"Accuracy: {decision.train_accuracy:.0%}, {decision.test_accuracy:.0%}."
     )
-    shown = Plot(
+    return Plot(
         Axis("x", float(decision.x[0]), float(decision.x[-1])),
         Axis("y", float(decision.y[0]), float(decision.y[-1])),
         tuple(lines),
         f"Probability of class 1 over the plane, and the training points. {caption}",
-        image,
+        image=image,
+        caption=caption,
     )
-    return shown, caption
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -209,14 +219,16 @@ def _data(seed: int, _problem: ProgramProblem) -> dict[str, np.ndarray]:
     return {name: a for name, a in _problem.tensors(seed).items() if name in ("X", "y")}
 
 
-def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> tuple[Plot, str]:
+def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> Plot:
     data = _data(seed, problem)
     X, y = data["X"][:_DRAWN], data["y"][:_DRAWN]
     predicted = (X @ point.values["w"] + point.values["b"]).ravel()
     y_axis = around([*predicted.tolist(), *y.tolist()], "prediction", linear=True)
     x_axis = around(y.tolist(), "target y", linear=True)
     ends = [x_axis.low, x_axis.high]
-    shown = Plot(
+    w, b = point.values["w"].ravel(), point.values["b"].ravel()
+    caption = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; true values: 2, −3.4 and 4.2."
+    return Plot(
         x_axis,
         y_axis,
         (
@@ -224,7 +236,5 @@ def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> tuple[
             Line(ends, ends, "beside", "prediction = target"),
         ),
         f"Predictions against targets for {_DRAWN} of the points, and the line of a perfect fit",
+        caption=caption.replace("+ -", "− ").replace("= -", "= −"),
     )
-    w, b = point.values["w"].ravel(), point.values["b"].ravel()
-    caption = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; true values: 2, −3.4 and 4.2."
-    return shown, caption.replace("+ -", "− ").replace("= -", "= −")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
-from explorer.language import ProgramRefused
+from explorer.language import ProgramError, ProgramRefused
 from explorer.training import (
     Follower,
     Point,
@@ -25,68 +26,78 @@ NAMES = {NONE: "", NO_ZERO_GRAD: "without zero_grad", OTHER: "the other setting"
 #: By the labels in links of earlier versions.
 _RENAMED = {"A twin without zero_grad": NO_ZERO_GRAD, "Another setting": OTHER}
 _FOLLOWER, _VIEW = "comparison.follower", "comparison.view"
+#: State and path of the second run.
+SecondRun = tuple[View, tuple[Point, ...]]
 
 
-def choose_comparison() -> str:
-    """Draw the list of comparisons; returns a key of `NAMES`."""
+@dataclass(frozen=True)
+class Comparison:
+    """What the reader compares with: a key of `NAMES`, and another setting's hyperparameters."""
+
+    kind: str
+    optimizer: str = ""
+    hyper: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The second run's name in the pictures."""
+        return NAMES[self.kind]
+
+
+def choose_comparison() -> Comparison:
+    """Draw the list of comparisons, and for another setting its widgets."""
     accept_renamed("beside", _RENAMED)
     validate("beside", {*NAMES, *_RENAMED}.__contains__)
-    comparison = st.selectbox(
+    kind = st.selectbox(
         "Comparison",
         list(NAMES),
         key="beside",
         bind="query-params",
         label_visibility="collapsed",
+        width=250,
         help="A second run from the same start; every button applies to both",
     )
-    return comparison if comparison in NAMES else NONE
-
-
-def choose_setting(comparison: str) -> tuple[str, str, dict[str, Any]]:
-    """`comparison`, and for another setting its optimizer and hyperparameters."""
-    if comparison != OTHER:
-        return comparison, "", {}
-    with st.container(horizontal=True, gap="small", key="besides"):
-        optimizer = choose_optimizer(
-            "its optimizer", "beside-optimizer", "How the second run turns gradients into steps"
+    if kind != OTHER:
+        return Comparison(kind if kind in NAMES else NONE)
+    optimizer = choose_optimizer(
+        "its optimizer", "beside-optimizer", "How the second run turns gradients into steps"
+    )
+    meanings = OPTIMIZERS[optimizer].hyper
+    hyper = {"lr": choose_number("its lr", "beside-lr", 0.01, meanings["lr"], 108)}
+    if "momentum" in meanings:
+        hyper["momentum"] = choose_number(
+            "its momentum", "beside-momentum", 0.9, meanings["momentum"], 108
         )
-        meanings = OPTIMIZERS[optimizer].hyper
-        hyper = {"lr": choose_number("its lr", "beside-lr", 0.01, meanings["lr"], 108)}
-        if "momentum" in meanings:
-            hyper["momentum"] = choose_number(
-                "its momentum", "beside-momentum", 0.9, meanings["momentum"], 108
-            )
-    return comparison, optimizer, hyper
+    return Comparison(OTHER, optimizer, hyper)
 
 
-def follow(
-    workspace: Workspace, choice: tuple[str, str, dict[str, Any]]
-) -> tuple[View, tuple[Point, ...]] | None:
-    """Let the second run do what the first has done; its view and points, or None without one.
+def follow(workspace: Workspace, comparison: Comparison) -> SecondRun | None:
+    """Let the second run do what the first has done; None without one.
 
-    ValueError and ProgramRefused, with a sentence, where it cannot be made.
+    Raises ProgramRefused where it cannot be made.
     """
-    comparison, optimizer, hyper = choice
-    if comparison == NONE:
-        workspace.cache.pop(_FOLLOWER, None)
+    cache = workspace.cache
+    if comparison.kind == NONE:
+        cache.pop(_FOLLOWER, None)
         return None
-    name = repr(choice)
-    named: tuple[str, Follower] | None = workspace.cache.get(_FOLLOWER)
-    if named is None or named[0] != name:
-        follower = (
-            follow_without_zero_grad()
-            if comparison == NO_ZERO_GRAD
-            else follow_with_setting(optimizer, **hyper)
-        )
-        named = workspace.cache[_FOLLOWER] = (name, follower)
-        workspace.cache.pop(_VIEW, None)
     with workspace.lock:
-        current = workspace.cache.get(_VIEW)
-        if current is None or current[0] != workspace.version:
-            try:
-                second: Any = named[1].follow(workspace.session)
-            except (ValueError, ProgramRefused):
-                workspace.cache.pop(_FOLLOWER, None)
+        try:
+            if cache.get(_FOLLOWER, (None,))[0] != comparison:
+                cache[_FOLLOWER] = (comparison, _make_follower(comparison))
+                cache.pop(_VIEW, None)
+            if cache.get(_VIEW, (None,))[0] != workspace.version:
+                second: Any = cache[_FOLLOWER][1].follow(workspace.session)
+                cache[_VIEW] = (workspace.version, (second.view(), second.points()))
+        except (ValueError, ProgramRefused) as error:
+            cache.pop(_FOLLOWER, None)
+            if isinstance(error, ProgramRefused):
                 raise
-            current = workspace.cache[_VIEW] = (workspace.version, second.view(), second.points())
-    return current[1], current[2]
+            raise ProgramRefused(ProgramError(str(error))) from None
+        followed: SecondRun = cache[_VIEW][1]
+        return followed
+
+
+def _make_follower(comparison: Comparison) -> Follower:
+    if comparison.kind == NO_ZERO_GRAD:
+        return follow_without_zero_grad()
+    return follow_with_setting(comparison.optimizer, **comparison.hyper)

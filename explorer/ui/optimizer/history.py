@@ -12,21 +12,36 @@ from explorer.ui.optimizer.session import Workspace
 _MOMENT, _OF = "moment", "moment.of"
 #: Plays the history, five frames a second.
 PLAYER = Player("moment", 0.2)
+#: Seconds between the pictures of a run.
+PAUSE = 0.1
 #: A replay has about this many frames.
 FRAMES = 60
 
 
-def follow_present(workspace: Workspace) -> None:
-    """After a press the present is shown again. Called once per run of the page."""
-    state = st.session_state
+def moment(workspace: Workspace) -> int:
+    """The position in `workspace.points()` that is shown: after a press the present, while playing
+    the next one, otherwise where the slider stands. Called once, before `draw_player`."""
+    state, last = st.session_state, len(workspace.points()) - 1
     if state.get(_OF) != (id(workspace), workspace.version):
         state[_OF] = (id(workspace), workspace.version)
-        state[_MOMENT] = len(workspace.points()) - 1
+        state[_MOMENT] = last
         PLAYER.stop()
+    elif PLAYER.is_due():
+        state[_MOMENT] = state.get(_MOMENT, 0) + -(-last // FRAMES)
+    state[_MOMENT] = shown = min(state.get(_MOMENT, last), last)
+    if shown == last:
+        PLAYER.stop()
+    return int(shown)
 
 
-def play_button(workspace: Workspace) -> None:
-    """Draw the button that plays the run from the slider's position or its start, or pauses it."""
+def interval(workspace: Workspace) -> float | None:
+    """Seconds until the charts must be drawn again; None if nothing moves."""
+    return PAUSE if workspace.run is not None else PLAYER.interval
+
+
+def draw_player(workspace: Workspace) -> None:
+    """Draw the button that plays the run from the slider's position or its start, and the
+    slider."""
     last = len(workspace.points()) - 1
 
     def begin_again() -> None:
@@ -40,43 +55,20 @@ def play_button(workspace: Workspace) -> None:
         disabled=last < 1 or workspace.run is not None,
         on_start=begin_again,
     )
-
-
-def advance(last: int) -> None:
-    """While playing: show the next frame, if it is due; stop at the end."""
-    if not PLAYER.is_due():
-        return
-    state = st.session_state
-    state[_MOMENT] = min(last, state.get(_MOMENT, 0) + -(-last // FRAMES))
-    if state[_MOMENT] >= last:
-        PLAYER.stop()
-        st.rerun()
-
-
-def slider(points: tuple[Point, ...]) -> int:
-    """Draw the slider; returns the position in `points` that is shown."""
-    last = len(points) - 1
     if last < 1:
         st.html('<div class="ax-note">Each forward adds a point to this slider.</div>')
-        return last
-    st.session_state[_MOMENT] = min(st.session_state.get(_MOMENT, last), last)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="moments"):
-        moment = int(
-            st.slider(
-                "History",
-                0,
-                last,
-                key=_MOMENT,
-                label_visibility="collapsed",
-                width="stretch",
-                help="The point in the run that the charts show",
-            )
-        )
-        st.html(f'<div class="ax-note">{_caption(points[moment])}</div>', width="content")
-    return moment
+        return
+    st.slider(
+        "History",
+        0,
+        last,
+        key=_MOMENT,
+        label_visibility="collapsed",
+        help="The point in the run that the charts show",
+    )
 
 
-def _caption(point: Point) -> str:
+def describe(point: Point) -> str:
     """The number of steps, and the first numbers of a small problem."""
     shown = [
         f"{name} = {format_number(value.item())}"

@@ -23,7 +23,7 @@ from explorer.training import ParameterView, TrainingSession, Update, View
 from explorer.training.formatting import element_name
 from explorer.ui.common import heatmap
 from explorer.ui.common.glossary import ELEMENTS, term_link
-from explorer.ui.common.widgets import formula
+from explorer.ui.common.widgets import with_formula
 from explorer.ui.optimizer.session import Workspace
 
 _FOLDER = Path(__file__).parent
@@ -269,18 +269,17 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
         return
     update = whole or shown
     title = "The last step" if shown is last else "A step taken now"
-    st.html(
-        f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, '
-        f"{term_link('optimizer', update.optimizer)}</div>"
+    lines = r" \\ ".join(
+        rf"&{line.formula} &&\footnotesize\textsf{{{_escape_latex(line.meaning)}}}"
+        for line in update.lines
     )
-    with st.container(key="rule", gap="xxsmall"):
-        lines = r" \\ ".join(
-            rf"&{line.formula} &&\footnotesize\textsf{{{_escape_latex(line.meaning)}}}"
-            for line in update.lines
-        )
-        formula(rf"\begin{{aligned}}{lines}\end{{aligned}}")
-    rows = "".join(f"<div>{escape(line)}</div>" for line in update.at(index))
-    st.html(f'<div class="ax-sums">{rows}</div>')
+    sums = "".join(f"<div>{escape(line)}</div>" for line in update.at(index))
+    with_formula(
+        f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, '
+        f"{term_link('optimizer', update.optimizer)}</div>",
+        rf"\begin{{aligned}}{lines}\end{{aligned}}",
+        f'<div class="ax-sums">{sums}</div>',
+    )
 
 
 def _whole_update(workspace: Workspace, at: PickedElement, last: bool) -> Update | None:

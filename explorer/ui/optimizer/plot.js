@@ -1,8 +1,8 @@
-// Draws one chart as SVG. Colours are written into the drawing, so the downloaded file needs no styles.
+// Draws charts as SVG. Colours are written into the drawing, so the downloaded file needs no styles.
 
 const SPACE = "http://www.w3.org/2000/svg"
 const RIGHT = 10, TOP = 20, BOTTOM = 32
-const watched = new WeakMap()
+const states = new WeakMap()
 
 function node(name, attributes, text) {
   const element = document.createElementNS(SPACE, name)
@@ -57,18 +57,15 @@ function colours(root) {
   }
 }
 
-function draw(root, data) {
-  const svg = root.querySelector("svg")
-  const width = Math.max(160, root.clientWidth)
-  const height = data.height
-  const paint = colours(root)
+function draw(svg, data, width, paint) {
+  const height = data.caption ? data.height - 22 : data.height
   const y = scale(data.y, height - BOTTOM, TOP)
   const labels = y.ticks.map((tick) => format(tick, y.step))
   const LEFT = Math.max(34, 12 + 6.4 * Math.max(...labels.map((label) => label.length)))
   const x = scale(data.x, LEFT, width - RIGHT)
   const parts = []
   const box = { x: LEFT, y: TOP, width: width - RIGHT - LEFT, height: height - BOTTOM - TOP }
-  if (data.image) parts.push(node("image", { ...box, href: data.image, preserveAspectRatio: "none" }))
+  if (data.image) parts.push(picture(svg, data.image, box))
   parts.push(node("rect", { ...box, fill: "none", stroke: paint.border }))
   const faint = { fill: paint.text, "fill-opacity": 0.7 }
   for (const tick of x.ticks) {
@@ -85,7 +82,7 @@ function draw(root, data) {
   })
   parts.push(node("text", { fill: paint.text, x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, data.x.label))
   parts.push(node("text", { fill: paint.text, x: 2, y: 12, "font-weight": 600 }, data.y.label))
-  const clip = `clip-${data.file}`
+  const clip = `clip-${data.name}`
   const frame = node("clipPath", { id: clip })
   frame.append(node("rect", box))
   const inside = node("g", { "clip-path": `url(#${clip})` })
@@ -101,7 +98,14 @@ function draw(root, data) {
   svg.setAttribute("role", "img")
   svg.setAttribute("aria-label", data.alt)
   svg.replaceChildren(node("title", {}, data.alt), ...parts)
-  return paint
+}
+
+// The same element as before for the same picture, which then need not be decoded again.
+function picture(svg, href, box) {
+  const before = svg.querySelector("image")
+  const image = before?.getAttribute("href") === href ? before : node("image", { href, preserveAspectRatio: "none" })
+  for (const [key, value] of Object.entries(box)) image.setAttribute(key, value)
+  return image
 }
 
 function stroke(line, x, y, paint, onPicture) {
@@ -158,26 +162,79 @@ function save(svg, paint, file) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }
 
+function element(tag, className, text = "") {
+  const made = document.createElement(tag)
+  made.className = className
+  made.textContent = text
+  return made
+}
+
+// A chart, with its caption and the button that saves it. `update` draws it again.
+function makeChart() {
+  const root = element("figure", "cell")
+  const svg = node("svg", { xmlns: SPACE })
+  const button = element("button", "save", "↓")
+  button.title = "Download as SVG"
+  button.setAttribute("aria-label", button.title)
+  const caption = element("div", "ax-note")
+  root.append(svg, button, caption)
+  const update = (data, paint) => {
+    draw(svg, data, Math.max(160, root.clientWidth), paint)
+    caption.textContent = data.caption
+    button.onclick = () => save(svg, paint, `${data.name}.svg`)
+  }
+  return { root, update }
+}
+
+// A sentence in the place of a chart, or room for another element of the page and its legend.
+function makeBlank() {
+  const root = element("div", "cell")
+  const update = (data) => {
+    const body = element("div", data.sentence ? "sentence" : "", data.sentence)
+    body.style.height = `${data.height - (data.legend ? 48 : 26)}px`
+    const legend = element("div", "")
+    legend.innerHTML = data.legend // ours: graph.legend_html
+    root.replaceChildren(element("div", "title", data.title), body, legend)
+  }
+  return { root, update }
+}
+
 export default function (component) {
-  const { data, parentElement } = component
-  const root = parentElement.querySelector("figure")
-  let state = watched.get(root)
+  const { data, parentElement, setTriggerValue } = component
+  const root = parentElement.querySelector(".cells")
+  let state = states.get(root)
   if (!state) {
-    state = {}
-    state.observer = new ResizeObserver(() => {
-      if (root.clientWidth !== state.width) state.again()
-    })
-    watched.set(root, state)
+    state = { cells: [], asked: 0 }
+    state.observer = new ResizeObserver(() => root.clientWidth !== state.width && state.draw())
+    states.set(root, state)
     state.observer.observe(root)
   }
-  state.again = () => {
+  state.draw = () => {
     state.width = root.clientWidth
-    state.paint = draw(root, data)
+    const paint = colours(root)
+    state.cells = data.cells.map((cell, i) => {
+      const before = state.cells[i]
+      return Boolean(cell.lines) === before?.chart ? before : { chart: Boolean(cell.lines), ...(cell.lines ? makeChart() : makeBlank()) }
+    })
+    const roots = state.cells.map((cell) => cell.root)
+    if (roots.some((cell, i) => cell !== root.children[i])) root.replaceChildren(...roots)
+    state.cells.forEach((cell, i) => cell.update(data.cells[i], paint))
   }
-  state.again()
-  root.querySelector("button").onclick = () => save(root.querySelector("svg"), state.paint, data.file)
+  state.draw()
+  parentElement.querySelector(".moment").textContent = data.caption
+  // The next picture of a run or a playback: asked for when this one is drawn, so that requests
+  // never queue and a press is answered at once.
+  clearTimeout(state.timer)
+  if (data.again) {
+    const wait = Math.max(0, state.asked + 1000 * data.again - performance.now())
+    state.timer = setTimeout(() => {
+      state.asked = performance.now()
+      setTriggerValue("due", data.frame)
+    }, wait)
+  }
   return () => {
+    clearTimeout(state.timer)
     state.observer.disconnect()
-    watched.delete(root)
+    states.delete(root)
   }
 }

@@ -1,12 +1,13 @@
-"""A chart drawn by the browser: lines, dots and a marker over an optional picture.
+"""Charts drawn by the browser: lines, dots and a marker over an optional picture.
 
 Only numbers are sent, so a press or a frame of playback changes little. Names are shown as text.
+All charts are one element, because each element is a message of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,8 @@ import streamlit as st
 
 _FOLDER = Path(__file__).parent
 _component = st.components.v2.component(
-    "plot",
-    html='<figure><svg xmlns="http://www.w3.org/2000/svg"></svg>'
-    '<button title="Download as SVG" aria-label="Download as SVG">↓</button></figure>',
+    "plots",
+    html='<div class="cells"></div><div class="ax-note moment"></div>',
     css=(_FOLDER / "plot.css").read_text(encoding="utf-8"),
     js=(_FOLDER / "plot.js").read_text(encoding="utf-8"),
 )
@@ -49,7 +49,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """`image` is a data URL that fills the axes; `now` is the position of the marker."""
+    """`image` is a data URL that fills the axes, `now` the position of the marker, `caption` a
+    sentence below."""
 
     x: Axis
     y: Axis
@@ -57,16 +58,53 @@ class Plot:
     alt: str
     image: str = ""
     now: tuple[float, float] | None = None
-    legend: tuple[tuple[str, str], ...] = field(default=())
+    caption: str = ""
 
 
-def plot(shown: Plot, *, key: str, height: int) -> None:
-    """Draw it, as wide as its container."""
-    data = vars(shown) | {"x": vars(shown.x), "y": vars(shown.y)}
-    data["lines"] = [_plain(line) for line in shown.lines]
-    if shown.now is not None and not np.isfinite(shown.now).all():
-        data["now"] = None
-    _component(key=key, data={**data, "height": height, "file": f"{key}.svg"})
+@dataclass(frozen=True)
+class Blank:
+    """In the place of a plot: a sentence, or room for another element and its `legend` (markup)."""
+
+    title: str
+    sentence: str = ""
+    legend: str = ""
+
+
+def draw_plots(
+    cells: Mapping[str, tuple[Plot | Blank, int]],
+    caption: str,
+    *,
+    key: str,
+    again: float | None = None,
+    frame: int = 0,
+) -> None:
+    """Draw them two in a row, with their heights in CSS pixels, and a caption below all. A plot is
+    downloaded under its name in `cells`.
+
+    With `again`, so many seconds after the last picture the browser asks for the next: the
+    fragment then runs again. `frame` is another number for each picture.
+    """
+    _component(
+        key=key,
+        data={
+            "cells": [
+                {**_to_data(cell), "name": name, "height": height}
+                for name, (cell, height) in cells.items()
+            ],
+            "caption": caption,
+            "again": again,
+            "frame": frame,
+        },
+        on_due_change=lambda: None,
+    )
+
+
+def _to_data(cell: Plot | Blank) -> dict[str, Any]:
+    if isinstance(cell, Blank):
+        return vars(cell)
+    lines = [_plain(line) for line in cell.lines]
+    now = cell.now if cell.now is not None and np.isfinite(cell.now).all() else None
+    return vars(cell) | {"x": vars(cell.x), "y": vars(cell.y), "lines": lines, "now": now}
 
 
 def _plain(line: Line) -> dict[str, Any]:

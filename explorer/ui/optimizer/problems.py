@@ -204,18 +204,16 @@ def _box(label: str, key: str, start: str, help: str) -> str:
 
 
 def mark_line(error: ProgramError | None) -> None:
-    """Mark the line that failed in its box; called once per run."""
-    line = error.line if error else None
-    part = "setup" if error and error.message.startswith("In the setup") else "loss"
-    rules = ".ax-none {}"
-    if line is not None:
-        rules = (
-            f".st-key-own-{part} textarea {{ background-image: "
-            f"linear-gradient({COLOURS['error']}, {COLOURS['error']}), var(--ax-gutter); "
-            f"background-position: 0 {_TOP + (line - 1) * _LINE}px, 0 {_TOP}px; "
-            f"background-size: 100% {_LINE}px, auto; }}"
-        )
-    st.html(f"<style>{rules}</style>")
+    """Mark the line that failed in its box."""
+    if error is None or error.line is None:
+        return
+    part = "setup" if error.message.startswith("In the setup") else "loss"
+    st.html(
+        f"<style>.st-key-own-{part} textarea {{ background-image: "
+        f"linear-gradient({COLOURS['error']}, {COLOURS['error']}), var(--ax-gutter); "
+        f"background-position: 0 {_TOP + (error.line - 1) * _LINE}px, 0 {_TOP}px; "
+        f"background-size: 100% {_LINE}px, auto; }}</style>"
+    )
 
 
 # -- the list ------------------------------------------------------------------------------------

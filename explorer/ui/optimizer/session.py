@@ -74,7 +74,7 @@ class IterationRun:
 @dataclass
 class Workspace:
     """One reader's session. `view` is its present state, `before` the state before the last press,
-    `event` what that press did."""
+    `event` what that press did, `shown` the settings that the page's widgets show for it."""
 
     chosen: ChosenProblem
     optimizer: str
@@ -84,6 +84,7 @@ class Workspace:
     event: PressEvent | None = None
     run: IterationRun | None = None
     version: int = 0
+    shown: dict[str, Any] = field(default_factory=dict)
     queue: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
     lock: Any = field(default_factory=threading.RLock)
     cache: dict[str, Any] = field(default_factory=dict)
@@ -94,6 +95,11 @@ class Workspace:
         """The settings in force. (What came from the sandbox has lists for tuples.)"""
         hyper = self.view.hyper
         return {k: tuple(v) if isinstance(v, list) else v for k, v in hyper.items()}
+
+    def changed_settings(self) -> dict[str, Any]:
+        """The settings that the widgets show otherwise than they are in force."""
+        now = self.hyper
+        return {name: value for name, value in self.shown.items() if now[name] != value}
 
     def press(self, name: str, **arguments: Any) -> None:
         """Note a press; `perform` does it. "run" and "stop" begin and end a run."""
@@ -172,7 +178,7 @@ class Workspace:
 
 
 def open_session(chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any]) -> Workspace:
-    """The reader's workspace, with changed settings taken over and all presses done.
+    """The reader's workspace; changed settings are noted like a press before all others.
 
     Where no session can be made of the chosen problem or settings, the one before stays;
     `refusal` says why.
@@ -183,18 +189,21 @@ def open_session(chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any]) -
         workspace = _replace(workspace, chosen, optimizer, hyper)
     elif refusal() is not None:
         st.session_state[_REFUSED] = None
-    if (workspace.chosen.name, workspace.optimizer) == wanted:
-        changed = {name: value for name, value in hyper.items() if workspace.hyper[name] != value}
-        if changed and not workspace.queue:
-            workspace.press("set", **changed)
-        workspace.perform()
-        if any(workspace.hyper[name] != value for name, value in hyper.items()):
-            show_settings(workspace.hyper)
-            st.rerun()
-    else:
-        workspace.perform()
-    _save_seed(workspace.view.seed)
+    workspace.shown = hyper if (workspace.chosen.name, workspace.optimizer) == wanted else {}
+    changed = ("set", workspace.changed_settings())
+    if changed[1] and changed not in workspace.queue:
+        workspace.queue.appendleft(changed)
     return workspace
+
+
+def catch_up(workspace: Workspace) -> None:
+    """Do what was pressed. Settings that this changed, or that were refused, are shown as they
+    are by another run of the page."""
+    workspace.perform()
+    if workspace.changed_settings():
+        show_settings(workspace.hyper)
+        st.rerun()
+    _save_seed(workspace.view.seed)
 
 
 def refusal() -> ProgramError | None:

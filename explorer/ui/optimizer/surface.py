@@ -10,17 +10,15 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 import streamlit as st
 from matplotlib.figure import Figure
 
-from explorer.language import ProgramRefused
 from explorer.trace.colours import CONTOUR
 from explorer.training import Plane, Point, Surface, through_element, through_elements, through_path
-from explorer.ui.optimizer.plot import Axis, Line, Plot, around, plot
+from explorer.ui.optimizer.plot import Axis, Line, Plot, around
 from explorer.ui.optimizer.problems import OWN
 from explorer.ui.optimizer.session import Session, Workspace
 
@@ -47,32 +45,27 @@ class DrawnSurface:
             return self.plane.place(points)
 
 
-def draw_surface(
+def plot_surface(
     workspace: Workspace,
     pair: AxisPair | None,
     points: tuple[Point, ...],
     moment: int,
     second: tuple[str, tuple[Point, ...]] | None,
-    height: int,
-) -> None:
-    """Draw the surface, or the curve of a single parameter, with the path of the run until now and
-    a marker at `points[moment]`. `second` is the name and the path of the run to compare with."""
-    try:
-        drawn = compute_surface(workspace, pair, points)
-    except ProgramRefused as refused:
-        st.html(f'<div class="ax-note">{escape(refused.error.message)}</div>')
-        return
+) -> Plot:
+    """The surface, or the curve of a single parameter, with the path of the run until now and a
+    marker at `points[moment]`. `second` is the name and the path of the run to compare with.
+
+    Raises ProgramRefused."""
+    drawn = compute_surface(workspace, pair, points)
     paths = [(drawn.place(points), "main", "")]
     if second is not None:
         paths.append((drawn.place(second[1]), "beside", second[0]))
     if len(drawn.surface.y) == 1:
-        plot(_plot_line(drawn, paths, moment), key="surface", height=height)
-    else:
-        plot(_plot_surface(drawn, paths, moment), key="surface", height=height - 22)
-        st.html(f'<div class="ax-note">{_caption(drawn, workspace)}</div>')
+        return _plot_line(drawn, paths, moment)
+    return _plot_plane(drawn, paths, moment, _caption(drawn, workspace))
 
 
-def _plot_surface(drawn: DrawnSurface, paths: list[Any], moment: int) -> Plot:
+def _plot_plane(drawn: DrawnSurface, paths: list[Any], moment: int, caption: str) -> Plot:
     surface = drawn.surface
     lines = [
         Line(p[:, 0], p[:, 1], kind, name, dots=len(p) <= 60) for p, kind, name in reversed(paths)
@@ -83,8 +76,9 @@ def _plot_surface(drawn: DrawnSurface, paths: list[Any], moment: int) -> Plot:
         Axis(up, float(surface.y[0]), float(surface.y[-1])),
         tuple(lines),
         f"Loss over {across} and {up} (darker = lower), with the path of the run",
-        drawn.image,
-        tuple(paths[0][0][moment].tolist()),
+        image=drawn.image,
+        now=tuple(paths[0][0][moment].tolist()),
+        caption=caption,
     )
 
 
