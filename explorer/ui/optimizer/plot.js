@@ -194,6 +194,7 @@ function makeBlank() {
     body.style.height = `${data.height - (data.legend ? 48 : 26)}px`
     const legend = element("div", "")
     legend.innerHTML = data.legend // ours: graph.legend_html
+    for (const word of legend.querySelectorAll("button")) word.title = "Opens the glossary"
     root.replaceChildren(element("div", "title", data.title), body, legend)
   }
   return { root, update }
