@@ -97,11 +97,12 @@ class Environment:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Those that a program can spell: Python adds `__warningregistry__` when it warns."""
+        """Those that a program can spell: loops have theirs (`.turns0`), and Python adds
+        `__warningregistry__` when it warns."""
         return {
             name: value
             for name, value in self.names.items()
-            if name not in self._predefined and name[:2] != "__"
+            if name not in self._predefined and name[0] != "." and name[:2] != "__"
         }
 
     def run(self, program: Program) -> None:

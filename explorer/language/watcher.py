@@ -61,6 +61,8 @@ class Watcher:
         self.line = 0
         #: How often each line has run.
         self.run_counts: dict[int, int] = defaultdict(int)
+        #: How often the running statement is certain to run again; see `turns`.
+        self.left = 0
         self.locations: list[SourceLocation] = []
         self._output = Output()
         self._next_pulse = self._last_time = 0.0
@@ -70,10 +72,14 @@ class Watcher:
     def output(self) -> str:
         return str(self._output)
 
-    def step(self, line: int) -> None:
-        """Line `line` is about to run."""
-        self.line = line
-        self.run_counts[line] += 1
+    def step(self, line: int, left: int = 0, first: int = 0) -> None:
+        """Line `line` is about to run, and its statement is certain to run `left` times more.
+
+        With `first`, the line on which its block begins, that is so only if it has run in every
+        turn so far.
+        """
+        count = self.run_counts[line] = self.run_counts[line] + 1
+        self.line, self.left = line, left if not first or count == self.run_counts[first] else 0
         if self.on_line is not None:
             self.on_line(line)
         self._left -= 1
@@ -110,8 +116,9 @@ class Watcher:
         """`print` writes this text."""
         self._output.write(text)
 
-    def enter(self, scope: str) -> None:
-        """A call of the function `scope` begins."""
+    def enter(self, scope: str) -> int:
+        """A call of the function `scope` begins. Returns `left` of the statement that called it."""
+        return self.left
 
     def note(self, location: int, value: Any) -> Any:
         """The expression at this location has this value. Returns the value."""

@@ -79,6 +79,7 @@ def assemble(
         answers=explain(analysis),
         events=recorder.events.all_events(),
         event_count=recorder.events.count,
+        curves=recorder.curves.plain(),
     )
 
 

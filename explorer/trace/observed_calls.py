@@ -11,7 +11,14 @@ import torch
 from torch import nn
 
 from explorer.trace.capture import CapturedValues
-from explorer.trace.events import HookCall, OptimizerUse, Snapshot, make_change, take_snapshot
+from explorer.trace.events import (
+    MOST_ELEMENTS,
+    HookCall,
+    OptimizerUse,
+    Snapshot,
+    make_change,
+    take_snapshot,
+)
 from explorer.trace.operations import Operations
 from explorer.trace.run_log import RunLog
 from explorer.trace.tensor_registry import named_parameters
@@ -94,13 +101,15 @@ class ObservedCalls:
     def _inside_hook(self, call: HookCall | None) -> Iterator[None]:
         """While a hook of the program runs: record its operations too."""
         log = self.log
-        line, outer = log.line, log.events.running_hook
+        line, is_between, outer = log.line, log.is_between, log.events.running_hook
         log.events.running_hook = call
+        log.resume()
+        log.left, log.is_between = 0, False
         try:
             with Operations(log):
                 yield
         finally:
-            log.line, log.events.running_hook = line, outer
+            log.line, log.is_between, log.events.running_hook = line, is_between, outer
 
     # -- optimizers ---------------------------------------------------------------------------
 
@@ -111,6 +120,16 @@ class ObservedCalls:
         line = self.log.line
         with _quiet():
             use = self._use_of(optimizer)
+            only_counts = self.log.events_only_count and not self._is_unusual(use)
+        if only_counts:
+            with nullcontext() if has_closure else _quiet():
+                result = run()
+            self.log.line = line
+            use.steps += 1
+            self.log.events.count += 1
+            return result
+        self.log.resume()
+        with _quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
             self._note_cleared_gradients(use, [p for p, _, _ in before])
         # A closure is code of the program and is recorded; torch's own arithmetic is not.
@@ -120,6 +139,19 @@ class ObservedCalls:
         with _quiet():
             self._log_step(use, before)
         return result
+
+    def _is_unusual(self, use: OptimizerUse) -> bool:
+        """Whether a step skips parameters, may move some that have no gradient, or follows
+        zero_grad: an answer may be needed."""
+        if self._last_zero_grad[1] == self.log.pass_count and use.empty_step is None:
+            return True
+        for parameter in use.parameters():
+            grad = parameter.grad
+            if grad is None or (parameter.numel() <= MOST_ELEMENTS and not grad.any()):
+                name = self.log.name_of(parameter) or "a parameter"
+                if name not in (use.skipped if grad is None else use.moved):
+                    return True
+        return False
 
     def _log_step(
         self, use: OptimizerUse, before: list[tuple[torch.Tensor, Snapshot, torch.Tensor | None]]
@@ -157,6 +189,13 @@ class ObservedCalls:
             else:
                 parameters = self._use_of(receiver).parameters()
             with_grad = [p for p in parameters if p.grad is not None]
+            if log.events_only_count:
+                result = run()
+                if with_grad:
+                    self._last_zero_grad = (log.line, log.pass_count)
+                log.events.count += 1
+                return result
+            log.resume()
             before = [
                 (log.name_of(p) or "a parameter", take_snapshot(p.grad), p) for p in with_grad
             ]

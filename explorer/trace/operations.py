@@ -10,7 +10,13 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
+from torch._C import _len_torch_function_stack
+from torch.overrides import (
+    TorchFunctionMode,
+    _get_current_function_mode,
+    _pop_mode,
+    _push_mode,
+)
 
 from explorer.language import Environment
 from explorer.trace.history import Cut, find_cause
@@ -42,9 +48,22 @@ class Operations(TorchFunctionMode):
     def __init__(self, log: RunLog) -> None:
         super().__init__()
         self.log = log
+        self._calls = 0
+
+    def start(self) -> None:
+        """Log operations from now on. Has no effect inside an operation, or among other modes."""
+        if not self._calls and not _len_torch_function_stack():
+            _push_mode(self)
+
+    def stop(self) -> None:
+        """Log no more, likewise."""
+        is_alone = not self._calls and _len_torch_function_stack() == 1
+        if is_alone and _get_current_function_mode() is self:
+            _pop_mode()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        self._calls += 1
         try:
             result = func(*args, **kwargs)
         except Exception:
@@ -53,6 +72,8 @@ class Operations(TorchFunctionMode):
                 _name(func), log.line, tuple(_tensors(args, kwargs))
             )
             raise
+        finally:
+            self._calls -= 1
         if func is not torch.Tensor.backward:
             self.log_result(func, args, kwargs, result)
         return result

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 import torch
 from torch import nn
 
-from explorer.language import OutsideLanguage, SourceLocation
+from explorer.language import OutsideLanguage, ProgramStopped, SourceLocation
 from explorer.trace import passes
 from explorer.trace.capture import CapturedValues
-from explorer.trace.events import Snapshot, make_change, take_snapshot
+from explorer.trace.curves import Curves
+from explorer.trace.events import LAST_EVENTS, Snapshot, make_change, take_snapshot
 from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.operations import Operations
 from explorer.trace.passes import RawPass
 from explorer.trace.run_log import RunLog
-from explorer.trace.tensor_registry import FIRST_VISITS
-from explorer.trace.torchviz_graph import leaf_of, leaves_of
+from explorer.trace.tensor_registry import FIRST_VISITS, MAX_ITEMS
+from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 
 #: Most elements of a leaf whose values are followed from pass to pass, and how many are kept.
 MOST_FOLLOWED, POINTS = 16, 6
@@ -30,8 +35,16 @@ MOST_LEAVES = 40
 MOST_NESTED = 20
 #: Most accumulated gradients that are recorded.
 MOST_ADDED = 12
+#: The first turns of a loop are recorded until no record is new, at least so many, and the last.
+#: Only the first three and the last are shown, but what they show may come from turns before.
+FIRST_TURNS, LAST_TURNS = 4, 8
+#: How long, in seconds, a program may go on that is stopped in the middle of a loop.
+MOST_EXTRA = 0.3
+#: How many statements without a record are remembered, to tell from which one a node is.
+MOST_MARKS = 50_000
 
 _quiet = torch._C.DisableTorchFunction
+_next_sequence_number = torch._C._autograd._get_sequence_nr
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,20 +77,29 @@ class LeafBefore:
 
     @classmethod
     def from_leaf(cls, leaf: torch.Tensor) -> LeafBefore:
-        grad = leaf.grad
-        had = grad is not None and bool(grad.any())
-        return cls(leaf, take_snapshot(leaf), take_snapshot(grad), had)
+        return cls(leaf, take_snapshot(leaf), take_snapshot(leaf.grad), has_gradient(leaf))
+
+
+def has_gradient(leaf: torch.Tensor) -> bool:
+    """Whether `.grad` is there and not all zero."""
+    return leaf.grad is not None and bool(leaf.grad.any())
 
 
 class ProgramRecorder(RunLog):
     """The log of a running program, from which `explorer.trace.running` builds the Trace.
 
-    The rewritten program calls the methods of `Watcher`.
+    The rewritten program calls the methods of `Watcher`. What the middle turns of a long loop do is
+    not recorded: while `recording` is false, only what may be needed later is remembered. With
+    `totals`, how often each line will have run at the end, that is known for any program.
     """
 
-    def __init__(self, capture: str = "hook", **limits: Any) -> None:
+    def __init__(
+        self, capture: str = "hook", *, totals: Mapping[int, int] | None = None, **limits: Any
+    ) -> None:
         super().__init__(capture, **limits)
         self.observed = ObservedCalls(self)
+        self.operations = Operations(self)
+        self.totals = totals
         self.first_passes: list[RawPass] = []
         self.last_pass: RawPass | None = None
         self.depth = 0
@@ -87,26 +109,127 @@ class ProgramRecorder(RunLog):
         self.descents: dict[
             int, tuple[torch.Tensor, deque[tuple[CapturedValues, CapturedValues]]]
         ] = {}
+        self.curves = Curves()
+        self._started = self._end = monotonic()
+        self._stop: ProgramStopped | None = None
+        #: The lines that have run since they were last recorded.
+        self.stale: set[int] = set()
+        #: By place: what was assigned there since the last record (name, value, running line).
+        self._unrecorded: dict[int, tuple[str, Any, int]] = {}
+        #: By place: the length of the list or dict that was assigned there last.
+        self._lengths: dict[int, int] = {}
+        #: The last expression without a record: its place and value.
+        self._last_note: tuple[int, torch.Tensor] | None = None
+        #: The sequence number of the next autograd node as a statement began, and its line; 0 for
+        #: one that was recorded.
+        self._marks: deque[tuple[int, int]] = deque(maxlen=MOST_MARKS)
 
     @property
     def recorded_passes(self) -> list[RawPass]:
         return [*self.first_passes, *([self.last_pass] if self.last_pass else [])]
 
-    def observe_operations(self) -> Operations:
-        """The mode that records every operation, to be active while the program runs."""
-        return Operations(self)
+    @property
+    def was_stopped(self) -> bool:
+        """Whether a limit or the reader ended the program, which could run on."""
+        return self._stop is not None
+
+    @contextmanager
+    def observe_operations(self) -> Iterator[None]:
+        """Record every operation of the program that runs meanwhile."""
+        self.operations.start()
+        try:
+            yield
+        finally:
+            self.operations.stop()
 
     # -- called by the rewritten program --------------------------------------------------------
 
-    def step(self, line: int) -> None:
+    def step(self, line: int, left: int = 0, first: int = 0) -> None:
         self.ordinal = 0
-        super().step(line)
+        super().step(line, left, first)
+        count = self.run_counts[line]
+        left = self.left if self.totals is None else self.totals.get(line, 0) - count
+        if (
+            left < LAST_TURNS
+            or count <= FIRST_TURNS
+            or count <= 2 * self.filled[line] + 2
+            or (line in self.writes_of_line and left < LAST_EVENTS)
+            or self.capture == "retain_grad"
+            or self._stop is not None
+        ):
+            self.is_between = False
+            if not self.recording:
+                self.resume()
+            self.stale.discard(line)
+        else:
+            self.is_between = True
+            if self.recording:
+                self.pause()
+            if line in self.writes_of_line:
+                self.events.count += self.writes_of_line[line][1]
+            self.stale.add(line)
+            self._mark(line)
 
-    def enter(self, scope: str) -> None:
+    def pause(self) -> None:
+        """Stop recording: later turns will do the same again."""
+        self.recording = False
+        if not self.depth:
+            self.operations.stop()
+
+    def resume(self) -> None:
+        """Record again, first of all what was assigned since it was last recorded."""
+        if self.recording:
+            return
+        self.recording = True
+        if not self.depth:
+            self.operations.start()
+        self._mark(0)
+        line, unrecorded, note = self.line, self._unrecorded, self._last_note
+        self._unrecorded, self._last_note = {}, None
+        is_between, self.is_between = self.is_between, True
+        for place, (name, value, self.line) in unrecorded.items():
+            self.unrecorded_visits[place] -= isinstance(value, torch.Tensor)
+            self.bind(place, name, value)
+        self.line = line
+        if note is not None:
+            self.note(*note)
+        self.is_between = is_between
+
+    def finish(self) -> None:
+        """The program has ended: what is recorded from now on stays."""
+        self.resume()
+        self.is_between = False
+
+    def check_time(self) -> None:
+        """Raises ProgramStopped, in the middle of a loop only after a turn has been recorded."""
+        if self._stop is None:
+            try:
+                super().check_time()
+                return
+            except ProgramStopped as stop:
+                now = monotonic()
+                extra = min(MOST_EXTRA, 0.1 * (now - self._started))
+                self._stop, self._end = stop, now + extra
+        self._left = 0  # look again at the next statement
+        if not self.stale or monotonic() > self._end:
+            raise self._stop
+
+    def _mark(self, line: int) -> None:
+        number = _next_sequence_number()
+        if not self._marks or self._marks[-1][0] != number:
+            self._marks.append((number, line))
+        else:
+            self._marks[-1] = (number, line)
+
+    def enter(self, scope: str) -> int:
         self.call_counts[scope] += 1
+        return self.left
 
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if not self.recording:
+                self._last_note = (place, value)
+                return value
             with _quiet():
                 self.check_size(value)
                 live = self.find(value)
@@ -129,6 +252,12 @@ class ProgramRecorder(RunLog):
                 self.history.add_cuts(tensor, cuts, location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
+        if not self.recording and not self._grows(place, value):
+            if isinstance(value, torch.Tensor):
+                old = self._unrecorded.get(place)
+                self.unrecorded_visits[place] += old is None or old[1] is not value
+            self._unrecorded[place] = (name, value, self.line)
+            return
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
         ):
@@ -142,12 +271,25 @@ class ProgramRecorder(RunLog):
         if self.events.running_hook is not None:
             self.events.running_hook.note_assignment(name, value)
 
+    def _grows(self, place: int, value: Any) -> bool:
+        """Whether a short list or dict has another length than the last time: it has new items."""
+        if not isinstance(value, list | dict) or len(value) > MAX_ITEMS:
+            return False
+        if self._lengths.get(place) == len(value):
+            return False
+        self._lengths[place] = len(value)
+        self.resume()
+        self.is_between = False
+        return True
+
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
         roots = _roots(what, receiver, args, kwargs)
         if roots and all(t.requires_grad for t in roots):
             return self.backward(what, roots, lambda: function(*args, **kwargs))
+        if not (what.endswith(".zero_grad") or what == "Optimizer.step"):
+            self.resume()
         if roots:
             root = next(t for t in roots if not t.requires_grad)
             self.refused_backward = RefusedBackward(self.line, root)
@@ -178,11 +320,19 @@ class ProgramRecorder(RunLog):
                 "Let the hook or custom backward return before you call backward again.",
             )
         self.pass_count += 1
+        with _quiet():
+            self.curves.add_loss(self.pass_count, roots)
+            if self.curves.wants_norms(self.pass_count):
+                self.curves.add_norms(self.pass_count, self.named_leaves().items())
+        if not self._needs_record(roots):
+            return self._run_unrecorded(what, roots, run)
+        self.resume()
         call_line = self.line
         with _quiet():
             line = None if ours else call_line
             raw = passes.start_pass(self.pass_count, line, what, roots, self.named_leaves())
             raw.ours = ours
+            self._find_lines(raw.functions)
             leaves = leaves_of(raw.functions)
             raw.leaves = {id(leaf): self.refresh(leaf) for leaf in leaves}
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
@@ -190,18 +340,64 @@ class ProgramRecorder(RunLog):
             self.first_passes.append(raw)
         else:
             self.last_pass = raw
-        self.depth += 1
-        try:
-            result = raw.run_with_hooks(run)
-        finally:
-            self.depth -= 1
-            self.line = call_line  # hooks and custom backwards ran other lines
-            with _quiet():
-                self.assign_gradients(raw)
-            self.check_time()
+        with self._inside_pass():
+            try:
+                result = raw.run_with_hooks(run)
+            finally:
+                with _quiet():
+                    self.assign_gradients(raw)
         with _quiet():
             self.log_pass(raw, before)
         return result
+
+    def _run_unrecorded(self, what: str, roots: list[torch.Tensor], run: Callable[[], Any]) -> Any:
+        """Run a backward call that a later turn will repeat: only its event may be needed."""
+        if self.events_only_count:
+            with self._inside_pass():
+                result = run()
+            self.events.count += 1
+            return result
+        self.resume()
+        with _quiet():
+            before = [LeafBefore.from_leaf(leaf) for leaf in leaves_of(walk_graph(roots))]
+        with self._inside_pass():
+            result = run()
+        with _quiet():
+            self.log_backward(what, roots, before)
+        return result
+
+    @contextmanager
+    def _inside_pass(self) -> Iterator[None]:
+        call_line = self.line
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+            self.line = call_line  # hooks and custom backwards ran other lines
+            if self.recording and not self.depth:
+                self.operations.start()
+        self.check_time()
+
+    def _needs_record(self, roots: list[torch.Tensor]) -> bool:
+        """Whether this pass is one of the first, may be the last, or adds to a gradient."""
+        if self.recording or len(self.first_passes) < FIRST_VISITS:
+            return True
+        if len(self.accumulations) == MOST_ADDED:
+            return False
+        with _quiet():
+            return any(has_gradient(leaf) for leaf in leaves_of(walk_graph(roots)))
+
+    def _find_lines(self, functions: list[Any]) -> None:
+        """Give the nodes that statements without a record created their lines."""
+        if not self._marks:
+            return
+        marks = list(self._marks)
+        for node in functions:
+            if leaf_of(node) is None and "line" not in node.metadata:
+                index = bisect_right(marks, (node._sequence_nr(), sys.maxsize)) - 1
+                if index >= 0 and marks[index][1]:
+                    node.metadata["line"] = marks[index][1]
 
     def assign_gradients(self, raw: RawPass) -> None:
         """Store each gradient that the hooks captured in the record of its tensor."""
@@ -219,26 +415,31 @@ class ProgramRecorder(RunLog):
             for step in raw.steps
             if (leaf := leaf_of(raw.functions[step.function])) is not None
         }
-        changes = []
         for earlier in before:
             leaf, value = earlier.leaf, earlier.value
             slope = gradients.get(id(leaf))
-            if (
-                slope is not None
-                and isinstance(value, CapturedValues)
-                and leaf.numel() <= MOST_FOLLOWED
-            ):
-                self.add_descent(leaf, value, slope)
-            if raw.call == "torch.autograd.grad" or leaf.grad is None:
+            if slope is None:
                 continue
-            new = take_snapshot(leaf.grad)
-            changes.append(make_change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
-            if earlier.had_gradient and slope is not None and len(self.accumulations) < MOST_ADDED:
+            if isinstance(value, CapturedValues) and leaf.numel() <= MOST_FOLLOWED:
+                self.add_descent(leaf, value, slope)
+            is_added = raw.call != "torch.autograd.grad" and leaf.grad is not None
+            if is_added and earlier.had_gradient and len(self.accumulations) < MOST_ADDED:
+                new = take_snapshot(leaf.grad)
                 self.accumulations.append(
                     Accumulation(raw.line, raw.number, leaf, earlier.grad, new)
                 )
-        root = self.name_of(raw.roots[0]) if raw.roots else ""
-        self.add_event("backward", f"{raw.call} from {root or 'an output'}", root, changes)
+        self.log_backward(raw.call, raw.roots, before)
+
+    def log_backward(self, call: str, roots: list[torch.Tensor], before: list[LeafBefore]) -> None:
+        """Log the event of a finished pass: what it added to each `.grad`."""
+        changes = []
+        for earlier in before:
+            leaf = earlier.leaf
+            if call != "torch.autograd.grad" and leaf.grad is not None:
+                new = take_snapshot(leaf.grad)
+                changes.append(make_change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
+        root = self.name_of(roots[0]) if roots else ""
+        self.add_event("backward", f"{call} from {root or 'an output'}", root, changes)
 
     def add_descent(self, leaf: torch.Tensor, value: CapturedValues, slope: CapturedValues) -> None:
         """Record the value of a small leaf and its gradient at that value."""

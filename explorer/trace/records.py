@@ -214,6 +214,20 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A number followed over all passes: `values[i]` is that of the pass `passes[i]`.
+
+    `kind` is "loss", what the passes started from, or "norm", the Euclidean norm of the leaf
+    `name`, before the pass. Of very many passes, evenly spaced ones are kept.
+    """
+
+    kind: str
+    name: str
+    passes: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Answer:
     """An explanation of something surprising in the run, with its line.
 
@@ -235,7 +249,8 @@ class Answer:
 class Trace:
     """The record of one run of a program.
 
-    `pass_count` may exceed `len(passes)`: the first three passes and the last are recorded. Of
+    `pass_count` may exceed `len(passes)`: the first three passes and the last are recorded, and
+    `curves` follow the losses and the norms of the leaves over all of them. Of
     many events, the first 200 and the last 100 are recorded. If backward could not run because
     the output is not a scalar and no gradient was given for it, `needs_upstream` is its name.
     """
@@ -254,3 +269,4 @@ class Trace:
     answers: tuple[Answer, ...] = ()
     events: tuple[Event, ...] = ()
     event_count: int = 0
+    curves: tuple[Curve, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from explorer.trace.events import EventLog
+from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, EventLog
 from explorer.trace.history import History, Write
 from explorer.trace.records import Change
 from explorer.trace.tensor_registry import TensorRegistry
@@ -35,6 +35,8 @@ class RunLog(TensorRegistry):
         self.history = History()
         self.events = EventLog()
         self.pass_count = 0
+        #: Whether what happens now is recorded; see `ProgramRecorder`.
+        self.recording = True
         #: How many results of operations the running statement has recorded.
         self.ordinal = 0
         #: By id of a tensor: the line that last cleared its `.grad`.
@@ -43,6 +45,8 @@ class RunLog(TensorRegistry):
         #: how many passes had run by then.
         self.none_reads: dict[int, tuple[torch.Tensor, int, int]] = {}
         self.failed_operation: FailedOperation | None = None
+        #: By line: which run of it last changed `.data`, and how many events that made.
+        self.writes_of_line: dict[int, tuple[int, int]] = {}
         self._statements: dict[int, str] = {}
 
     def statement_text(self) -> str:
@@ -52,6 +56,15 @@ class RunLog(TensorRegistry):
                 longest = max(self._statements.get(location.line, ""), location.text, key=len)
                 self._statements[location.line] = longest
         return self._statements.get(self.line, "")
+
+    def resume(self) -> None:
+        """Record what happens from now on, whether or not it was recorded before."""
+
+    @property
+    def events_only_count(self) -> bool:
+        """Whether an event of the running statement will be followed by as many as are kept."""
+        is_full = len(self.events.first) == FIRST_EVENTS
+        return is_full and not self.recording and self.left >= LAST_EVENTS
 
     def add_event(
         self, kind: str, what: str, name: str = "", changes: Sequence[Change] = ()
@@ -72,3 +85,6 @@ class RunLog(TensorRegistry):
         if is_unseen:
             what = f"{name}.data was changed; autograd does not see this"
             self.add_event("write", what, name)
+            run, count = self.writes_of_line.get(self.line, (0, 0))
+            now = self.run_counts[self.line]
+            self.writes_of_line[self.line] = (now, count + 1 if run == now else 1)

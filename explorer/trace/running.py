@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -64,9 +65,16 @@ def run(
     if not source.strip():
         empty = ProgramError("The program is empty.", hint="Type a program, or choose an example.")
         return Trace(source, error=empty, seed=seed, capture=capture)
-    recorder = ProgramRecorder(capture, deadline=deadline, on_line=on_line, on_pulse=on_pulse)
+    limits: dict[str, Any] = {"deadline": deadline, "on_line": on_line, "on_pulse": on_pulse}
+    recorder = ProgramRecorder(capture, **limits)
+    started = time.monotonic()
     try:
-        return _run_and_assemble(recorder, program, upstream, source, seed)
+        trace = _run_and_assemble(recorder, program, upstream, source, seed)
+        if recorder.stale and not recorder.was_stopped and _has_time(started, deadline):
+            # It ended in the middle of a loop, where nothing was recorded: its end is known now.
+            recorder = ProgramRecorder(capture, totals=recorder.run_counts, **limits)
+            trace = _run_and_assemble(recorder, program, upstream, source, seed)
+        return trace
     except (
         Exception,
         ProgramStopped,
@@ -78,6 +86,12 @@ def run(
             detail=f"{type(failure).__name__}"[:200],
         )
         return Trace(source, output=recorder.output, error=internal, seed=seed, capture=capture)
+
+
+def _has_time(started: float, deadline: float | None) -> bool:
+    """Whether what took the time since `started` can be done again before the deadline."""
+    now = time.monotonic()
+    return deadline is None or now + 1.5 * (now - started) < deadline
 
 
 def validate_arguments(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
@@ -105,11 +119,13 @@ def _run_and_assemble(
         try:
             with recorder.observe_operations():
                 environment.run(program)
+                recorder.finish()
                 if not recorder.pass_count:
                     needs_upstream = backward_from_output(recorder, environment, program, upstream)
         except ProgramRefused as refused:
             error = refused.error
         recorder.lift_limits()
+        recorder.finish()
         return assemble(
             recorder,
             environment.variables,

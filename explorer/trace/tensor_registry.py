@@ -75,6 +75,14 @@ class TensorRegistry(Watcher):
         self.capture = capture
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
+        #: Whether the running statement is one of those between the first and the last turns of a
+        #: loop, and the records of such statements: they tell the names of tensors still in use.
+        self.is_between = False
+        self.between: dict[Any, LiveTensor] = {}
+        #: By line: how often it had run when it last made a record that stays.
+        self.filled: dict[int, int] = defaultdict(int)
+        #: By place: how often a tensor was assigned there while nothing was recorded.
+        self.unrecorded_visits: dict[int, int] = defaultdict(int)
         #: How often each function has been called.
         self.call_counts: dict[str, int] = defaultdict(int)
         #: By the id of the autograd node that computed them, and the number of its output.
@@ -94,13 +102,19 @@ class TensorRegistry(Watcher):
         """Record a tensor; for each position, the first visits and the last are kept."""
         self.number += 1
         live = LiveTensor(self.number, line, name, tensor)
-        slot = self.slots[position]
-        self.visits[position] += 1
         live.statement = self.line
+        self.visits[position] += 1
+        if self.is_between:
+            self.remove(self.between.pop(position, None))
+            self.between[position] = live
+        else:
+            slot = self.slots[position]
+            if len(slot) > FIRST_VISITS:
+                self.remove(slot.pop())
+            else:
+                self.filled[self.line] = self.run_counts[self.line]
+            slot.append(live)
         live.visit = max(self.visits[position], self.run_counts[self.line])
-        if len(slot) > FIRST_VISITS:
-            self.remove(slot.pop())
-        slot.append(live)
         if live.grad_fn is None:
             self.leaves[id(tensor)] = live
         else:
@@ -109,7 +123,9 @@ class TensorRegistry(Watcher):
                 tensor.retain_grad()
         return live
 
-    def remove(self, live: LiveTensor) -> None:
+    def remove(self, live: LiveTensor | None) -> None:
+        if live is None:
+            return
         live.inputs, live.frozen = (), []  # or each record would keep all earlier ones alive
         if live.grad_fn is None:
             if self.leaves.get(id(live.tensor)) is live:
@@ -128,6 +144,7 @@ class TensorRegistry(Watcher):
         if old is None or old.is_current():
             return old
         new = self.add(("changed", old.name), old.line, old.name, leaf)
+        new.visit = self.run_counts[self.line]
         new.named, new.scope, new.first_name = old.named, old.scope, old.first_name
         return new
 
@@ -189,7 +206,9 @@ class TensorRegistry(Watcher):
                 return
         elif live is not None and live.named and location.scope:
             return
-        new = self.add(("bind", place, name), location.line, shown, tensor)
+        position = ("bind", place, name)
+        self.visits[position] += self.unrecorded_visits.pop(place, 0)
+        new = self.add(position, location.line, shown, tensor)
         new.named, new.scope = True, location.scope
         if live is not None and live.tensor is tensor:
             new.operation, new.inputs, new.frozen = live.operation, live.inputs, live.frozen

@@ -21,6 +21,7 @@ from explorer.language.guard.classes import Classes
 from explorer.language.guard.items import AttributeTarget, AugmentedItem, guard_items
 from explorer.language.guard.values import Pattern
 from explorer.language.module_proxy import ModuleProxy
+from explorer.language.turns import Loops, Turns
 from explorer.language.watcher import Watcher
 
 __all__ = ["Guard"]
@@ -37,6 +38,7 @@ class Guard:
         self.classes = Classes()
         self.attributes = Attributes(self.classes, watcher, names)
         self.values = values = self.attributes.values
+        self._loops = Loops(watcher)
         self.helpers: dict[str, Any] = {
             ".get": self.attributes.get,
             ".admit": values.admit,
@@ -44,6 +46,7 @@ class Guard:
             ".starred": values.starred,
             ".double_starred": values.double_starred,
             ".iterate": values.iterate,
+            ".turns": self.turns,
             ".unpack": values.unpack,
             ".unpack_for_each": values.unpack_for_each,
             ".decorator": values.decorator,
@@ -77,6 +80,10 @@ class Guard:
             return item if pattern is None else values.unpack(item, pattern)
 
         return map(count, items)
+
+    def turns(self, number: int, items: Iterable[Any], pattern: Pattern = None) -> Turns:
+        """The items of the loop with this number, as those of `iterate`."""
+        return self._loops.turns(number, items, self.values.iterate(items, pattern))
 
     def module(self, path: str, bound: str) -> Any:
         """The value of the name that `import path` binds: the module `bound`."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from explorer.language.rewrite.expressions import (
@@ -26,19 +28,76 @@ AUGMENTED_OPERATORS = {
 }
 
 
+#: Expressions with parts that are evaluated several times, or not at all.
+_VARYING = (
+    ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+#: In a function, how often the statement that called it is certain to run again.
+_LEFT = ".left"
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The body of a function, or of a loop with Turns: what runs each time it is repeated.
+
+    `variable` holds how often it is certain to be repeated: `.left`, or the Turns. `line` is its
+    first line. A statement that is not `certain` may be left out, as in an `if`.
+    """
+
+    variable: str
+    line: int
+    certain: bool = True
+
+    def arguments(self) -> list[ast.expr]:
+        """Those of `.step`, after the line."""
+        left: ast.expr = ast.Name(self.variable, ast.Load())
+        if self.variable != _LEFT:
+            left = ast.Attribute(left, "left", ast.Load())
+        return [left] if self.certain else [left, ast.Constant(self.line)]
+
+
 class StatementRewriter(ExpressionRewriter):
     """Each `visit_` method returns the statement or statements that replace the one it visits."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.repeated: Repeated | None = None
+        #: How many loops have Turns so far, and whether one here may: not in a generator, which
+        #: others continue, nor in a class, whose names are attributes.
+        self.loops = 0
+        self.may_have_turns = True
 
     # -- blocks -----------------------------------------------------------------------------
 
     def rewrite_block(
-        self, body: list[ast.stmt], first: list[ast.stmt] | None = None
+        self, body: list[ast.stmt], first: list[ast.stmt] | None = None, *, certain: bool = False
     ) -> list[ast.stmt]:
-        """The statements of a block, each preceded by `.step(line)`."""
+        """The statements of a block, each preceded by `.step(line)`; `certain` if all of them run
+        whenever the body runs that they are a part of."""
+        outer = self.repeated
+        if outer is not None and not certain:
+            self.repeated = replace(outer, certain=False)
         out: list[ast.stmt] = list(first or [])
         for statement in body:
-            out.append(self.statement("step", statement, ast.Constant(statement.lineno)))
+            repeated = self.repeated if _does_the_same(statement) else None
+            arguments = repeated.arguments() if repeated is not None else []
+            line = ast.Constant(statement.lineno)
+            out.append(self.statement("step", statement, line, *arguments))
+            may_leave = any(True for _ in _jumps([statement]))
             out.extend(self.rewrite_statement(statement))
+            if may_leave and self.repeated is not None:
+                self.repeated = replace(self.repeated, certain=False)
+        self.repeated = outer
+        return out
+
+    def rewrite_repeated(
+        self, body: list[ast.stmt], first: list[ast.stmt], variable: str | None
+    ) -> list[ast.stmt]:
+        """The body of a function or loop, whose `variable` says how often it is repeated."""
+        outer = self.repeated
+        self.repeated = Repeated(variable, body[0].lineno) if variable is not None else None
+        out = self.rewrite_block(body, first, certain=True)
+        self.repeated = outer
         return out
 
     def rewrite_statement(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -139,9 +198,20 @@ class StatementRewriter(ExpressionRewriter):
 
     def visit_For(self, node: ast.For) -> ast.stmt:
         names, pattern = target_names(node.target), pattern_of(node.target)
-        node.iter = self.call("iterate", node.iter, self.transform(node.iter), pattern)
+        items, first = self.transform(node.iter), self.make_binds(node.iter, names)
         node.target = self.target(node.target)
-        node.body = self.rewrite_block(node.body, self.make_binds(node.iter, names))
+        may_end = any(not isinstance(jump, ast.Continue) for jump in _jumps(node.body))
+        if self.may_have_turns and not may_end:
+            number, variable = ast.Constant(self.loops), f".turns{self.loops}"
+            self.loops += 1
+            turns = self.call("turns", node.iter, number, items, pattern)
+            node.iter = ast.copy_location(
+                ast.NamedExpr(ast.Name(variable, ast.Store()), turns), node.iter
+            )
+            node.body = self.rewrite_repeated(node.body, first, variable)
+        else:
+            node.iter = self.call("iterate", node.iter, items, pattern)
+            node.body = self.rewrite_block(node.body, first)
         node.orelse = self.rewrite_block(node.orelse)
         return node
 
@@ -164,7 +234,7 @@ class StatementRewriter(ExpressionRewriter):
                 arguments.append(pattern_of(item.optional_vars))
                 item.optional_vars = self.target(item.optional_vars)
             item.context_expr = self.call("managed", item.context_expr, *arguments)
-        node.body = self.rewrite_block(node.body, self.make_binds(node, names))
+        node.body = self.rewrite_block(node.body, self.make_binds(node, names), certain=True)
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.stmt:
@@ -195,11 +265,17 @@ class StatementRewriter(ExpressionRewriter):
         node.returns = None
         self.visit_arguments(node.args)
         self.scopes.append(node.name)
+        is_generator = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in _own_nodes(node.body))
+        outer, self.may_have_turns = self.may_have_turns, not is_generator
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [a.arg for a in arguments if a.arg != "self"]
-        enter = self.statement("enter", node, ast.Constant(".".join(self.scopes)))
+        entered = self.call("enter", node, ast.Constant(".".join(self.scopes)))
+        left = ast.Name(_LEFT, ast.Store())
+        enter = ast.copy_location(ast.Assign([left], entered), node)
         admit = ast.copy_location(ast.Expr(self.admit_arguments(node)), node)
-        body = self.rewrite_block(node.body, [admit, enter, *self.make_binds(node, names)])
+        first = [admit, enter, *self.make_binds(node, names)]
+        body = self.rewrite_repeated(node.body, first, None if is_generator else _LEFT)
+        self.may_have_turns = outer
         doc = ast.get_docstring(node, clean=False)
         node.body = body if doc is None else [_docstring(doc, node.body[0]), *body]
         self.scopes.pop()
@@ -209,7 +285,9 @@ class StatementRewriter(ExpressionRewriter):
         node.decorator_list = self.decorators(node)
         node.bases = [self.call("base", base, self.transform(base)) for base in node.bases]
         self.scopes.append(node.name)
+        outer, self.may_have_turns = self.may_have_turns, False
         node.body = self.rewrite_class_body(node.body)
+        self.may_have_turns = outer
         self.scopes.pop()
         return node
 
@@ -236,6 +314,47 @@ class StatementRewriter(ExpressionRewriter):
 
     def assign_name(self, at: ast.stmt, name: str, value: ast.expr) -> ast.stmt:
         return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
+
+
+def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes of these statements, without those inside functions and classes in them."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
+
+
+def _does_the_same(statement: ast.stmt) -> bool:
+    """Whether all expressions of a statement are evaluated once, whenever it runs; its blocks and
+    bodies, which have statements of their own, do not count."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, _VARYING):
+            return False
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):
+            children = ast.iter_child_nodes(node)
+            pending += (n for n in children if not isinstance(n, ast.stmt | ast.ExceptHandler))
+    return True
+
+
+def _jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Each `return`, `break` and `continue` that leaves these statements."""
+    for statement in body:
+        if isinstance(statement, ast.Return | ast.Break | ast.Continue):
+            yield statement
+        elif isinstance(statement, ast.For | ast.While):
+            yield from (jump for jump in _jumps(statement.body) if isinstance(jump, ast.Return))
+            yield from _jumps(statement.orelse)
+        elif isinstance(statement, ast.If | ast.With | ast.Try):
+            yield from _jumps(statement.body)
+            for handler in getattr(statement, "handlers", ()):
+                yield from _jumps(handler.body)
+            yield from _jumps(
+                [*getattr(statement, "orelse", ()), *getattr(statement, "finalbody", ())]
+            )
 
 
 def _is_display(value: ast.expr) -> bool:

@@ -1,0 +1,83 @@
+"""The `for` loops of a program: how many turns each is certain to have left.
+
+Whoever watches a long loop need not look at every turn of it: what a statement does now will be
+done again by a later turn, unless the loop ends early. A loop that contains `break`, `return` or
+`yield` has no Turns, and a `while` loop has none.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+from explorer.language.watcher import Watcher
+
+#: Python's own collections and iterators of which `length_hint` is exact.
+_SIZED = (range, list, tuple, dict, set, frozenset, str, deque)
+_ITERATORS = {
+    type(iter(empty)) for empty in (range(0), [], (), {}, set(), "", deque(), reversed([]))
+}
+
+
+class Turns:
+    """An iterator over the items of a loop. `left` is how often the statements of its body are
+    certain to run again after the current turn, in this loop and the ones around it."""
+
+    __slots__ = ("_items", "left")
+
+    def __init__(self, items: Iterator[Any], left: int) -> None:
+        self._items, self.left = items, left
+
+    def __iter__(self) -> Turns:
+        return self
+
+    def __next__(self) -> Any:
+        item = next(self._items)
+        self.left -= 1
+        return item
+
+
+class Loops:
+    """Makes the Turns of one run; a loop is known by its number."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._lengths: dict[int, int] = {}
+
+    def turns(self, number: int, items: Any, iterator: Iterator[Any]) -> Turns:
+        """The turns of a loop that begins now, over `items`; `iterator` gives them to the program.
+
+        A turn of the loop around it counts as many as it will have here: if it had as many the
+        last time, that is taken for certain.
+        """
+        length = length_of(items)
+        if length <= 0:
+            return Turns(iterator, 0)
+        around = self._watcher.left if self._lengths.get(number) == length else 0
+        self._lengths[number] = length
+        return Turns(iterator, length + around * length)
+
+
+def length_of(items: Any) -> int:
+    """How many items there will be, or -1 where that is not certain. Takes no item, and runs no
+    code of the program."""
+    kind = type(items)
+    if kind in _SIZED:
+        return len(items)
+    if kind in _ITERATORS:
+        return operator.length_hint(items, -1)
+    if kind in (enumerate, zip):
+        _, arguments, *_ = items.__reduce__()
+        parts = arguments[:1] if kind is enumerate else arguments
+        return min(map(length_of, parts), default=0)
+    if kind is torch.Tensor:
+        with torch._C.DisableTorchFunction():
+            return items.shape[0] if items.dim() else -1
+    if kind is DataLoader and type(items.dataset) is TensorDataset:
+        return len(items)
+    return -1
