@@ -19,9 +19,8 @@ from explorer.language.watcher import Watcher
 
 #: Python's own collections and iterators of which `length_hint` is exact.
 _SIZED = (range, list, tuple, dict, set, frozenset, str, deque)
-_ITERATORS = {
-    type(iter(empty)) for empty in (range(0), [], (), {}, set(), "", deque(), reversed([]))
-}
+_EMPTY: tuple[Any, ...] = (range(0), [], (), {}, set(), "", deque(), reversed([]))
+_ITERATORS = {type(iter(empty)) for empty in _EMPTY}
 
 
 class Turns:

@@ -215,7 +215,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Curve:
-    """A number followed over all passes: `values[i]` is that of the pass `passes[i]`.
+    """A number followed over all passes: `values[i]` is that of the pass `at[i]`.
 
     `kind` is "loss", what the passes started from, or "norm", the Euclidean norm of the leaf
     `name`, before the pass. Of very many passes, evenly spaced ones are kept.
@@ -223,7 +223,7 @@ class Curve:
 
     kind: str
     name: str
-    passes: tuple[int, ...]
+    at: tuple[int, ...]
     values: tuple[float, ...]
 
 

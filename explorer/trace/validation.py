@@ -17,6 +17,7 @@ from explorer.language.syntax import MAX_SOURCE
 from explorer.language.watcher import MAX_OUTPUT
 from explorer.trace.answers import MOST_ANSWERS
 from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
+from explorer.trace.curves import MOST_LEAVES, MOST_LOSSES
 from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
 from explorer.trace.records import WHOLE, BackwardPass, Trace
 
@@ -35,6 +36,9 @@ _ITEMS = {
     "changes": MOST_CHANGES,
     "notes": 5,
     "shape": 64,
+    "curves": MOST_LEAVES + 1,
+    "at": MOST_LOSSES,
+    "values": MOST_LOSSES,
     "losses": 250_000,
     "loss_steps": 250_000,
     "norms": 250_000,
@@ -86,6 +90,7 @@ def _check_trace(trace: Trace) -> None:
     require(trace.pass_count >= len(trace.passes), "pass_count")
     require(trace.event_count >= len(trace.events), "event_count")
     _require_unique([shown.number for shown in trace.passes], "passes")
+    require(all(len(curve.at) == len(curve.values) for curve in trace.curves), "curves")
 
 
 def _check_pass(shown: BackwardPass) -> None:
