@@ -55,7 +55,7 @@ def rows(most: int) -> Iterator[Row]:
             yield Row(
                 f"{problem}: a press",
                 median(times),
-                budget=Budget(0.300 if problem == OWN else 0.200, "absolute"),
+                budget=Budget(0.300 if problem == OWN else 0.120, "absolute"),
                 note=f"{each}; the slowest {max(times) * 1000:.0f} ms.",
             )
 

@@ -62,6 +62,7 @@ def draw_workspace() -> None:
 
     controls.draw_calls(workspace)
     with st.container(gap="xsmall", key="left"):
+        report_invalid(seed=workspace.view.seed)
         if trouble:
             program_error(trouble)
         picked = numbers.choose_parameter(workspace.view)
@@ -72,7 +73,6 @@ def draw_workspace() -> None:
     moment = history.moment(workspace)
     charts.draw_charts(workspace, picture, axes, moment, second, comparison.name)
     history.draw_player(workspace)
-    report_invalid(seed=workspace.view.seed)
 
 
 with st.container(key="desk"):

@@ -178,8 +178,8 @@ function makeChart() {
   button.setAttribute("aria-label", button.title)
   const caption = element("div", "ax-note")
   root.append(svg, button, caption)
-  const update = (data, paint) => {
-    draw(svg, data, Math.max(160, root.clientWidth), paint)
+  const update = (data, paint, width) => {
+    draw(svg, data, width, paint)
     caption.textContent = data.caption
     button.onclick = () => save(svg, paint, `${data.name}.svg`)
   }
@@ -211,15 +211,21 @@ export default function (component) {
     state.observer.observe(root)
   }
   state.draw = () => {
-    state.width = root.clientWidth
-    const paint = colours(root)
     state.cells = data.cells.map((cell, i) => {
-      const before = state.cells[i]
-      return Boolean(cell.lines) === before?.chart ? before : { chart: Boolean(cell.lines), ...(cell.lines ? makeChart() : makeBlank()) }
+      const [before, make] = [state.cells[i], cell.lines ? makeChart : makeBlank]
+      return before?.make === make ? before : { make, ...make() }
     })
     const roots = state.cells.map((cell) => cell.root)
     if (roots.some((cell, i) => cell !== root.children[i])) root.replaceChildren(...roots)
-    state.cells.forEach((cell, i) => cell.update(data.cells[i], paint))
+    // All is measured before anything is drawn, and drawn only where it is different.
+    state.width = root.clientWidth
+    const paint = colours(root)
+    const widths = roots.map((cell) => Math.max(160, cell.clientWidth))
+    state.cells.forEach((cell, i) => {
+      const shown = JSON.stringify([data.cells[i], paint, widths[i]])
+      if (shown !== cell.shown) cell.update(data.cells[i], paint, widths[i])
+      cell.shown = shown
+    })
   }
   state.draw()
   parentElement.querySelector(".moment").textContent = data.caption
