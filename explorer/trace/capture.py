@@ -12,7 +12,9 @@ from explorer.trace.records import WHOLE, Array, Summary
 
 BINS = 20
 #: Histograms of larger tensors count every k-th element, about this many in all.
-SAMPLE = 1 << 16
+SAMPLE = 1 << 14
+#: Larger tensors are summarised at once instead of copied.
+MOST_COPIED = 1 << 20
 
 
 class CapturedValues:
@@ -39,6 +41,14 @@ class CapturedValues:
         if self._tensor is not None:
             self._array, self._tensor = summarise(self._tensor), None
         return self._array
+
+    def keep(self) -> None:
+        """Keep the values as they are now, even if the tensor is changed in place later."""
+        if self._tensor is not None:
+            if self._tensor.numel() > MOST_COPIED:
+                self.array()
+            else:
+                self._tensor = self._tensor.clone()
 
     def holds_tensor(self) -> bool:
         """Whether this still holds the tensor, so that its memory address cannot be reused."""

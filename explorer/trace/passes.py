@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
 from explorer.language import is_uninitialised
 from explorer.trace.capture import CapturedValues, capture_values
-from explorer.trace.torchviz_graph import DrawnNode, draw_graph, leaf_of, walk_graph
+from explorer.trace.torchviz_graph import (
+    DrawnNode,
+    draw_graph,
+    leaf_of,
+    saved_names,
+    signature,
+    walk_graph,
+)
 
 
 @dataclass
@@ -35,7 +41,7 @@ class RawStep:
     after: CapturedValues | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class RawPass:
     """A pass as it was recorded; the live nodes are held to match them with tensors later."""
 
@@ -48,6 +54,7 @@ class RawPass:
     edges: list[tuple[int, int, str]]
     steps: list[RawStep] = field(default_factory=list)
     ours: bool = False
+    signature: tuple[Any, ...] | None = None
     #: By id of a leaf: its record as it was when the pass began.
     leaves: dict[int, Any] = field(default_factory=dict)
 
@@ -71,7 +78,7 @@ class RawPass:
                 step.before = _stored_gradient(node)
                 if leaf_of(node) is not None:
                     # It may become .grad itself, which the next pass changes in place.
-                    _read_values(step.grads_in)
+                    _keep_values(step.grads_in)
                 self.steps.append(step)
 
         return prehook
@@ -93,22 +100,28 @@ def start_pass(
     call: str,
     roots: Sequence[torch.Tensor],
     names: dict[str, torch.Tensor],
+    earlier: RawPass | None = None,
 ) -> RawPass:
-    """Record the graph behind `roots` before the pass frees its saved tensors."""
+    """Record the graph behind `roots` before the pass frees its saved tensors; with the drawing of
+    the `earlier` pass, if it is the same."""
     functions = walk_graph(roots)
-    drawn, edges = draw_graph(roots, names, functions)
-    return RawPass(number, line, call, list(roots), functions, drawn, edges)
+    known = signature(roots, names, functions)
+    if earlier is not None and known is not None and known == earlier.signature:
+        drawn, edges = earlier.drawn, earlier.edges
+    else:
+        drawn, edges = draw_graph(roots, names, functions)
+    return RawPass(number, line, call, list(roots), functions, drawn, edges, signature=known)
 
 
 def _capture_gradients(grads: Sequence[torch.Tensor | None]) -> list[CapturedValues | None]:
     return [None if grad is None else capture_values(grad) for grad in grads]
 
 
-def _read_values(captures: Sequence[CapturedValues | None]) -> None:
-    """Read large tensors now: they may be changed in place later."""
+def _keep_values(captures: Sequence[CapturedValues | None]) -> None:
+    """Keep the values of large tensors: they may be changed in place later."""
     for captured in captures:
         if captured is not None:
-            captured.array()
+            captured.keep()
 
 
 def _stored_gradient(node: Any) -> CapturedValues | None:
@@ -117,7 +130,7 @@ def _stored_gradient(node: Any) -> CapturedValues | None:
     if leaf is None or leaf.grad is None:
         return None
     captured = capture_values(leaf.grad)
-    _read_values([captured])
+    _keep_values([captured])
     return captured
 
 
@@ -128,7 +141,7 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
     its name is added to `step.unreadable`.
     """
     saved: dict[str, Any] = {}
-    for attribute, name in _saved_names(type(node)):
+    for attribute, name in saved_names(type(node)):
         if is_uninitialised(node, attribute):
             continue
         try:
@@ -163,15 +176,3 @@ def _signed(value: Any) -> Any:
     """The value; torch returns a negative axis as an unsigned 64-bit number."""
     is_negative = isinstance(value, int) and value >= 2**63
     return value - 2**64 if is_negative else value
-
-
-def _saved_names(kind: type) -> list[tuple[str, str]]:
-    prefix = "_saved_"
-    if kind not in _SAVED_NAMES:
-        names = [name for name in dir(kind) if name.startswith(prefix)]
-        _SAVED_NAMES[kind] = [(name, name.removeprefix(prefix)) for name in names]
-    return _SAVED_NAMES[kind]
-
-
-#: By the class of a node; weakly, so that classes of a program are not kept alive.
-_SAVED_NAMES: WeakKeyDictionary[type, list[tuple[str, str]]] = WeakKeyDictionary()

@@ -37,7 +37,7 @@ MOST_NESTED = 20
 MOST_ADDED = 12
 #: The first turns of a loop are recorded until no record is new, at least so many, and the last.
 #: Only the first three and the last are shown, but what they show may come from turns before.
-FIRST_TURNS, LAST_TURNS = 4, 8
+FIRST_TURNS, LAST_TURNS = 4, 6
 #: How long, in seconds, a program may go on that is stopped in the middle of a loop.
 MOST_EXTRA = 0.3
 #: How many statements without a record are remembered, to tell from which one a node is.
@@ -94,13 +94,19 @@ class ProgramRecorder(RunLog):
     """
 
     def __init__(
-        self, capture: str = "hook", *, totals: Mapping[int, int] | None = None, **limits: Any
+        self,
+        capture: str = "hook",
+        *,
+        iteration: int | None = None,
+        totals: Mapping[int, int] | None = None,
+        **limits: Any,
     ) -> None:
-        super().__init__(capture, **limits)
+        super().__init__(capture, iteration=iteration, **limits)
         self.observed = ObservedCalls(self)
         self.operations = Operations(self)
         self.totals = totals
         self.first_passes: list[RawPass] = []
+        self.chosen_pass: RawPass | None = None
         self.last_pass: RawPass | None = None
         self.depth = 0
         self.refused_backward: RefusedBackward | None = None
@@ -126,7 +132,8 @@ class ProgramRecorder(RunLog):
 
     @property
     def recorded_passes(self) -> list[RawPass]:
-        return [*self.first_passes, *([self.last_pass] if self.last_pass else [])]
+        later = [raw for raw in (self.chosen_pass, self.last_pass) if raw is not None]
+        return [*self.first_passes, *dict.fromkeys(later)]
 
     @property
     def was_stopped(self) -> bool:
@@ -152,10 +159,11 @@ class ProgramRecorder(RunLog):
         if (
             left < LAST_TURNS
             or count <= FIRST_TURNS
-            or count <= 2 * self.filled[line] + 2
+            or count <= self.filled[line] + FIRST_TURNS
             or (line in self.writes_of_line and left < LAST_EVENTS)
             or self.capture == "retain_grad"
             or self._stop is not None
+            or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
         ):
             self.is_between = False
             if not self.recording:
@@ -330,7 +338,10 @@ class ProgramRecorder(RunLog):
         call_line = self.line
         with _quiet():
             line = None if ours else call_line
-            raw = passes.start_pass(self.pass_count, line, what, roots, self.named_leaves())
+            earlier = self.recorded_passes[-1] if self.recorded_passes else None
+            raw = passes.start_pass(
+                self.pass_count, line, what, roots, self.named_leaves(), earlier
+            )
             raw.ours = ours
             self._find_lines(raw.functions)
             leaves = leaves_of(raw.functions)
@@ -340,6 +351,8 @@ class ProgramRecorder(RunLog):
             self.first_passes.append(raw)
         else:
             self.last_pass = raw
+            if raw.number == self.iteration:
+                self.chosen_pass = raw
         with self._inside_pass():
             try:
                 result = raw.run_with_hooks(run)
@@ -380,8 +393,11 @@ class ProgramRecorder(RunLog):
         self.check_time()
 
     def _needs_record(self, roots: list[torch.Tensor]) -> bool:
-        """Whether this pass is one of the first, may be the last, or adds to a gradient."""
+        """Whether this pass is one of the first, the chosen one, may be the last, or adds to a
+        gradient."""
         if self.recording or len(self.first_passes) < FIRST_VISITS:
+            return True
+        if self.pass_count == self.iteration:
             return True
         if len(self.accumulations) == MOST_ADDED:
             return False

@@ -249,8 +249,8 @@ class Answer:
 class Trace:
     """The record of one run of a program.
 
-    `pass_count` may exceed `len(passes)`: the first three passes and the last are recorded, and
-    `curves` follow the losses and the norms of the leaves over all of them. Of
+    `pass_count` may exceed `len(passes)`: the first three passes, the last and a chosen one are
+    recorded, and `curves` follow the losses and the norms of the leaves over all of them. Of
     many events, the first 200 and the last 100 are recorded. If backward could not run because
     the output is not a scalar and no gradient was given for it, `needs_upstream` is its name.
     """

@@ -30,8 +30,8 @@ class FailedOperation:
 class RunLog(TensorRegistry):
     """The tensors of a run, their cuts from the graph, its events, and its last failure."""
 
-    def __init__(self, capture: str = "hook", **limits: Any) -> None:
-        super().__init__(capture, **limits)
+    def __init__(self, capture: str = "hook", **options: Any) -> None:
+        super().__init__(capture, **options)
         self.history = History()
         self.events = EventLog()
         self.pass_count = 0

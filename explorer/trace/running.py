@@ -38,6 +38,7 @@ def run(
     seed: int = 0,
     capture: str = "hook",
     upstream: Upstream = None,
+    iteration: int | None = None,
     deadline: float | None = None,
     on_line: Callable[[int], None] | None = None,
     on_pulse: Callable[[Watcher], None] | None = None,
@@ -47,10 +48,13 @@ def run(
     `seed` seeds the random numbers. `capture` says how the gradients of
     non-leaf tensors are read: "hook" or "retain_grad". If the program never calls backward, it
     is called on the program's last scalar, or, if `upstream` is given, on its last output with
-    this gradient: "sum" (all ones), "mean" (all 1/n), or values of the output's shape. `deadline`
-    is a time.monotonic() value after which the program is stopped at its next statement; without
-    one, a program without an end runs for ever. `on_line` is called with each line number before
-    the line runs, `on_pulse` about every `explorer.language.watcher.PULSE` seconds with the
+    this gradient: "sum" (all ones), "mean" (all 1/n), or values of the output's shape. Of a long
+    loop the first three iterations and the last are recorded, and the one with the number
+    `iteration`, from 1.
+
+    `deadline` is a time.monotonic() value after which the program is stopped at its next statement;
+    without one, a program without an end runs for ever. `on_line` is called with each line number
+    before the line runs, `on_pulse` about every `explorer.language.watcher.PULSE` seconds with the
     `Watcher`; it ends the program by raising ProgramStopped.
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
@@ -65,14 +69,16 @@ def run(
     if not source.strip():
         empty = ProgramError("The program is empty.", hint="Type a program, or choose an example.")
         return Trace(source, error=empty, seed=seed, capture=capture)
-    limits: dict[str, Any] = {"deadline": deadline, "on_line": on_line, "on_pulse": on_pulse}
-    recorder = ProgramRecorder(capture, **limits)
+    options: dict[str, Any] = {
+        "iteration": iteration, "deadline": deadline, "on_line": on_line, "on_pulse": on_pulse,
+    }  # fmt: skip
+    recorder = ProgramRecorder(capture, **options)
     started = time.monotonic()
     try:
         trace = _run_and_assemble(recorder, program, upstream, source, seed)
         if recorder.stale and not recorder.was_stopped and _has_time(started, deadline):
             # It ended in the middle of a loop, where nothing was recorded: its end is known now.
-            recorder = ProgramRecorder(capture, totals=recorder.run_counts, **limits)
+            recorder = ProgramRecorder(capture, totals=recorder.run_counts, **options)
             trace = _run_and_assemble(recorder, program, upstream, source, seed)
         return trace
     except (

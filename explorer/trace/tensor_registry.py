@@ -70,9 +70,11 @@ class LiveTensor:
 class TensorRegistry(Watcher):
     """Records tensors: for each position in the program, those of the first visits and the last."""
 
-    def __init__(self, capture: str = "hook", **limits: Any) -> None:
+    def __init__(self, capture: str = "hook", iteration: int | None = None, **limits: Any) -> None:
         super().__init__(**limits)
-        self.capture = capture
+        self.capture, self.iteration = capture, iteration
+        #: The records of the chosen iteration.
+        self.chosen: list[LiveTensor] = []
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
         #: Whether the running statement is one of those between the first and the last turns of a
@@ -94,9 +96,8 @@ class TensorRegistry(Watcher):
 
     def all_tensors(self) -> list[LiveTensor]:
         """All records, oldest first."""
-        return sorted(
-            (live for slot in self.slots.values() for live in slot), key=lambda live: live.number
-        )
+        kept = (live for slot in self.slots.values() for live in slot)
+        return sorted((*kept, *self.chosen), key=lambda live: live.number)
 
     def add(self, position: Any, line: int, name: str, tensor: torch.Tensor) -> LiveTensor:
         """Record a tensor; for each position, the first visits and the last are kept."""
@@ -110,7 +111,10 @@ class TensorRegistry(Watcher):
         else:
             slot = self.slots[position]
             if len(slot) > FIRST_VISITS:
-                self.remove(slot.pop())
+                if slot[-1].visit == self.iteration:
+                    self.chosen.append(slot.pop())
+                else:
+                    self.remove(slot.pop())
             else:
                 self.filled[self.line] = self.run_counts[self.line]
             slot.append(live)

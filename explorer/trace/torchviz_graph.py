@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torchviz
@@ -90,6 +91,55 @@ def walk_graph(roots: Sequence[torch.Tensor]) -> list[Any]:
                 if not pending[source]:
                     ready.append(source)
     return order
+
+
+def signature(
+    roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
+) -> tuple[Any, ...] | None:
+    """What decides how torchviz draws a graph: two graphs with the same signature have the same
+    drawing. The arguments are those of `draw_graph`. None if a saved tensor cannot be read."""
+    position = {node: i for i, node in enumerate(functions)}
+    name_of = {id(tensor): name for name, tensor in names.items()}
+    held: list[Any] = []  # while they live, no two tensors have the same id
+    numbers: dict[int, int] = {}
+
+    def describe(tensor: torch.Tensor) -> tuple[Any, ...]:
+        held.append(tensor)
+        return numbers.setdefault(id(tensor), len(numbers)), tensor.shape
+
+    def parts(node: Any) -> Iterator[Any]:
+        yield type(node)
+        yield from ((s if s is None else position[s], slot) for s, slot in node.next_functions)
+        for attribute, name in saved_names(type(node)):
+            value = getattr(node, attribute)
+            for tensor in value if isinstance(value, tuple) else (value,):
+                yield (name, *describe(tensor)) if isinstance(tensor, torch.Tensor) else None
+        for leaf in (node.variable,) if hasattr(node, "variable") else ():
+            yield name_of.get(id(leaf)), describe(leaf)
+        yield from map(describe, getattr(node, "saved_tensors", ()))
+
+    try:
+        nodes = tuple(tuple(parts(node)) for node in functions)
+        ends = tuple(
+            (name_of.get(id(t)), *describe(t), t._base is not None and describe(t._base))
+            for t in roots
+        )
+    except (RuntimeError, AttributeError, TypeError):
+        return None
+    return nodes, ends
+
+
+def saved_names(kind: type) -> list[tuple[str, str]]:
+    """What a class of nodes may have saved: the attribute, and autograd's name for it."""
+    prefix = "_saved_"
+    if kind not in _SAVED_NAMES:
+        names = [name for name in dir(kind) if name.startswith(prefix)]
+        _SAVED_NAMES[kind] = [(name, name.removeprefix(prefix)) for name in names]
+    return _SAVED_NAMES[kind]
+
+
+#: By the class of a node; weakly, so that classes of a program are not kept alive.
+_SAVED_NAMES: WeakKeyDictionary[type, list[tuple[str, str]]] = WeakKeyDictionary()
 
 
 def draw_graph(

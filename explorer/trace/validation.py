@@ -27,7 +27,7 @@ T = TypeVar("T")
 _ITEMS = {
     "variables": 5000,
     "tensors": 5000,
-    "passes": 4,
+    "passes": 5,
     "nodes": 20_000,
     "edges": 40_000,
     "steps": FIRST_STEPS + LAST_STEPS,
