@@ -282,6 +282,7 @@ def run(
     seed: int = 0,
     capture: str = "hook",
     upstream: Any = None,
+    iteration: int | None = None,
     timeout: float = 5.0,
     on_wait: OnWait | None = None,
     reader: str | None = None,
@@ -293,7 +294,7 @@ def run(
     Raises ValueError where `explorer.run` does.
     `on_wait` and `reader` are those of `Sandbox.call`.
     """
-    request = {"source": source, **validate_arguments(seed, capture, upstream)}
+    request = {"source": source, **validate_arguments(seed, capture, upstream, iteration)}
     try:
         answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
         return replace(parse_answer(Trace, answer), source=source)

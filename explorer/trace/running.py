@@ -58,9 +58,9 @@ def run(
     `Watcher`; it ends the program by raising ProgramStopped.
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
-    everything up to the failing line. Raises ValueError for an invalid `capture` or `seed`.
+    everything up to the failing line. Raises ValueError for an invalid `capture`, `seed` or `iteration`.
     """
-    arguments = validate_arguments(seed, capture, upstream)
+    arguments = validate_arguments(seed, capture, upstream, iteration)
     seed, upstream = arguments["seed"], arguments["upstream"]
     try:
         program = Program(source)
@@ -100,7 +100,9 @@ def _has_time(started: float, deadline: float | None) -> bool:
     return deadline is None or now + 1.5 * (now - started) < deadline
 
 
-def validate_arguments(seed: Any, capture: Any, upstream: Upstream) -> dict[str, Any]:
+def validate_arguments(
+    seed: Any, capture: Any, upstream: Upstream, iteration: Any = None
+) -> dict[str, Any]:
     """These arguments of `run` as plain values, by name. Raises ValueError if one is invalid."""
     if capture not in ("hook", "retain_grad"):
         raise ValueError(f'capture is "hook" or "retain_grad", not {capture!r}')
@@ -110,9 +112,11 @@ def validate_arguments(seed: Any, capture: Any, upstream: Upstream) -> dict[str,
         raise ValueError(f"seed is a whole number, not {seed!r}") from None
     if not -(2**63) <= seed < 2**64:
         raise ValueError(f"seed is a number of 64 bits, not {seed}")
+    if not (iteration is None or (type(iteration) is int and iteration > 0)):
+        raise ValueError(f"iteration is a whole number from 1, not {iteration!r}")
     if isinstance(upstream, np.ndarray | np.generic | torch.Tensor):
         upstream = upstream.tolist()
-    return {"seed": seed, "capture": capture, "upstream": upstream}
+    return {"seed": seed, "capture": capture, "upstream": upstream, "iteration": iteration}
 
 
 def _run_and_assemble(
