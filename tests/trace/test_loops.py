@@ -1,0 +1,284 @@
+"""Of a loop, only the first and last turns are recorded: the Trace is that of full recording.
+
+A loop may end otherwise, or do otherwise, than its first turns promise.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.language import Program, ProgramStopped
+from explorer.trace import Trace, run, to_plain
+from explorer.trace.recorder import ProgramRecorder
+from explorer.trace.running import _run_and_assemble
+
+HEAD = """\
+import torch
+from torch import nn
+w = torch.tensor([1., -2.], requires_grad=True)
+b = torch.tensor(0.5, requires_grad=True)
+x = torch.tensor([0.3, 0.7])
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True), nn.Linear(2, 2))
+cell, hidden = nn.GRUCell(2, 2), torch.zeros(1, 2)
+optimizer = torch.optim.SGD([w, b, *net.parameters()], lr=0.01, momentum=0.9)
+adam = torch.optim.Adam([*cell.parameters(), w], lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5)
+losses, kept, turns, total = [], [], [], 0.0
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a**3
+    @staticmethod
+    def backward(ctx, g):
+        a, = ctx.saved_tensors
+        slope = 3 * a**2
+        return slope * g
+def bend(a, turn):
+    c = torch.tanh(a)
+    if turn > 14:
+        return c
+    d = c * 2
+    return d + a
+"""
+
+LOSS = "loss = (h**2).mean()"
+#: What computes h from h.
+FORWARD = """\
+h = h * w + b
+h = torch.tanh(h) + x
+h = net(h.unsqueeze(0))[0]
+h = Cube.apply(h * 0.5)
+h = bend(h, turn)
+h = h * h.detach()
+h = h.clone(); h[0] = 1.0
+h = h * 1.0; h += 0.5
+h = h.view(1, 2).squeeze(0) * 2
+hidden = cell(h.unsqueeze(0), hidden.detach()); h = h + hidden[0]
+h = h * w if turn < {at} else h + w
+h = h + torch.rand(2)
+for k in range(3): h = h * 0.9 + k * b
+for k in range(3 if turn < {at} else 1): h = torch.sin(h)
+first, second = h; h = torch.stack([first * second, second])
+h.register_hook(lambda g: g * 0.5)
+h.retain_grad()
+""".splitlines()
+
+BACKWARD = """\
+loss.backward()
+loss.backward()
+loss.backward(); losses.append(loss.item())
+loss.backward(retain_graph=True); loss.backward()
+if turn % 3 == 1: loss.backward()
+if turn != {at}: loss.backward()
+if turn < {at}: loss.backward()
+grad_w, = torch.autograd.grad(loss, w, create_graph=True); (grad_w**2).sum().backward()
+torch.autograd.backward([loss, (w * b).sum()])
+h.backward(torch.ones_like(h))
+""".splitlines()
+
+UPDATE = """\
+optimizer.step(); optimizer.zero_grad()
+optimizer.zero_grad(set_to_none=False)
+optimizer.step(); adam.step(); adam.zero_grad()
+nn.utils.clip_grad_norm_([w, b], 1.0); optimizer.step(); scheduler.step()
+if turn % 4 == 3: optimizer.step(); optimizer.zero_grad()
+w.data -= 0.01 * w.grad if w.grad is not None else 0
+w.data.clamp_(-2, 2); w.grad = None
+w = (w * 0.99).detach().requires_grad_()
+w.grad = None; b.grad = None
+""".splitlines()
+
+OTHER = """\
+if turn == {at}: once = (w * 3).exp(); deep = once * b
+if turn == {at}: kept.append(h); kept.append(loss)
+if turn == {at}: w.register_hook(lambda g: g * 2)
+if turn == {at}: print(h.grad, w.grad, w)
+if turn == {at}: x = w.detach() * 0.5
+if turn == {at}: w.requires_grad_(False)
+if turn == {at} + 1: w.requires_grad_(True)
+if turn == {at}: w = w * 1.5
+if turn < {at}: early = (w * x).sum()
+if turn > {at}: late = (w * x).sum()
+if turn % 5 == 2: rare = w**2; rare.sum().backward()
+with torch.no_grad(): check = (w * x).sum()
+with torch.no_grad(): w *= 0.99
+losses.append(loss)
+kept.append(w.grad)
+total += loss.item()
+copy = w.clone()
+print(turn, loss.item())
+net.train(turn % 2 == 0)
+note = torch.tensor(float(loss))
+del h
+""".splitlines()
+
+#: What ends a turn or the loop, or fails.
+END = """\
+if turn == {at}: continue
+if turn > {at}: continue
+if turn == {at}: break
+if turn == {at}: raise ValueError("stop")
+if turn == {at}: w += 1
+if turn == {at}: loss.backward(); loss.backward()
+q = [1, 2][0 if turn < {at} else 5]
+assert turn < {at}
+if turn == {at}: turns.clear()
+if turn == {at}: del turns[-5:]
+if turn == {at}: turns.append(99)
+""".splitlines()
+
+AROUND = """\
+for turn in range({turns}):
+for turn in range({turns}):
+turns = list(range({turns}));for turn in turns:
+for turn in (t for t in range({turns})):
+for turn, row in enumerate(torch.randn({turns}, 2)):
+for outer in range({turns} // 4):;    for turn in range(outer % 4 + 1):
+for outer in range(3):;    for turn in range({turns}):
+turn = -1;while turn < {turns}:;    turn += 1
+for turn in range({turns}):;    try:
+try:;    for turn in range({turns}):
+def train(turn):;    global w, x, hidden, total
+""".splitlines()
+
+AFTER = """\
+end = (w * x).sum()
+end = (w * b).sum(); end.backward()
+loss.backward()
+print(sum(float(q) for q in losses))
+sum(torch.as_tensor(q) for q in losses).backward()
+kept[0].sum().backward()
+""".splitlines()
+
+
+def indented(lines: list[str], by: int) -> Iterator[str]:
+    """The lines, and what follows a semicolon on a line of its own."""
+    for line in lines:
+        head, colon, rest = line.partition(": ")
+        block = colon and head.split()[0] in ("if", "for", "with")
+        parts = rest if block else line
+        if block:
+            yield "    " * by + head + ":"
+        for part in parts.split(";"):
+            yield "    " * (by + bool(block)) + part.strip()
+
+
+@st.composite
+def loops(draw: st.DrawFn) -> str:
+    def some(lines: list[str], least: int, most: int) -> list[str]:
+        return draw(st.lists(st.sampled_from(lines), min_size=least, max_size=most, unique=True))
+
+    turns = draw(st.sampled_from([3, 9, 13, 17, 24]))
+    body = [
+        "h = w * x",
+        *some(FORWARD, 1, 3),
+        LOSS,
+        draw(st.sampled_from(BACKWARD)),
+        *some(UPDATE, 0, 2),
+    ]
+    for line in [*some(OTHER, 0, 3), *some(END, 0, 1)]:
+        body.insert(draw(st.integers(body.index(LOSS) + 1, len(body))), line)
+    around = draw(st.sampled_from(AROUND)).split(";")
+    depth = max(len(line) - len(line.lstrip()) for line in around) // 4 + 1
+    if around[0].startswith("def"):
+        body = [line.replace("continue", "return").replace("break", "return") for line in body]
+        depth = 1
+    elif around[0].startswith(("while", "turn = ")):
+        depth = 1
+    lines = [*around, *indented(body, depth)]
+    if "try:" in around[0]:
+        lines += ["except (RuntimeError, ValueError, IndexError): print('failed')"]
+    elif "try:" in around[-1]:
+        lines += ["    except (RuntimeError, ValueError, IndexError): kept.append(w)"]
+    elif around[0].startswith("def"):
+        lines += [f"for turn in range({turns}): train(turn)", "train(1)"]
+    text = "\n".join([*lines, *indented(some(AFTER, 0, 1), 0)])
+    at = draw(st.sampled_from([2, 8, 11, 16, turns // 2, turns - 2]))
+    return HEAD + text.replace("{at}", str(at)).replace("{turns}", str(turns)) + "\n"
+
+
+def fully_recorded(source: str, capture: str = "hook", **limits: Any) -> Trace:
+    recorder = ProgramRecorder(capture, totals={}, **limits)
+    return _run_and_assemble(recorder, Program(source), None, source, 0)
+
+
+def differences(a: Any, b: Any, at: str = "") -> Iterator[str]:
+    """Where two plain traces differ."""
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        for key in a:
+            yield from differences(a[key], b[key], f"{at}.{key}")
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for i, parts in enumerate(zip(a, b, strict=True)):
+            yield from differences(*parts, f"{at}[{i}]")
+    elif json.dumps(a) != json.dumps(b):
+        yield f"{at}: {str(a)[:200]}, fully recorded {str(b)[:200]}"
+
+
+def check(source: str, capture: str = "hook") -> Trace:
+    trace = run(source, capture=capture)
+    full = replace(fully_recorded(source, capture), notes=trace.notes)  # torch warns only once
+    found = list(differences(to_plain(trace), to_plain(full)))
+    assert not found, "\n".join([*found[:5], source])
+    return trace
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(loops())
+def test_random_loops(source: str) -> None:
+    check(source)
+
+
+STEP = """\
+    y = w * x + b
+    loss = (y**2).sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.05 * w.grad
+        b -= 0.05 * b.grad
+    w.grad.zero_()
+    b.grad.zero_()
+"""
+
+
+@pytest.mark.parametrize("turns", [1, 3, 4, 8, 15, 16, 17, 18, 33])
+@pytest.mark.parametrize("capture", ["hook", "retain_grad"])
+def test_each_number_of_turns(turns: int, capture: str) -> None:
+    trace = check(f"{HEAD}for i in range({turns}):\n{STEP}", capture)
+    assert trace.pass_count == turns
+    assert [p.number for p in trace.passes] == sorted({1, 2, 3, turns} & set(range(turns + 1)))
+
+
+def test_more_events_than_are_kept() -> None:
+    text = (
+        "for i in range(130):\n    optimizer.zero_grad()\n    ((w * x + b)**2).sum().backward()\n"
+    )
+    trace = check(HEAD + text + "    optimizer.step()\n")
+    assert trace.event_count == 390
+    assert [event.number for event in trace.events[-2:]] == [389, 390]
+
+
+@pytest.mark.parametrize("statement", [150, 151, 155, 159])
+def test_stopped_in_the_middle(statement: int) -> None:
+    """As by the time limit, or by the reader. A second run is stopped at the same place."""
+
+    def stopped(record: Any) -> Trace:
+        count = 0
+
+        def stop(line: int) -> None:
+            nonlocal count
+            count += 1
+            if count % statement == 0:
+                raise ProgramStopped("Stopped.", "")
+
+        return record(f"{HEAD}for i in range(60):\n{STEP}", on_line=stop)
+
+    trace = stopped(run)
+    assert trace.error is not None
+    assert trace.error.message == "Stopped."
+    assert not list(differences(to_plain(trace), to_plain(stopped(fully_recorded))))
