@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from explorer.trace import Trace
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.graph import legend, miniature
 from explorer.ui.common.pages import HOME, PAGES
@@ -34,7 +35,7 @@ with left:
             st.html(f'<div class="ax-note"><b>{page.question}</b> {page.about}</div>')
 
 with right:
-    trace = run(PROGRAM)
+    trace = run(PROGRAM) or Trace(PROGRAM)
     st.code(PROGRAM.rstrip(), wrap_lines=True)
     if trace.passes:
         miniature(trace.passes[0].dot, alt="Graph of the length of a vector", height=400)

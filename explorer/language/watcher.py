@@ -35,6 +35,11 @@ class Output:
         self._beginning += text[:room]
         self._end = (self._end + text[room:])[-_END:]
 
+    def last(self, length: int) -> str:
+        """The last characters, at most as many as are kept of the end."""
+        kept = self._beginning + self._end if self.length <= MAX_OUTPUT else self._end
+        return kept[len(kept) - min(length, len(kept)) :]
+
     def __str__(self) -> str:
         cut = self.length - MAX_OUTPUT
         left_out = f"\n… {cut:,} characters are left out here …\n" if cut > 0 else ""
@@ -71,6 +76,15 @@ class Watcher:
     @property
     def output(self) -> str:
         return str(self._output)
+
+    @property
+    def written(self) -> int:
+        """The number of characters printed so far."""
+        return self._output.length
+
+    def last_output(self, length: int) -> str:
+        """So many characters of what was printed last."""
+        return self._output.last(length)
 
     def step(self, line: int, left: int = 0, first: int = 0) -> None:
         """Line `line` is about to run, and its statement is certain to run `left` times more.

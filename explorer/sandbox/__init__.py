@@ -1,17 +1,31 @@
 """Running programs in a child process: if one crashes, hangs or uses too much memory, only it ends.
 
 `run` is `explorer.run` in a child, `check` the numerical gradient check; `call` performs any job of
-`jobs.JOBS`. The server is a process of its own, started by the first call (or by `start`) and ended
+`jobs.JOBS`; `submit` and its like return a `Call` at once, which can be waited for, stopped and
+cancelled. The server is a process of its own, started by the first call (or by `start`) and ended
 with the app.
 """
 
-from explorer.sandbox.client import Sandbox, call, check, run, start
+from explorer.sandbox.client import (
+    Call,
+    Sandbox,
+    call,
+    check,
+    run,
+    start,
+    submit,
+    submit_check,
+    submit_run,
+)
 from explorer.sandbox.kernel_restrictions import may_serve_everyone, missing
 from explorer.sandbox.options import OptionError, options
+from explorer.sandbox.progress import RunProgress
 from explorer.sandbox.self_test import SelfTestFailure, find_failure
 
 __all__ = [
+    "Call",
     "OptionError",
+    "RunProgress",
     "Sandbox",
     "SelfTestFailure",
     "call",
@@ -22,4 +36,7 @@ __all__ = [
     "options",
     "run",
     "start",
+    "submit",
+    "submit_check",
+    "submit_run",
 ]

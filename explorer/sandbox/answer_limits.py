@@ -8,12 +8,12 @@ from the text how much memory the values in it will take.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explorer.sandbox import protocol
 
-#: Bytes that an error, or one progress message, may have, and what either may take when parsed.
-ERROR_BYTES, PROGRESS_BYTES, OTHER_MEMORY = 2**18, 2**8, 2**22
+#: Bytes that an error may have, and what it or a progress message may take when parsed.
+ERROR_BYTES, OTHER_MEMORY = 2**18, 2**22
 
 #: How many bytes of memory a list, a dict, a value after a comma and one after a colon may take.
 _COSTS = {b"[": 200, b"{": 160, b",": 78, b":": 20}
@@ -31,11 +31,13 @@ _STRING = re.compile(rb'"([^"\\]*+(?:\\.?[^"\\]*+)*+)"?\s*+(:?)', re.DOTALL)
 @dataclass(frozen=True)
 class AnswerLimits:
     """What one task of a job may send: `bytes` of an answer, which may take `memory` bytes when it
-    is parsed, and `progress` messages before it. Only an answer `with_bytes` may contain bytes."""
+    is parsed, and `progress` messages of `progress_bytes` before it. Only an answer `with_bytes`
+    may contain bytes."""
 
     bytes: int = 2**20
     memory: int = 2**24
     progress: int = 0
+    progress_bytes: int = 2**8
     with_bytes: bool = False
 
     def frames(self) -> dict[int, int]:
@@ -43,7 +45,8 @@ class AnswerLimits:
         return {
             protocol.ANSWER: self.bytes,
             protocol.ERROR: ERROR_BYTES,
-            protocol.PROGRESS: PROGRESS_BYTES,
+            protocol.PROGRESS: self.progress_bytes,
+            protocol.STOP: 2**3,
         }
 
 
@@ -57,7 +60,7 @@ _PIXELS = 4 * 2048**2
 #: By the job's name; for a job that is not named here, `AnswerLimits()`. Not a part of the registry
 #: of jobs, which imports what they need: the app knows only their limits.
 LIMITS: dict[str, AnswerLimits] = {
-    "run": _LARGE,
+    "run": replace(_LARGE, progress=1000, progress_bytes=2**15),
     "replay": _LARGE,
     "check": AnswerLimits(2**22, memory=2**25),
     "image": AnswerLimits(_PIXELS + 2**16, memory=4 * _PIXELS, with_bytes=True),

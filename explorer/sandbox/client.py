@@ -1,6 +1,6 @@
 """The app's side: a server started when it is first needed, and one connection per call.
 
-`run`, `check` and `call` use the app's one `Sandbox`.
+`run`, `check`, `call` and those that submit use the app's one `Sandbox`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import errno
 import logging
+import math
 import os
 import secrets
 import shutil
@@ -17,10 +18,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, protocol
@@ -31,6 +33,8 @@ from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
 from explorer.trace.validation import validate
 
+#: The time limit of a job in seconds, unless another is given.
+TIMEOUT = 5.0
 #: Seconds a server may take to start and to reply to a request.
 START_TIMEOUT, REPLY_TIMEOUT = 60.0, 10.0
 #: Seconds beyond a task's own limit in which its result must arrive, and that it may be queued.
@@ -62,26 +66,25 @@ class _Server:
         self.process.wait()
         shutil.rmtree(self.settings.directory, ignore_errors=True)
 
-    def connect(self) -> socket.socket:
-        """Connect as soon as the server listens. Raises _ServerLost, or ProgramRefused if the cause
-        is not the server."""
-        limit = time.monotonic() + START_TIMEOUT
-        while not self.settings.address.exists():
-            if self.process.poll() is not None or time.monotonic() > limit:
+    def listens(self) -> bool:
+        """Whether it can be connected to. Raises _ServerLost if it has ended before."""
+        if not self.settings.address.exists():
+            if self.process.poll() is not None:
                 raise _ServerLost
-            time.sleep(0.02)
-        limit = time.monotonic() + REPLY_TIMEOUT
-        while True:
-            try:
-                return _connect(self.settings.address.read_text())
-            except BlockingIOError as error:  # its backlog of connections is full
-                if time.monotonic() > limit:
-                    raise _ServerLost from error
-                time.sleep(0.02)
-            except OSError as error:
-                if error.errno in _NO_RESOURCES:
-                    raise ProgramRefused(exit_reasons.queue_full()) from None
-                raise _ServerLost from error
+            return False
+        return True
+
+    def connect(self) -> socket.socket | None:
+        """A connection; None if too many wait to be accepted. Raises _ServerLost, or ProgramRefused
+        if the cause is not the server."""
+        try:
+            return _connect(self.settings.address.read_text())
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno in _NO_RESOURCES:
+                raise ProgramRefused(exit_reasons.queue_full()) from None
+            raise _ServerLost from error
 
 
 def _connect(address: str) -> socket.socket:
@@ -99,7 +102,7 @@ def _connect(address: str) -> socket.socket:
 
 
 class Sandbox:
-    """One server, which `call` starts and uses. Safe to use from any number of threads.
+    """One server, which `submit` starts and uses. Safe to use from any number of threads.
 
     `options` are fields of `Settings`, such as `jobs` and `fork`.
     """
@@ -114,7 +117,7 @@ class Sandbox:
         """Start the server if it is not running, without waiting until it is ready. If that fails,
         the first call reports it."""
         with suppress(ProgramRefused):
-            self._ensure()
+            self.server()
 
     def stop(self) -> None:
         """End the server and all its children; the next call starts another."""
@@ -128,24 +131,28 @@ class Sandbox:
         """The process id of the server, if there is one."""
         return self._server.process.pid if self._server else None
 
-    def call(
+    def submit(
         self,
         job: str,
         request: Any,
         *,
-        timeout: float = 5.0,
+        timeout: float = TIMEOUT,
         on_progress: OnProgress | None = None,
         on_wait: OnWait | None = None,
         reader: str | None = None,
-    ) -> Any:
-        """Perform `job` in a child and return its plain answer.
+        read: Callable[[Callable[[], Any]], Any] = lambda answer: answer(),
+    ) -> Call[Any]:
+        """Have a child perform `job`; its plain answer is the call's result, unless `read` makes
+        another of it: it is called with a function that returns the answer or raises
+        ProgramRefused.
 
         `timeout` is in seconds, counted from when the child starts. `on_wait` receives the position
-        in the queue, from 1, each time it changes; `on_progress` each progress message. Any
-        exception from either cancels the job and is raised again here. Jobs of one `reader` (by
-        default, of one thread) wait for each other, not for other readers' jobs.
+        in the queue, from 1, each time it changes; `on_progress` each progress message. Both are
+        called by `Call.wait`; any exception from either cancels the job and is raised again there.
+        Jobs of one `reader` (by default, of one thread) wait for each other, not for other readers'
+        jobs.
 
-        Raises ProgramRefused with an error for the reader: the job's own, or why it has no answer.
+        Raises ProgramRefused for a request that is too large.
         """
         try:
             header = {"job": job, "timeout": timeout, "reader": reader or _thread_name()}
@@ -153,25 +160,14 @@ class Sandbox:
             body = protocol.make_frame(protocol.REQUEST, protocol.dump(request))
         except protocol.MessageTooLarge as error:
             raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
-        has_progress = False
+        return Call(self, header, body, read, on_progress, on_wait)
 
-        def report(message: Any) -> None:
-            nonlocal has_progress
-            has_progress = True
-            if on_progress is not None:
-                on_progress(message)
+    def call(self, job: str, request: Any, **options: Any) -> Any:
+        """`submit`, and wait for the result. Raises ProgramRefused with an error for the reader."""
+        return self.submit(job, request, **options).result()
 
-        for _ in range(2):  # a job has no side effects, so it may be repeated on a new server
-            server = self._ensure()
-            try:
-                return self._request(server, header, body, report, on_wait)
-            except _ServerLost:
-                self._replace(server)
-                if has_progress:
-                    raise ProgramRefused(exit_reasons.server_lost()) from None
-        raise ProgramRefused(exit_reasons.server_not_started())
-
-    def _ensure(self) -> _Server:
+    def server(self) -> _Server:
+        """The running server, or a new one. Raises ProgramRefused if none can be started."""
         with self._lock:
             server = self._server
             if server is not None and server.process.poll() is not None:
@@ -193,44 +189,195 @@ class Sandbox:
             shutil.rmtree(directory, ignore_errors=True)
             raise ProgramRefused(exit_reasons.server_not_started()) from None
 
-    def _replace(self, server: _Server) -> None:
+    def replace(self, server: _Server) -> None:
+        """End this server; the next call starts another."""
         with self._lock:
             if self._server is server:
                 self._server = None
                 server.end()
 
-    def _request(
+
+class Call(Generic[T]):
+    """A job that a child performs, or that waits for its turn.
+
+    Nothing happens in the background: `wait` reads what the server has sent. A call that nobody
+    holds any more is cancelled. `position` is that in the queue, from 1; 0 before it is known and
+    once the job has `started`, at that moment of `time.monotonic`.
+    """
+
+    def __init__(
         self,
-        server: _Server,
+        sandbox: Sandbox,
         header: dict[str, Any],
         body: bytes,
-        on_progress: OnProgress,
+        read: Callable[[Callable[[], Any]], T],
+        on_progress: OnProgress | None,
         on_wait: OnWait | None,
-    ) -> Any:
-        with closing(server.connect()) as connection:
-            full_header = protocol.dump(header | {"token": server.settings.token})
-            try:
-                connection.sendall(protocol.make_frame(protocol.HEADER, full_header) + body)
-            except OSError as error:
-                raise _ServerLost from error
-            until = time.monotonic() + REPLY_TIMEOUT
-            limits, late = limits_of(header["job"]), None
-            while True:
-                kind, message = _receive(connection, until, late, limits)
-                if kind == protocol.WAIT:
-                    if late is None:
-                        until, late = time.monotonic() + QUEUE_TIMEOUT, exit_reasons.queue_full()
-                    if on_wait is not None:
-                        on_wait(message)
-                elif kind == protocol.STARTED:
-                    until = time.monotonic() + header["timeout"] + EXTRA_TIME
-                    late = exit_reasons.out_of_time(header["timeout"], None)
-                elif kind == protocol.PROGRESS:
-                    on_progress(message)
-                elif kind == protocol.ANSWER:
-                    return message
-                else:
-                    raise ProgramRefused(parse_answer(ProgramError, message))
+    ) -> None:
+        self.position, self.done = 0, False
+        self.started: float | None = None
+        self._sandbox, self._header, self._body, self._read = sandbox, header, body, read
+        self._on_progress, self._on_wait = on_progress, on_wait
+        self._limits = limits_of(header["job"])
+        self._server: _Server | None = None
+        self._connection: socket.socket | None = None
+        self._tries_left, self._has_progress, self._is_stopped = 2, False, False
+        #: When the server must have said something more, and the error for the reader if it has
+        #: not; without one, it is lost.
+        self._limit = 0.0
+        self._late: ProgramError | None = None
+        self._answer: Any = None
+        self._error: ProgramError | None = None
+
+    def wait(self, seconds: float = math.inf) -> bool:
+        """Wait until the job is done, for at most so many seconds; whether it is."""
+        until = time.monotonic() + seconds
+        try:
+            while not self.done:
+                self._advance(until)
+        except TimeoutError:
+            pass
+        except ProgramRefused as refused:
+            self._end(error=refused.error)
+        except BaseException:  # from `on_wait` or `on_progress`
+            self.cancel()
+            raise
+        return self.done
+
+    def result(self) -> T:
+        """Wait for the answer. Raises ProgramRefused with an error for the reader: the job's own,
+        or why it has no answer."""
+        while not self.wait():
+            pass
+        return self._read(self._plain_answer)
+
+    def stop(self) -> None:
+        """Have the job end with what it has done so far. If the child does not notice soon, as
+        inside a long operation, it is ended."""
+        if self.done or self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._connection is None:
+            self._end(error=exit_reasons.stopped_in_queue())
+        else:
+            with suppress(OSError):  # `wait` notices
+                self._connection.sendall(protocol.make_frame(protocol.STOP))
+
+    def cancel(self) -> None:
+        """End the job; its answer is not needed."""
+        if not self.done:
+            self._end(error=exit_reasons.stopped_in_queue())
+
+    def __del__(self) -> None:
+        self._disconnect()
+
+    def _plain_answer(self) -> Any:
+        if self._error is not None:
+            raise ProgramRefused(self._error)
+        return self._answer
+
+    def _end(self, answer: Any = None, error: ProgramError | None = None) -> None:
+        self.done, self._answer, self._error = True, answer, error
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _advance(self, until: float) -> None:
+        """Do what comes next. Raises TimeoutError at the moment `until`."""
+        try:
+            if self._server is None:
+                self._server = self._sandbox.server()
+                listens = self._server.listens()
+                patience = REPLY_TIMEOUT if listens else START_TIMEOUT
+                self._limit, self._late = time.monotonic() + patience, None
+            if self._connection is None:
+                self._connect(self._server, until)
+            else:
+                self._handle(*read_message(self._receive(until), self._limits))
+        except _ServerLost:
+            assert self._server is not None
+            self._disconnect()
+            self._sandbox.replace(self._server)
+            self._server = None
+            self._tries_left -= 1
+            if self._has_progress:
+                raise ProgramRefused(exit_reasons.server_lost()) from None
+            if not self._tries_left:
+                raise ProgramRefused(exit_reasons.server_not_started()) from None
+
+    def _connect(self, server: _Server, until: float) -> None:
+        """Connect and send the request, as soon as the server listens."""
+        connection = server.connect() if server.listens() else None
+        if connection is None:
+            if time.monotonic() > self._limit:
+                raise _ServerLost
+            if time.monotonic() > until:
+                raise TimeoutError
+            time.sleep(0.02)
+            return
+        self._connection, self._frames = connection, protocol.FrameReader(connection)
+        header = protocol.dump(self._header | {"token": server.settings.token})
+        try:
+            connection.sendall(protocol.make_frame(protocol.HEADER, header) + self._body)
+        except OSError as error:
+            raise _ServerLost from error
+        self._limit = time.monotonic() + REPLY_TIMEOUT
+
+    def _receive(self, until: float) -> tuple[int, bytearray]:
+        """The next frame. Raises TimeoutError at the moment `until`."""
+        try:
+            frame = self._frames.receive(min(until, self._limit))
+        except TimeoutError:
+            if time.monotonic() < self._limit:
+                raise
+            if self._late is not None:
+                raise ProgramRefused(self._late) from None
+            raise _ServerLost from None
+        except OSError as error:
+            raise _ServerLost from error
+        except protocol.MessageTooLarge:
+            raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+        if frame is None:
+            raise _ServerLost
+        return frame
+
+    def _handle(self, kind: int, message: Any) -> None:
+        if kind == protocol.WAIT:
+            if self._late is None:
+                self._limit = time.monotonic() + QUEUE_TIMEOUT
+                self._late = exit_reasons.queue_full()
+            self.position = message
+            if self._on_wait is not None:
+                self._on_wait(message)
+        elif kind == protocol.STARTED:
+            self.position, self.started = 0, time.monotonic()
+            self._limit = self.started + self._header["timeout"] + EXTRA_TIME
+            self._late = exit_reasons.out_of_time(self._header["timeout"], None)
+        elif kind == protocol.PROGRESS:
+            self._has_progress = True
+            if self._on_progress is not None:
+                self._on_progress(message)
+        elif kind == protocol.ANSWER:
+            self._end(answer=message)
+        else:
+            self._end(error=parse_answer(ProgramError, message))
+
+
+def read_message(frame: tuple[int, bytearray], limits: AnswerLimits) -> tuple[int, Any]:
+    """The kind of a frame and its message. Raises ProgramRefused if it is not within `limits`."""
+    kind, body = frame
+    del frame
+    try:
+        if not fits(body, limits.memory if kind == protocol.ANSWER else OTHER_MEMORY):
+            raise ProgramRefused(exit_reasons.answer_too_large())
+        text = body.decode("ascii")
+        del body  # as large as the text, which the parser needs to its end
+        return kind, protocol.load(text, with_bytes=limits.with_bytes)
+    except protocol.InvalidMessage:
+        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
 
 def parse_answer(kind: type[T], plain: Any) -> T:
@@ -242,37 +389,13 @@ def parse_answer(kind: type[T], plain: Any) -> T:
         raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
 
-def _receive(
-    connection: socket.socket, until: float, late: ProgramError | None, limits: AnswerLimits
-) -> tuple[int, Any]:
-    """The next message and its kind, within `limits`. What has not arrived at the moment `until` is
-    `late`: an error for the reader, or None if the server must be lost."""
-    try:
-        frame = protocol.receive_frame(connection, until)
-        if frame is None:
-            raise _ServerLost
-        kind, body = frame
-        if not fits(body, limits.memory if kind == protocol.ANSWER else OTHER_MEMORY):
-            raise ProgramRefused(exit_reasons.answer_too_large())
-        text = body.decode("ascii")
-        del frame, body  # as large as the text, which the parser needs to its end
-        return kind, protocol.load(text, with_bytes=limits.with_bytes)
-    except TimeoutError as error:
-        if late is not None:
-            raise ProgramRefused(late) from None
-        raise _ServerLost from error
-    except OSError as error:
-        raise _ServerLost from error
-    except (protocol.MessageTooLarge, protocol.InvalidMessage):
-        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
-
-
 def _thread_name() -> str:
     return f"{os.getpid()}-{threading.get_ident()}"
 
 
 _sandbox = Sandbox()
 call = _sandbox.call
+submit = _sandbox.submit
 start = _sandbox.start
 
 
@@ -283,7 +406,7 @@ def run(
     capture: str = "hook",
     upstream: Any = None,
     iteration: int | None = None,
-    timeout: float = 5.0,
+    timeout: float = TIMEOUT,
     on_wait: OnWait | None = None,
     reader: str | None = None,
     sandbox: Sandbox = _sandbox,
@@ -292,15 +415,27 @@ def run(
 
     Never raises for the program: if its child died, the Trace holds the source and the error.
     Raises ValueError where `explorer.run` does.
-    `on_wait` and `reader` are those of `Sandbox.call`.
+    `on_wait` and `reader` are those of `Sandbox.submit`.
     """
-    request = {"source": source, **validate_arguments(seed, capture, upstream, iteration)}
-    try:
-        answer = sandbox.call("run", request, timeout=timeout, on_wait=on_wait, reader=reader)
-        return replace(parse_answer(Trace, answer), source=source)
-    except ProgramRefused as refused:
-        error = refused.error
-    return Trace(source, seed=seed, capture=capture, error=_with_text(error, source))
+    settings = validate_arguments(seed, capture, upstream, iteration)
+    options = {"timeout": timeout, "on_wait": on_wait, "reader": reader}
+    request = {"source": source, **settings}
+    return _to_trace(source, settings, lambda: sandbox.call("run", request, **options))
+
+
+def submit_run(
+    source: str,
+    *,
+    seed: int = 0,
+    capture: str = "hook",
+    upstream: Any = None,
+    iteration: int | None = None,
+    **options: Any,
+) -> Call[Trace]:
+    """The same without waiting; `options` are those of `Sandbox.submit`."""
+    settings = validate_arguments(seed, capture, upstream, iteration)
+    request = {"source": source, **settings}
+    return submit("run", request, read=partial(_to_trace, source, settings), **options)
 
 
 def check(
@@ -308,7 +443,7 @@ def check(
     *,
     seed: int = 0,
     upstream: Any = None,
-    timeout: float = 5.0,
+    timeout: float = TIMEOUT,
     on_wait: OnWait | None = None,
     reader: str | None = None,
     sandbox: Sandbox = _sandbox,
@@ -316,12 +451,33 @@ def check(
     """`explorer.trace.check.check` in a child, which may run for `timeout` seconds.
 
     Raises ProgramRefused with an error for the reader. `on_wait` and `reader` are those of
-    `Sandbox.call`.
+    `Sandbox.submit`.
     """
-    options = validate_arguments(seed, "hook", upstream)
-    request = {"source": source, "seed": options["seed"], "upstream": options["upstream"]}
-    answer = sandbox.call("check", request, timeout=timeout, on_wait=on_wait, reader=reader)
-    return parse_answer(Check, answer)
+    request = _check_request(source, seed, upstream)
+    options = {"timeout": timeout, "on_wait": on_wait, "reader": reader}
+    return parse_answer(Check, sandbox.call("check", request, **options))
+
+
+def submit_check(
+    source: str, *, seed: int = 0, upstream: Any = None, **options: Any
+) -> Call[Check]:
+    """The same without waiting; `options` are those of `Sandbox.submit`."""
+    request = _check_request(source, seed, upstream)
+    return submit("check", request, read=lambda get: parse_answer(Check, get()), **options)
+
+
+def _check_request(source: str, seed: int, upstream: Any) -> dict[str, Any]:
+    settings = validate_arguments(seed, "hook", upstream)
+    return {"source": source, "seed": settings["seed"], "upstream": settings["upstream"]}
+
+
+def _to_trace(source: str, settings: dict[str, Any], get: Callable[[], Any]) -> Trace:
+    """The Trace in the answer; one with the error if there is none."""
+    try:
+        return replace(parse_answer(Trace, get()), source=source)
+    except ProgramRefused as refused:
+        error = _with_text(refused.error, source)
+    return Trace(source, seed=settings["seed"], capture=settings["capture"], error=error)
 
 
 def _with_text(error: ProgramError, source: str) -> ProgramError:

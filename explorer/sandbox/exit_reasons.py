@@ -78,6 +78,20 @@ def out_of_time(timeout: float, line: int | None) -> ProgramError:
     )
 
 
+def stopped_in_queue() -> ProgramError:
+    return ProgramError("Stopped before it was started.", hint="Run it again.", stopped=True)
+
+
+def stopped_inside(line: int | None) -> ProgramError:
+    """The error for a child that was told to stop and did not get to its next statement."""
+    return ProgramError(
+        "Stopped inside an operation that cannot be interrupted, so nothing of the run is left.",
+        line=line,
+        hint="Use fewer numbers in this operation, or let it end.",
+        stopped=True,
+    )
+
+
 def out_of_memory(detail: str, line: int | None) -> ProgramError:
     return ProgramError(_MEMORY[0], line=line, hint=_MEMORY[1], detail=detail)
 

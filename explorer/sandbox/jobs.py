@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from explorer import trace
+from explorer.sandbox.progress import RunReporter
 from explorer.sandbox.self_test import self_test
 from explorer.sandbox.task import Context, Job
 from explorer.trace import to_plain
@@ -21,7 +22,14 @@ from explorer.vision.image import decode_to_plain
 
 def run_program(request: Any, context: Context) -> Any:
     """Run a program; see `explorer.run`."""
-    return to_plain(trace.run(**request, on_line=context.on_line, deadline=context.deadline))
+    return to_plain(
+        trace.run(
+            **request,
+            on_line=context.on_line,
+            deadline=context.deadline,
+            on_pulse=RunReporter(context),
+        )
+    )
 
 
 def replay_training(request: Any, context: Context) -> Any:

@@ -28,7 +28,7 @@ class Options:
 
     processes: int
     memory: int = MEMORY >> 20
-    seconds: float = 5.0
+    seconds: float = 20.0
     walls: Walls = Walls.NARROW
 
 

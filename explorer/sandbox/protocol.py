@@ -1,11 +1,12 @@
 """The protocol between app, server and child: length-prefixed frames of JSON.
 
 A frame is its length (4 bytes, big-endian), one byte for its kind, and JSON. The caller sends
-HEADER and REQUEST; the other side sends any number of WAIT, then STARTED, any number of PROGRESS,
-and one ANSWER or ERROR. `bytes` anywhere in a message are sent as base64. Never pickle: an
+HEADER and REQUEST, and STOP if the job shall end early; the other side sends any number of WAIT,
+then STARTED, any number of PROGRESS, and one ANSWER or ERROR. A child sends STOP back once it has
+noticed it. `bytes` anywhere in a message are sent as base64. Never pickle: an
 untrusted program may have written what a child sends.
 
-The app and the children use blocking sockets (`receive_frame`), the server `Connection`.
+The app and the children use blocking sockets (`FrameReader`), the server `Connection`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-HEADER, REQUEST, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQWSPAE"
+HEADER, REQUEST, STOP, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQXWSPAE"
 
 #: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
 LIMIT = 36 * 2**20
@@ -88,36 +89,55 @@ class FrameBuffer:
             yield kind, body
 
 
+class FrameReader:
+    """Receives frames from a blocking socket, without bytes beyond the frame's end."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._kind: int | None = None  # of the frame whose body is being received
+        self._data, self._received = bytearray(_PREFIX), 0
+
+    def receive(self, until: float | None = None) -> tuple[int, bytearray] | None:
+        """The next frame (kind, body), or None if the socket was closed.
+
+        Raises MessageTooLarge, and TimeoutError at the moment `until` of `time.monotonic`, if
+        given; what has arrived by then is kept for the next time.
+        """
+        while True:
+            if not self._fill(until):
+                return None
+            if self._kind is not None:
+                frame = self._kind, self._data
+                self._expect(None, _PREFIX)
+                return frame
+            size = int.from_bytes(self._data[:4], "big")
+            _check_size(size, LIMIT)
+            self._expect(self._data[4], size)
+
+    def _expect(self, kind: int | None, size: int) -> None:
+        self._kind, self._data, self._received = kind, bytearray(size), 0
+
+    def _fill(self, until: float | None) -> bool:
+        """Receive until the data is complete. Returns whether the socket is still open."""
+        while self._received < len(self._data):
+            if until is not None:
+                self._connection.settimeout(max(0.001, until - time.monotonic()))
+            try:
+                with memoryview(self._data) as data:
+                    received = self._connection.recv_into(data[self._received :])
+            except ConnectionError:
+                return False
+            if not received:
+                return False
+            self._received += received
+        return True
+
+
 def receive_frame(
     connection: socket.socket, until: float | None = None
 ) -> tuple[int, bytearray] | None:
-    """The next frame (kind, body) from a blocking socket, or None if it was closed.
-
-    Raises MessageTooLarge, and TimeoutError at the moment `until` of `time.monotonic`, if given.
-    """
-    prefix = _receive_exactly(connection, _PREFIX, until)
-    if prefix is None:
-        return None
-    size = int.from_bytes(prefix[:4], "big")
-    _check_size(size, LIMIT)
-    body = _receive_exactly(connection, size, until)
-    return None if body is None else (prefix[4], body)
-
-
-def _receive_exactly(connection: socket.socket, size: int, until: float | None) -> bytearray | None:
-    data = bytearray(size)
-    rest = memoryview(data)
-    while rest:
-        if until is not None:
-            connection.settimeout(max(0.001, until - time.monotonic()))
-        try:
-            received = connection.recv_into(rest)
-        except ConnectionError:
-            return None
-        if not received:
-            return None
-        rest = rest[received:]
-    return data
+    """The next frame; see `FrameReader.receive`."""
+    return FrameReader(connection).receive(until)
 
 
 def _bytes_to_plain(value: Any) -> dict[str, str]:

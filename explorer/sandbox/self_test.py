@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import linecache
 import os
+import selectors
 import signal
 import threading
 import time
@@ -70,6 +71,10 @@ def _files() -> None:
     assert linecache.getline(os.__file__, 1)
 
 
+def _answer() -> None:
+    selectors.PollSelector().select(0)
+
+
 def _threads() -> None:
     torch.set_num_threads(2)
     torch.rand(300, 300) @ torch.rand(300, 300)
@@ -108,7 +113,7 @@ def _examples() -> None:
 _TRIALS: dict[str, Callable[[], Any]] = {
     "memory": _memory,
     "files": _files,
-    "answer": lambda: None,
+    "answer": _answer,
     "threads": _threads,
     "clocks": _clocks,
     "signals": _signals,

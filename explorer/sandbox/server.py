@@ -7,6 +7,7 @@ priority, so that a short program is answered soon, however many slow ones are r
 from __future__ import annotations
 
 import hmac
+import math
 import selectors
 import socket
 import time
@@ -26,6 +27,8 @@ from explorer.trace import from_plain, to_plain
 
 #: Seconds after which a child gives way to others.
 QUICK = 0.5
+#: Seconds within which a child has to notice that the reader stops it.
+STOP_TIMEOUT = 1.0
 #: How many requests may wait, in total and from one reader, before one is refused.
 MAX_WAITING, MAX_WAITING_PER_READER = 100, 8
 #: The longest time limit a request may have, in seconds.
@@ -74,14 +77,16 @@ class Request:
 
 @dataclass(eq=False)
 class RunningRequest:
-    """A request whose task a child is performing; `started` is a time.monotonic() value, `progress`
-    the number of progress messages so far."""
+    """A request whose task a child is performing; `started` is a time.monotonic() value, `messages`
+    the number of messages before the answer so far. `stop_by` is when the child must have noticed
+    that the reader stops it."""
 
     request: Request
     child: Child
     started: float
-    progress: int = 0
+    messages: int = 0
     slow: bool = False
+    stop_by: float = math.inf
 
 
 class Server:
@@ -118,7 +123,7 @@ class Server:
     def _stop(self) -> None:
         self._serving = False
 
-    # --- connections: a header, a request, and nothing else until the end ---
+    # --- connections: a header, a request, and at most a stop until the end ---
 
     def _accept(self) -> None:
         try:
@@ -147,7 +152,7 @@ class Server:
     ) -> None:
         task = Task(header.job, body, header.timeout)
         request = Request(connection, header.reader, task, header.limits)
-        connection.on_frame = lambda kind, body: None
+        connection.on_frame = lambda kind, body: self._stop_request(request)
         connection.on_end = partial(self._cancel, request)
         self._queue.add(request)
         if self._queue.count(request.reader) > MAX_WAITING_PER_READER:
@@ -156,9 +161,23 @@ class Server:
         elif len(self._queue) > MAX_WAITING:
             self._queue.evict().refuse(exit_reasons.queue_full())
 
+    def _stop_request(self, request: Request) -> None:
+        """The reader wants what has been done so far."""
+        running = self._running_for(request)
+        if running is not None:
+            if running.stop_by == math.inf:
+                running.stop_by = time.monotonic() + STOP_TIMEOUT
+                running.child.connection.send(protocol.make_frame(protocol.STOP))
+        elif request in self._queue:
+            self._queue.remove(request)
+            request.refuse(exit_reasons.stopped_in_queue())
+
+    def _running_for(self, request: Request) -> RunningRequest | None:
+        return next((r for r in self._running if r.request is request), None)
+
     def _cancel(self, request: Request) -> None:
         """The reader has closed the connection: the answer is no longer needed."""
-        running = next((r for r in self._running if r.request is request), None)
+        running = self._running_for(request)
         if running is not None:
             self._end(running, answered=False)
         elif request in self._queue:
@@ -201,13 +220,15 @@ class Server:
     def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
         """Send the reader a frame from the child; ANSWER and ERROR end the request."""
         reader = running.request.connection
-        if kind == protocol.PROGRESS:
-            running.progress += 1
-            if running.progress <= running.request.limits.progress:
-                reader.send(protocol.make_frame(kind, body))
-            else:
+        if kind in (protocol.PROGRESS, protocol.STOP):
+            running.messages += 1
+            if running.messages > running.request.limits.progress + 1:  # one notices the stop
                 running.child.connection.broken = True
                 self._child_ended(running)
+            elif kind == protocol.PROGRESS:
+                reader.send(protocol.make_frame(kind, body))
+            else:
+                running.stop_by = math.inf
             return
         reader.on_end = lambda: None
         reader.send(protocol.make_frame(kind, body))  # before ending the child, which takes time
@@ -228,11 +249,15 @@ class Server:
 
     def _seconds_until_next_check(self) -> float:
         now = time.monotonic()
-        times = [self._limit(r) if r.slow else r.started + QUICK for r in self._running]
+        times = [
+            self._limit(r) if r.slow else min(r.started + QUICK, self._limit(r))
+            for r in self._running
+        ]
         return max(0.0, min([*times, now + 1.0]) - now)
 
     def _limit(self, running: RunningRequest) -> float:
-        return running.started + running.request.task.timeout + self._pool.grace
+        limit = running.started + running.request.task.timeout + self._pool.grace
+        return min(limit, running.stop_by)
 
     def _check_times(self) -> None:
         now = time.monotonic()
@@ -244,7 +269,9 @@ class Server:
                 self._pool.lower_priority(child)
             if now >= self._limit(running):
                 line = self._end(running, answered=False).line
-                request.refuse(exit_reasons.out_of_time(request.task.timeout, line))
+                is_stopped = now >= running.stop_by
+                late = exit_reasons.out_of_time(request.task.timeout, line)
+                request.refuse(exit_reasons.stopped_inside(line) if is_stopped else late)
 
     def _send_positions(self) -> None:
         for position, request in enumerate(list(self._queue), start=1):

@@ -6,11 +6,13 @@ A task is one execution of a job from `jobs.JOBS`.
 from __future__ import annotations
 
 import random
+import selectors
 import socket
 import struct
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from mmap import mmap
 from typing import Any
 
@@ -26,6 +28,9 @@ SOFT_LIMIT = 0.85
 
 _ALLOCATOR = "DefaultCPUAllocator"  # in torch's message when the system refuses it memory
 
+#: What a child may call (`system_calls.GROUPS`) includes `poll`, where there is one.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
 _line_format = struct.Struct("=I")
 
 
@@ -35,12 +40,14 @@ class Context:
 
     `progress` sends a plain message ahead of the answer. `on_line` stores the line the program has
     reached, which is read if the child dies. `deadline` is when the job should stop by itself, in
-    seconds of `time.monotonic`, shortly before it is stopped.
+    seconds of `time.monotonic`, shortly before it is stopped. `is_stopped` says whether the reader
+    has stopped the job, which should then answer with what it has done.
     """
 
     progress: Callable[[Any], None]
     on_line: Callable[[int], None]
     deadline: float
+    is_stopped: Callable[[], bool] = lambda: False
 
 
 #: A job takes a plain request and a Context, and returns a plain answer.
@@ -72,13 +79,15 @@ def perform_task(
 
     `line` is shared memory in which the line number is stored.
     """
-    _line_format.pack_into(line, 0, 0)
+    lines = memoryview(line).cast("I")
+    lines[0] = 0
     torch.manual_seed(0)  # a fork has its parent's generator state: the same for every reader
     random.seed(0)
     context = Context(
         progress=lambda message: _send(connection, protocol.PROGRESS, message),
-        on_line=lambda number: _line_format.pack_into(line, 0, number),
+        on_line=partial(lines.__setitem__, 0),
         deadline=time.monotonic() + SOFT_LIMIT * task.timeout,
+        is_stopped=_StopNotice(connection),
     )
     try:
         answer = jobs[task.name](protocol.load(task.body), context)
@@ -87,6 +96,22 @@ def perform_task(
         _send(connection, protocol.ERROR, to_plain(refused.error))
     except Exception as error:
         _send(connection, protocol.ERROR, to_plain(_to_program_error(error, read_line(line))))
+
+
+class _StopNotice:
+    """Whether the server has told this child to stop. It sends nothing else after the request, and
+    is told once that this was noticed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._is_told = connection, False
+        self._selector = _Selector()
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def __call__(self) -> bool:
+        if not self._is_told and self._selector.select(0):
+            self._is_told = True
+            self._connection.sendall(protocol.make_frame(protocol.STOP))
+        return self._is_told
 
 
 def read_line(line: mmap) -> int | None:

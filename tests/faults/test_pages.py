@@ -15,6 +15,7 @@ import pytest
 
 from explorer.sandbox import client, protocol
 from explorer.sandbox.settings import Settings
+from explorer.ui.common import sandbox_call
 from tests.pages.test_feature_maps import drawn_file, upload
 from tests.pages.test_optimizer import error, page, press
 from tests.pages.test_pages import html_of, opened, rows, run_program
@@ -63,17 +64,18 @@ def test_a_server_killed_during_a_program_is_not_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     killed: list[int] = []
-    receive = client._receive
+    read = client.read_message
+    monkeypatch.setattr(sandbox_call, "WAIT", 30.0)  # no browser asks again
 
     def receiving(*given: Any) -> tuple[int, Any]:
-        kind, message = receive(*given)
+        kind, message = read(*given)
         if kind == protocol.STARTED and not killed:
             killed.append(client._sandbox.pid or 0)
             _kill_server()
         return kind, message
 
     at = opened("pages/expression.py")
-    monkeypatch.setattr(client, "_receive", receiving)
+    monkeypatch.setattr(client, "read_message", receiving)
     run_program(at, SLOW)
     assert not at.exception
     assert "ax-error" not in html_of(at)

@@ -194,11 +194,16 @@ def raw(request: Any, context: Context) -> Any:
     return names.get("result", "nothing refused it")
 
 
+def stoppable(request: Any, context: Context) -> Any:
+    """The same; `stopped()` says whether the reader has stopped the job."""
+    return raw({**request, "stopped": context.is_stopped}, context)
+
+
 JOBS: dict[str, Job] = {
     job.__name__: job
     for job in (
         double, segfault, division, endless_operator, endless_loop, until_deadline, memory, large,
         silent, raises, refuses, progress, sleep, length, random, environment, attempt, hold,
-        garbage, zoo, threads_and_profiler, raw,
+        garbage, zoo, threads_and_profiler, raw, stoppable,
     )
 }  # fmt: skip

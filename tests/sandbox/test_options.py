@@ -27,7 +27,7 @@ def fresh_options() -> Any:
 
 def test_without_variables() -> None:
     result = read({})
-    assert (result.processes, result.memory, result.seconds) == (processors(), 512, 5.0)
+    assert (result.processes, result.memory, result.seconds) == (processors(), 512, 20.0)
     assert result.walls is Walls.NARROW
 
 
@@ -92,8 +92,8 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
         given.append(timeout)
         return real(source, timeout=timeout, **more)
 
-    real = sandbox.run
-    monkeypatch.setattr(sandbox, "run", spy)
+    real = sandbox.submit_run
+    monkeypatch.setattr(sandbox, "submit_run", spy)
     from explorer.ui.common import sandbox_call
 
     sandbox_call._traces.clear()  # nothing is kept from other tests

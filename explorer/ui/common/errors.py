@@ -27,7 +27,8 @@ def as_html(error: ProgramError) -> str:
             "<details><summary>Original error message</summary>"
             f"<code>{escape(error.detail)}</code></details>"
         )
-    return f'<div class="ax-error" role="alert">{"".join(parts)}</div>'
+    style = "ax-error ax-stopped" if error.stopped else "ax-error"
+    return f'<div class="{style}" role="alert">{"".join(parts)}</div>'
 
 
 def _pointed(error: ProgramError) -> str:

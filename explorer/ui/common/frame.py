@@ -18,6 +18,7 @@ from explorer.ui.common.layout import theme_css
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.common.rerun_rate import wait_for_turn
+from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
 
 _STYLE = Path(__file__).with_name("style.css")
@@ -37,6 +38,7 @@ def _styles() -> str:
 def draw_frame(key: str) -> Page:
     """Draw the frame of the page `key` and return its record. The first call of every page."""
     page = page_of(key)
+    enter_page(key)
     wait_for_turn()
     st.set_page_config(
         page_title=NAME if page is HOME else f"{page.title} · {NAME}",

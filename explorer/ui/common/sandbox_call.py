@@ -1,12 +1,20 @@
-"""Asking the sandbox for this reader: saying that they wait, and keeping the traces of programs."""
+"""Asking the sandbox for this reader: jobs under way, their progress, and the traces of programs.
+
+No page waits for a job: what takes longer than a moment is a `Job` of the reader's session, and a
+fragment of the page asks for it again and again while the rest of the page stays usable.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -14,44 +22,154 @@ from cachetools import LRUCache
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.sandbox.client import parse_answer
 from explorer.trace import Trace
 
 #: How many programs' traces are kept for all readers together, and about how many bytes of them.
 #: The last one is kept whatever its size.
 KEPT, KEPT_BYTES = 64, 256 * 2**20
-Answer = TypeVar("Answer")
+#: The longest time in seconds that a page waits for a job, and the time between two looks at it.
+WAIT, INTERVAL = 0.2, 0.25
+#: Most characters of a program's output that are shown while it runs: the last ones.
+SHOWN = 4000
+
+_JOBS, _PAGE = "sandbox.jobs", "sandbox.page"
+
+
+@dataclass
+class Job:
+    """A call of the sandbox that a reader waits for. `key` says what was asked, `label` what is
+    being done; without a label nothing is shown. Only a `stoppable` one keeps what it did when it
+    is stopped."""
+
+    key: str
+    label: str
+    stoppable: bool
+    call: sandbox.Call[Any] = field(init=False)
+    progress: sandbox.RunProgress | None = None
+    output: str = ""
+    stopping: bool = False
+    lock: Any = field(default_factory=threading.Lock)
+    _result: Any = None
+
+    def on_progress(self, message: Any) -> None:
+        self.progress = parse_answer(sandbox.RunProgress, message)
+        self.output = (self.output + self.progress.printed)[-SHOWN:]
+
+    def wait(self, seconds: float) -> bool:
+        with self.lock:
+            return self.call.wait(seconds)
+
+    def result(self) -> Any:
+        if self._result is None:
+            self._result = self.call.result()
+        return self._result
+
+    def stop(self) -> None:
+        self.stopping = True
+        with self.lock:
+            self.call.stop()
+
+    def describe(self) -> str:
+        """How far it is, in words."""
+        call, progress = self.call, self.progress
+        if call.started is None:
+            return f"Waiting: number {call.position} in the queue" if call.position else "Starting"
+        seconds = f"{time.monotonic() - call.started:.0f} s"
+        if self.stopping:
+            return f"Stopping · {seconds}"
+        if progress is None:
+            return f"{self.label} · {seconds}"
+        times = f", run {progress.count:,} times" if progress.count > 1 else ""
+        return f"{self.label}: line {progress.line}{times} · {seconds}"
 
 
 def ask(
-    function: Callable[..., Answer],
-    *arguments: Any,
-    place: Any,
-    spinner: str | None = None,
-    **options: Any,
-) -> Answer:
-    """Call a function of `explorer.sandbox` for this reader.
+    slot: str,
+    key: str,
+    submit: Callable[..., sandbox.Call[Any]],
+    *,
+    label: str,
+    place: Any = None,
+    stoppable: bool = False,
+) -> Any:
+    """The result of a job; None while it is under way. Raises ProgramRefused.
 
-    `place`, an `st.empty()`, shows the reader's position in the queue, and the `spinner`'s text
-    while the job runs; it is empty again afterwards. Raises what the function raises.
+    `slot` names what the page needs it for, `key` what it depends on: another key in the same slot
+    cancels the job before. `submit` is one of the functions of `explorer.sandbox` that return a
+    Call. While the job is under way, `place` (by default a new one) shows how far it is, and the
+    page is run again when it is done; then the result is the same until `forget`.
     """
-
-    shown = spinner is not None
-
-    def show_position(position: int) -> None:
-        nonlocal shown
-        shown = True
-        place.html(f'<div class="ax-note">Waiting: number {position} in the queue.</div>')
-
-    context = get_script_run_ctx()
-    options |= {"on_wait": show_position, "reader": context.session_id if context else None}
+    place = place or st.empty()
+    jobs = _jobs()
+    job, seconds = jobs.get(slot), 0.0
+    if job is None or job.key != key:
+        forget(slot)
+        job, seconds = Job(key, label, stoppable), WAIT
+        job.call = submit(reader=reader(), on_progress=job.on_progress)
+        jobs[slot] = job
+    if not job.wait(seconds):
+        with place.container():
+            _show(slot)
+        return None
     try:
-        if spinner is None:
-            return function(*arguments, **options)
-        with place, st.spinner(spinner):
-            return function(*arguments, **options)
-    finally:
-        if shown:
-            place.empty()
+        return job.result()
+    except ProgramRefused:
+        forget(slot)
+        raise
+
+
+def forget(slot: str) -> None:
+    """Cancel the job in a slot, if there is one, or forget its result."""
+    job = _jobs().pop(slot, None)
+    if job is not None:
+        job.call.cancel()
+
+
+def enter_page(page: str) -> None:
+    """Cancel the jobs of the page that the reader has left. Called first on every page."""
+    if st.session_state.setdefault(_PAGE, page) != page:
+        st.session_state[_PAGE] = page
+        for slot in list(_jobs()):
+            forget(slot)
+
+
+def reader() -> str | None:
+    """The reader's name for the sandbox."""
+    context = get_script_run_ctx()
+    return context.session_id if context else None
+
+
+def _jobs() -> dict[str, Job]:
+    """The reader's jobs, by slot."""
+    jobs: dict[str, Job] = st.session_state.setdefault(_JOBS, {})
+    return jobs
+
+
+@st.fragment(run_every=INTERVAL)
+def _show(slot: str) -> None:
+    """Show how far a job is. Runs by itself; runs the page once the job is done."""
+    job = _jobs().get(slot)
+    if job is None:
+        return
+    if job.wait(WAIT if job.stopping else 0.0):
+        st.rerun()
+    if not job.label:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if job.stoppable:
+            st.button(
+                "Stop",
+                key=f"{slot}-stop",
+                icon=":material/stop:",
+                help="Ends the program at its next statement and shows what it did",
+                disabled=job.stopping,
+                on_click=job.stop,
+            )
+        st.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>', width="stretch")
+    if job.output:
+        st.html(f'<pre class="ax-printed ax-newest">{escape(job.output)}</pre>')
 
 
 def charge(trace: Trace) -> int:
@@ -84,33 +202,45 @@ _lock = threading.Lock()
 
 
 def run(
-    source: str, *, capture: str = "hook", upstream: Any = None, afresh: bool = False, seed: int = 0
-) -> Trace:
-    """What the program did; see `explorer.sandbox.run`. Shows that it runs, or waits.
+    source: str,
+    *,
+    capture: str = "hook",
+    upstream: Any = None,
+    afresh: bool = False,
+    seed: int = 0,
+    slot: str = "run",
+) -> Trace | None:
+    """What the program did; see `explorer.sandbox.run`. None while it runs or waits, which is
+    shown; see `ask` for that and for `slot`.
 
     `afresh` runs the program even if its trace is kept.
     """
     settings = {"seed": seed, "capture": capture, "upstream": upstream}
     key = repr((source, settings))
     place = st.empty()  # always there, so that what follows keeps its place on the page
+    job = _jobs().get(slot)
+    if afresh or (job is not None and job.key != key):
+        forget(slot)
+        job = None
     with _lock:
-        trace = None if afresh else _traces.get(key)
+        trace = None if afresh or job is not None else _traces.get(key)
     if trace is not None:
         return trace
-    trace = ask(
-        sandbox.run,
-        source,
-        timeout=sandbox.options().seconds,
-        place=place,
-        spinner="Running the program",
-        **settings,
-    )
+    submit = partial(sandbox.submit_run, source, timeout=sandbox.options().seconds, **settings)
+    trace = ask(slot, key, submit, label="Running", place=place, stoppable=True)
+    if trace is None or _is_stopped(trace):  # then the slot keeps it
+        return trace
+    forget(slot)
     with _lock:
         if _decided_by_program(trace):
             _traces[key] = trace
         else:
             _traces.pop(key, None)
     return trace
+
+
+def _is_stopped(trace: Trace) -> bool:
+    return trace.error is not None and trace.error.stopped
 
 
 def _decided_by_program(trace: Trace) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -19,9 +20,10 @@ from explorer.ui.common.errors import program_error
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.render_dot import digest
 
-_KEY = "checked"
-#: Time limits in seconds: of a check the reader asked for, and of one the app starts itself.
-SECONDS, UNASKED = 8.0, 2.0
+_KEY, _ASKED = "checked", "check-asked"
+_SLOT, _UNASKED_SLOT = "check", "own-rules"
+#: The time limit in seconds of a check that the app starts itself.
+UNASKED = 2.0
 _VERDICTS = {
     "agrees": "agrees",
     "differs": "differs",
@@ -56,10 +58,17 @@ def check_panel(trace: Trace, upstream: Any) -> None:
             width="stretch",
         )
     if pressed:
+        sandbox_call.forget(_SLOT)
+        st.session_state[_ASKED] = name
+    if st.session_state.get(_ASKED) == name:
         try:
-            st.session_state[_KEY] = (name, _check(request, SECONDS, "Checking"))
+            result = _check(_SLOT, name, request, sandbox.options().seconds, "Checking")
+            if result is not None:
+                st.session_state[_KEY] = (name, result)
+                del st.session_state[_ASKED]
         except ProgramRefused as refused:
             st.session_state.pop(_KEY, None)
+            del st.session_state[_ASKED]
             program_error(refused.error)
     checked, result = st.session_state.get(_KEY, (None, None))
     if checked == name and result is not None:
@@ -74,7 +83,10 @@ def with_own_rules(trace: Trace, upstream: Any) -> Trace:
     name, request = _request(trace, upstream)
     if st.session_state.get(_KEY, (None,))[0] != name:
         try:
-            st.session_state[_KEY] = (name, _check(request, UNASKED))
+            result = _check(_UNASKED_SLOT, name, request, UNASKED)
+            if result is None:
+                return trace
+            st.session_state[_KEY] = (name, result)
         except ProgramRefused:  # no result in time; the button says why
             st.session_state[_KEY] = (name, None)
     result = st.session_state[_KEY][1]
@@ -87,10 +99,13 @@ def _request(trace: Trace, upstream: Any) -> tuple[str, dict[str, Any]]:
     return digest(repr(request)), request
 
 
-def _check(request: dict[str, Any], seconds: float, spinner: str | None = None) -> Check:
-    return sandbox_call.ask(
-        sandbox.check, **request, timeout=seconds, place=st.empty(), spinner=spinner
-    )
+def _check(
+    slot: str, name: str, request: dict[str, Any], seconds: float, label: str = ""
+) -> Check | None:
+    """The result of a check; None while it is under way."""
+    submit = partial(sandbox.submit_check, **request, timeout=seconds)
+    check: Check | None = sandbox_call.ask(slot, name, submit, label=label)
+    return check
 
 
 def as_html(check: Check) -> str:

@@ -17,6 +17,11 @@ from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker, Selection
 
 _UNFOLDED = "unfolded"
+#: Marks the graph while the program runs again.
+_STALE = (
+    '<div class="ax-note">From the previous run</div>'
+    "<style>.st-key-graph { opacity: 0.45; }</style>"
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,12 @@ def graph_panel(run: ProgramRun) -> GraphPanel:
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with head:
         shown = _choose_pass(run.trace)
-    _remarks(run.trace, shown)
+        if run.running and shown:
+            st.html(_STALE, width="content")
+    if run.running and not shown:
+        st.html('<div class="ax-note">The graph appears here when the program has run.</div>')
+    else:
+        _remarks(run.trace, shown)
     if shown is None:
         with head:
             downloads(run, None)

@@ -42,7 +42,9 @@ def apply_lesson(run: ProgramRun, toolbar: Any) -> tuple[ProgramRun, Lesson]:
     with toolbar:
         lesson = _lesson(run.trace)
     _banner(lesson)
-    if _predicted(lesson, run.trace):
+    if run.running and lesson.target is None:
+        return run, lesson
+    if not run.running and _predicted(lesson, run.trace):
         return replace(run, trace=with_own_rules(run.trace, run.upstream)), lesson
     return replace(run, trace=predict.hidden(run.trace), hidden=True), lesson
 

@@ -51,11 +51,14 @@ def _equal(a: Array | None, b: Array | None) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, equal_nan=True))
 
 
-def memory_panel(trace: Trace, other: Callable[[str], Trace]) -> None:
-    """Draw the comparison. `other` runs the same program with another capture."""
+def memory_panel(trace: Trace, other: Callable[[str], Trace | None]) -> None:
+    """Draw the comparison. `other` runs the same program with another capture; None while it
+    runs."""
     hooked, retained = (
         trace if trace.capture == capture else other(capture) for capture in ("hook", "retain_grad")
     )
+    if hooked is None or retained is None:
+        return
     st.html(as_html(compare_captures(hooked, retained)))
 
 

@@ -10,13 +10,16 @@ import streamlit as st
 
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
+from explorer.ui.common.editor import mark_lines
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.sandbox_call import run
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
-#: Most characters of printed text that are shown.
-_PRINTED = 4000
+#: Most characters of printed text that are shown: half of them from its end.
+_PRINTED = 8000
+#: The key in the session of the last trace that was shown.
+_LAST = "last-trace"
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,13 @@ class ProgramRun:
 
     `upstream` is the gradient backward starts from where the output is not a scalar. `hidden`
     says that a lesson hides the gradients until the reader has predicted one; `trace` then has
-    none.
+    none. While the program is `running`, `trace` is that of the run before, or empty.
     """
 
     trace: Trace
     upstream: Any = None
     hidden: bool = False
+    running: bool = False
 
 
 def run_program(source: str) -> ProgramRun:
@@ -43,16 +47,22 @@ def run_program(source: str) -> ProgramRun:
             help="Run the program again. In the editor: Ctrl+Enter",
         )
         capture = _choose_capture()
-    trace = run(source, capture=capture, afresh=pressed)
-    if not trace.needs_upstream:
-        return ProgramRun(trace)
-    upstream = _choose_upstream(trace.needs_upstream)
-    return ProgramRun(run(source, capture=capture, upstream=upstream, afresh=pressed), upstream)
+    trace, upstream = run(source, capture=capture, afresh=pressed), None
+    if trace is not None and trace.needs_upstream:
+        upstream = _choose_upstream(trace.needs_upstream)
+        trace = run(source, capture=capture, upstream=upstream, afresh=pressed, slot="run-from")
+    if trace is None:
+        trace, upstream = st.session_state.get(_LAST, (Trace(""), None))
+        return ProgramRun(trace, upstream, running=True)
+    st.session_state[_LAST] = trace, upstream
+    return ProgramRun(trace, upstream)
 
 
-def run_with_capture(shown: ProgramRun, capture: str) -> Trace:
-    """The trace of the same program, its non-leaf gradients read in another way."""
-    return run(shown.trace.source, capture=capture, upstream=shown.upstream)
+def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:
+    """The trace of the same program, its non-leaf gradients read in another way; None while it
+    runs."""
+    slot = f"run-{capture}"
+    return run(shown.trace.source, capture=capture, upstream=shown.upstream, slot=slot)
 
 
 def _choose_capture() -> str:
@@ -122,9 +132,21 @@ def _parse_gradient(text: str) -> str | list | float:
 def printed(trace: Trace) -> None:
     """Show what the program printed, and the first sentence of each of torch's warnings."""
     if trace.output:
-        more = "" if len(trace.output) <= _PRINTED else "\n…"
-        text = escape(trace.output[:_PRINTED].rstrip("\n") + more)
+        text, half = trace.output.rstrip("\n"), _PRINTED // 2
+        if len(text) > _PRINTED:
+            text = f"{text[:half]}\n… {len(text) - _PRINTED:,} characters …\n{text[-half:]}"
+        text = escape(text)
         st.html(f'<div class="ax-label">Printed</div><pre class="ax-printed">{text}</pre>')
     for warning in trace.notes:
         first = escape(warning.partition(". ")[0].rstrip("."))
         st.html(f'<div class="ax-note" title="{escape(warning)}">torch warns: {first}.</div>')
+
+
+def mark_program(run: ProgramRun, selected: int | None) -> None:
+    """Mark the line that failed, and the selected one, unless they are of another program."""
+    error = run.trace.error
+    failed = error.line if error and not error.stopped else None
+    if run.running:
+        mark_lines()
+    else:
+        mark_lines(error=failed, selected=selected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ _SIZE, _SEED = 256, 10
 _SECONDS = 10.0
 #: The key of the reader's own image in the session; it is gone when the reader leaves.
 _UPLOADED = "picture-read"
+#: The key of the image that was shown last.
+_LAST = "picture-last"
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,17 @@ def choose_image() -> ChosenImage:
     )
     if file is not None and name == OWN:
         chosen = _read(file.getvalue())
+        if chosen is None:  # the image on the page stays until this one is decoded
+            return st.session_state.get(_LAST) or load_sample(samples[0])
         if isinstance(chosen, ChosenImage):
             for sentence in chosen.image.notes:
                 note(sentence)
+            st.session_state[_LAST] = chosen
             return chosen
         refuse(chosen)
-    return load_sample(name if name in samples else samples[0])
+    chosen = load_sample(name if name in samples else samples[0])
+    st.session_state[_LAST] = chosen
+    return chosen
 
 
 def _select_upload() -> None:
@@ -82,8 +89,8 @@ def _select_upload() -> None:
         del state["picture"]
 
 
-def _read(data: bytes) -> ChosenImage | str:
-    """The image in a file, or a sentence that says why there is none."""
+def _read(data: bytes) -> ChosenImage | str | None:
+    """The image in a file, or a sentence that says why there is none; None while it is decoded."""
     if len(data) > MAX_BYTES:
         return f"The file is larger than {MAX_BYTES // 2**20} MB."
     digest = hashlib.sha256(data).hexdigest()
@@ -92,17 +99,14 @@ def _read(data: bytes) -> ChosenImage | str:
     if last[0] == digest:
         return last[1]
 
+    submit = partial(sandbox.submit, "image", data, timeout=_SECONDS)
     try:
-        plain = sandbox_call.ask(
-            sandbox.call,
-            "image",
-            data,
-            timeout=_SECONDS,
-            place=place,
-            spinner="Reading the image",
-        )
+        plain = sandbox_call.ask("image", digest, submit, label="Reading the image", place=place)
     except ProgramRefused as refused:  # not stored: the next try may succeed
         return f"The image could not be read: {refused.error.message}"
+    if plain is None:
+        return None
+    sandbox_call.forget("image")
     result = _to_chosen_image(plain, digest)
     st.session_state[_UPLOADED] = digest, result
     return result

@@ -53,9 +53,8 @@ def reserve_place() -> None:
 
 def _replay(request: Any) -> Any:
     """Have the sandbox replay the reader's own problem. Raises ProgramRefused."""
-    place = st.session_state.get(_PLACE) or st.empty()
     timeout = sandbox.options().seconds
-    return sandbox_call.ask(sandbox.call, "replay", request, timeout=timeout, place=place)
+    return sandbox.call("replay", request, timeout=timeout, reader=sandbox_call.reader())
 
 
 @dataclass

@@ -16,18 +16,35 @@ from explorer.ui.common import sandbox_call
 pytestmark = pytest.mark.fast
 
 
+class Answered:
+    """A call whose result is there."""
+
+    def __init__(self, result: Trace) -> None:
+        self._result = result
+
+    def wait(self, seconds: float) -> bool:
+        return True
+
+    def result(self) -> Trace:
+        return self._result
+
+    def cancel(self) -> None:
+        pass
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The programs that reached the sandbox; each answers with the error named in its text."""
     sent: list[str] = []
     errors = {"busy": ProgramError("Too many."), "wrong": ProgramError("No such name.", line=1)}
 
-    def run(source: str, **_: object) -> Trace:
+    def submit(source: str, **_: object) -> Answered:
         sent.append(source)
-        return Trace(source, error=errors.get(source))
+        return Answered(Trace(source, error=errors.get(source)))
 
-    monkeypatch.setattr(sandbox_call.sandbox, "run", run)
+    monkeypatch.setattr(sandbox_call.sandbox, "submit_run", submit)
     monkeypatch.setattr(sandbox_call, "_traces", LRUCache(2))
+    monkeypatch.setattr(sandbox_call.st, "session_state", {})
     return sent
 
 
