@@ -1,17 +1,20 @@
 """The Expression page: a program in, its graph and every gradient out."""
 
+import streamlit as st
+
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common.editor import editor, line_clicks
+from explorer.ui.common.editor import editor
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import columns
 from explorer.ui.expression.answers import explanations
 from explorer.ui.expression.graph_panel import graph_panel
 from explorer.ui.expression.lesson import apply_lesson
-from explorer.ui.expression.panels import panels
-from explorer.ui.expression.program import mark_program, printed, run_program
+from explorer.ui.expression.panels import draw_selection
+from explorer.ui.expression.program import printed, run_program
 
 draw_frame("expression")
 left, right = columns(0.44, 0.56)
+below = st.container()
 
 with left:
     source, toolbar = editor(EXAMPLES)
@@ -19,11 +22,8 @@ with left:
 with right:
     graph = graph_panel(run)
 if not run.running:
-    with left if graph.shown else right:  # explanations stand where there is room for them
+    with left if graph else right:  # explanations stand where there is room for them
         explanations(run, lesson)
     with left:
         printed(run.trace)
-
-mark_program(run, graph.picked.line)
-line_clicks(graph.picker.line)
-panels(run, graph)
+draw_selection(run, graph, below)

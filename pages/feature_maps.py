@@ -3,7 +3,7 @@
 import streamlit as st
 
 from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.layout import apply_styles, columns
+from explorer.ui.common.layout import columns
 from explorer.ui.feature_maps.decision import draw_prediction
 from explorer.ui.feature_maps.filmstrip import draw_filmstrip, draw_header
 from explorer.ui.feature_maps.image_choice import choose_image
@@ -14,7 +14,6 @@ from explorer.ui.feature_maps.selection import choose_position
 from explorer.ui.feature_maps.tabs import TABS, tab_titles
 
 draw_frame("feature_maps")
-apply_styles("feature_maps")
 left, middle, right = columns(0.26, 0.46, 0.28)
 
 with left:
@@ -28,13 +27,22 @@ with right:
 
 with st.container(gap="xsmall"):
     of = draw_header(model_input)
-    filmstrip = st.container()
-    selected = choose_position(model_input, of)
+    filmstrip, position = st.container(), st.container(gap=None)
+titles = tab_titles(model_input)
+tabs = dict(zip(titles, st.tabs(titles, key="view", bind="query-params"), strict=True))
+
+
+@st.fragment
+def draw_selection() -> None:
+    """What follows the selection of a layer, a channel or a position."""
+    with position:
+        selected = choose_position(model_input, of)
     with filmstrip:
         draw_filmstrip(model_input, of, selected)
+    for title, tab in tabs.items():
+        if tab.open:
+            with tab:
+                TABS[title](model_input, selected)
 
-titles = tab_titles(model_input)
-for title, tab in zip(titles, st.tabs(titles, key="view", bind="query-params"), strict=True):
-    if tab.open:
-        with tab, st.container(gap="xsmall"):
-            TABS[title](model_input, selected)
+
+draw_selection()

@@ -7,7 +7,6 @@ import streamlit as st
 from explorer.language import ProgramRefused
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.layout import apply_styles
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.widgets import note
 from explorer.ui.optimizer import (
@@ -22,7 +21,6 @@ from explorer.ui.optimizer import (
 )
 
 draw_frame("optimizer")
-apply_styles("optimizer")
 session.reserve_place()
 if problems.take_sent_problem():
     settings.reset_settings()

@@ -25,7 +25,7 @@ class Visits:
 
 #: By the page's key in `explorer.ui.common.pages`; a page that is missing here is not visited.
 VISITS = {
-    "expression": Visits(40.0, "line-clicks"),
+    "expression": Visits(40.0, "lines"),
     "optimizer": Visits(30.0, "numbers"),
     "network": Visits(15.0, "layers"),
     "feature_maps": Visits(15.0, "way-in"),

@@ -79,7 +79,7 @@ def test_what_a_program_did(tab: Any, forged: str) -> None:
         expect_inert(tab)
     tab.locator(".st-key-walk-chevron_left button").first.click()
     tab.wait_for_selector(".ax-step:has-text('Step 3 of 4')")
-    tab.wait_for_selector(".st-key-rule")
+    tab.wait_for_selector(".st-key-step")
     tab.wait_for_timeout(300)  # formulas are drawn later
     expect_inert(tab)
 

@@ -236,7 +236,7 @@ def test_the_walk_marks_the_table_and_the_graph() -> None:
     at.slider(key="walk-slider").set_value(3).run()
     assert not at.exception
     assert "Step 3 of 5:" in html_of(at)
-    assert next(latex.value for latex in at.latex).strip("$ \n").endswith(r"G \cdot 2 \cdot a")
+    assert at.markdown[0].value.split("$$")[1].strip().endswith(r"G \cdot 2 \cdot a")
     graph = component(at, "svg")
     assert graph["current"] == graph["selected"]
     assert len(graph["active"]) == 1

@@ -40,9 +40,9 @@ def gutter() -> str:
     return f'url("data:image/svg+xml,{quote(svg)}")'
 
 
-_line_clicks = st.components.v2.component(
-    "line_clicks",
-    js=Path(__file__).with_name("line_clicks.js").read_text(encoding="utf-8"),
+_lines = st.components.v2.component(
+    "editor_lines",
+    js=Path(__file__).with_name("editor_lines.js").read_text(encoding="utf-8"),
 )
 
 
@@ -105,32 +105,21 @@ def _list(examples: Sequence[Example], source: str) -> None:
     )
 
 
-def line_clicks(on_line: Callable[[int], None]) -> None:
-    """Call `on_line` with a line, counted from 1, when its number in the editor is clicked."""
-    key = "line-clicks"
-    _line_clicks(
+def draw_lines(
+    on_click: Callable[[int], None], *, error: int | None = None, selected: int | None = None
+) -> None:
+    """Mark lines of the program, counted from 1; `on_click` is called with a line when its number
+    is clicked."""
+    key = "lines"
+    marked = {"error": error, "selected": selected}
+    _lines(
         key=key,
-        data={"editor": "editor", "gutter": _GUTTER_WIDTH, "top": _TOP, "height": _LINE},
-        on_line_change=lambda: on_line(st.session_state[key].line),
-    )
-
-
-def mark_lines(*, error: int | None = None, selected: int | None = None) -> None:
-    """Mark lines of the program, counted from 1; called once per run, whenever they are known."""
-    lines = {"error": error, "selected": selected}
-    layers = [
-        (
-            f"linear-gradient({COLOURS[kind]}, {COLOURS[kind]})",
-            f"0 {_TOP + (line - 1) * _LINE}px",
-            f"100% {_LINE}px",
-        )
-        for kind, line in lines.items()
-        if line
-    ]
-    layers.append(("var(--ax-gutter)", f"0 {_TOP}px", "auto"))
-    images, places, sizes = (", ".join(column) for column in zip(*layers, strict=True))
-    st.html(
-        "<style>.st-key-editor textarea { "
-        f"background-image: {images}; background-position: {places}; background-size: {sizes}; "
-        "}</style>"
+        data={
+            "editor": "editor",
+            "gutter": _GUTTER_WIDTH,
+            "top": _TOP,
+            "height": _LINE,
+            "marks": [[COLOURS[kind], line] for kind, line in marked.items() if line],
+        },
+        on_line_change=lambda: on_click(st.session_state[key].line),
     )

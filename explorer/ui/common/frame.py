@@ -21,6 +21,7 @@ from explorer.ui.common.rerun_rate import wait_for_turn
 from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
 
+_UI = Path(__file__).parents[1]
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = str(Path(__file__).with_name("icon.svg"))
 NAME = "Autograd Explorer"
@@ -29,10 +30,12 @@ _SKIP = '<a class="ax-skip" href="#page">Skip the navigation</a>'
 
 
 @functools.cache
-def _styles() -> str:
-    """The styles of all pages, in one element."""
+def _styles(page: str) -> str:
+    """The styles of all pages, and those in a page's folder, in one element."""
     gutter = f":root {{ --ax-gutter: {editor.gutter()}; }}"
-    return f"<style>{theme_css()}{gutter}{_STYLE.read_text(encoding='utf-8')}</style>"
+    files = (_STYLE, _UI / page / f"{page}.css")
+    rules = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
+    return f"<style>{theme_css()}{gutter}{rules}</style>"
 
 
 def draw_frame(key: str) -> Page:
@@ -53,7 +56,7 @@ def draw_frame(key: str) -> Page:
     if reason := refusal():
         st.error(reason)
         st.stop()
-    st.html(_styles())
+    st.html(_styles(page.key))
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
         st.html(_SKIP, width="content")
         st.page_link(HOME.file, label=f"**{NAME}**")

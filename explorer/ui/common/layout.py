@@ -1,26 +1,19 @@
-"""How the parts of a page are arranged, and its styles: the theme's colours and its own CSS."""
+"""How the parts of a page are arranged, and the theme's colours for its styles."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-_UI = Path(__file__).parents[1]
 _HUES = ("blue", "green", "orange", "red", "gray", "yellow", "violet")
 #: The options of `[theme.light]` and `[theme.dark]` that become variables.
 NAMES = (
     *("textColor", "backgroundColor", "secondaryBackgroundColor", "borderColor", "linkColor"),
     *(f"{hue}{part}Color" for hue in _HUES for part in ("", "Background", "Text")),
 )
-
-
-def apply_styles(page: str) -> None:
-    """Add the styles of one page, named like its folder; once per run, after the frame."""
-    st.html(_UI / page / f"{page}.css")
 
 
 def columns(*shares: float) -> list[Any]:

@@ -44,11 +44,12 @@ class Player:
         type: Literal["secondary", "tertiary"] = "secondary",
         disabled: bool = False,
         on_start: Callable[[], None],
-    ) -> None:
+    ) -> bool:
         """Draw the button that plays (labelled `start`) or stops; `on_start` chooses the first
-        frame."""
+        frame. Returns whether it was pressed: a fragment that plays must be drawn again with its
+        page, which starts or stops the timer."""
         icon, text = ("pause", stop) if self.playing else ("play_arrow", start)
-        st.button(
+        return st.button(
             text,
             icon=f":material/{icon}:",
             help=help or text,

@@ -75,10 +75,11 @@ def note(*parts: str) -> None:
     st.html(f'<div class="ax-note">{html(*parts)}</div>')
 
 
-def formula(latex: str) -> None:
-    """A formula on a line of its own. Streamlit puts it into Markdown, where a line break could end
-    it and begin a stranger's text."""
-    st.latex(" ".join(latex.split()))
+def formula(*lines: str) -> None:
+    """Formulas, each on a line of its own unless it is empty. They are put into Markdown, where a
+    line break could end one and begin a stranger's text."""
+    if any(lines):
+        st.markdown("\n\n".join(f"$$\n{' '.join(line.split())}\n$$" for line in lines if line))
 
 
 def with_formula(above: str, latex: str, below: str) -> None:

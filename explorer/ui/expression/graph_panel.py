@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from html import escape
+from typing import Any
 
 import streamlit as st
 
@@ -25,15 +26,6 @@ _STALE = (
 
 
 @dataclass(frozen=True)
-class GraphPanel:
-    """The pass that is shown (None where there is none), and what the reader has picked."""
-
-    shown: BackwardPass | None
-    picker: Picker
-    picked: Selection
-
-
-@dataclass(frozen=True)
 class DrawnPass:
     """A graph ready to be laid out. `name` is the whole graph's, `unfolded` are the blocks the
     reader has expanded, and `folded` says whether any block remains."""
@@ -45,8 +37,32 @@ class DrawnPass:
     folded: bool
 
 
-def graph_panel(run: ProgramRun) -> GraphPanel:
-    """Draw the graph with its tools, or say why there is none."""
+@dataclass(frozen=True)
+class GraphPanel:
+    """The pass that is shown, its graph, and the places of the list of nodes and of the graph."""
+
+    shown: BackwardPass
+    drawn: DrawnPass
+    list_place: Any
+    place: Any
+
+    def draw_graph(self, picker: Picker, picked: Selection) -> None:
+        """Draw the graph with what is picked, and the list of its nodes."""
+        with self.place:
+            graph(
+                self.drawn.dot,
+                self.drawn.nodes,
+                key="graph",
+                head=self.list_place,
+                marks=walk.marks(picked, self.shown, self.drawn.nodes),
+                alt=f"Graph of the backward pass from {self.shown.root}",
+                on_choose=picker.node,
+            )
+            _unfold_buttons(self.drawn, picked.node)
+
+
+def graph_panel(run: ProgramRun) -> GraphPanel | None:
+    """Draw the graph's tools and make places for the graph, or say why there is none."""
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with head:
         shown = _choose_pass(run.trace)
@@ -59,10 +75,9 @@ def graph_panel(run: ProgramRun) -> GraphPanel:
     if shown is None:
         with head:
             downloads(run, None)
-        picker = Picker("expression", run.trace, None, ())
-        return GraphPanel(None, picker, picker.current())
+        return None
     place, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    key = foot.container(width="stretch")
+    key = foot.empty()
     with foot:
         if not run.hidden:
             step_program(run.trace)
@@ -73,24 +88,12 @@ def graph_panel(run: ProgramRun) -> GraphPanel:
         help="Draws the values that operations save for backward",
     )
     drawn = draw_pass(run.trace, shown, saved=saved)
-    picker = Picker("expression", run.trace, shown, drawn.nodes)
-    picked = picker.current()
-    with place:
-        graph(
-            drawn.dot,
-            drawn.nodes,
-            key="graph",
-            head=head,
-            marks=walk.marks(picked, shown, drawn.nodes),
-            alt=f"Graph of the backward pass from {shown.root}",
-            on_choose=picker.node,
-        )
     with key:
         legend(drawn.dot)
-    _unfold_buttons(drawn, picked.node)
+    list_place = head.container(width="content")
     with head:
         downloads(run, drawn.dot)
-    return GraphPanel(shown, picker, picked)
+    return GraphPanel(shown, drawn, list_place, place)
 
 
 def _choose_pass(trace: Trace) -> BackwardPass | None:
@@ -187,8 +190,10 @@ def _unfold_buttons(drawn: DrawnPass, chosen: Node | None) -> None:
     if not drawn.folded:
         return
 
-    def set_unfolded(blocks: frozenset[str]) -> None:
-        st.session_state[_UNFOLDED] = (drawn.name, blocks)
+    def button(label: str, blocks: frozenset[str], help: str) -> None:
+        if st.button(label, help=help):
+            st.session_state[_UNFOLDED] = (drawn.name, blocks)
+            st.rerun()  # the legend and the downloads follow
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
@@ -198,16 +203,6 @@ def _unfold_buttons(drawn: DrawnPass, chosen: Node | None) -> None:
         )
         if chosen is not None and chosen.kind == "block":
             label = f"Expand line {chosen.line}" if chosen.line else "Expand"
-            st.button(
-                label,
-                on_click=set_unfolded,
-                args=(drawn.unfolded | {chosen.id},),
-                help="Draws the nodes of the chosen block",
-            )
+            button(label, drawn.unfolded | {chosen.id}, "Draws the nodes of the chosen block")
         if drawn.unfolded:
-            st.button(
-                "Collapse all",
-                on_click=set_unfolded,
-                args=(frozenset(),),
-                help="Draws each line as one block again",
-            )
+            button("Collapse all", frozenset(), "Draws each line as one block again")

@@ -1,11 +1,14 @@
-"""The panels below the graph: one of several views of the same run, and the walk's buttons."""
+"""What follows the reader's selection: the graph, and below it one of several views of the run."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
+from explorer.trace import BackwardPass
+from explorer.ui.common.editor import draw_lines
 from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.table import table
 from explorer.ui.expression import walk
@@ -13,7 +16,8 @@ from explorer.ui.expression.events_panel import events_panel
 from explorer.ui.expression.gradient_check import check_panel
 from explorer.ui.expression.graph_panel import GraphPanel
 from explorer.ui.expression.memory_panel import memory_panel
-from explorer.ui.expression.program import ProgramRun, run_with_capture
+from explorer.ui.expression.program import ProgramRun, failed_line, run_with_capture
+from explorer.ui.expression.selection import Picker, Selection
 from explorer.ui.expression.tensor_panel import tensor_panel
 from explorer.ui.expression.tensor_table import COLUMNS, tensor_rows
 
@@ -32,20 +36,38 @@ _RENAMED = {"Table": "tensors", "Detail": "tensor", "Check": "check"}
 WITHOUT_GRADIENTS = ("tensors", "tensor")
 
 
-def panels(run: ProgramRun, graph: GraphPanel) -> None:
+def draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> None:
+    """Draw what follows the reader's selection: the graph, the marked lines of the editor, and in
+    `place` the panels. A fragment, so that a press in them draws nothing else again."""
+    draw = st.fragment(_draw_selection, run_every=walk.PLAYER.interval)
+    draw(run, graph, place)
+
+
+def _draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> None:
+    shown, nodes = (graph.shown, graph.drawn.nodes) if graph else (None, ())
+    picker = Picker("expression", run.trace, shown, nodes)
+    walk.play_on(picker)
+    picked = picker.current()
+    if graph:
+        graph.draw_graph(picker, picked)
+    selected = None if run.running else picked.line
+    draw_lines(picker.line, error=failed_line(run), selected=selected)
+    with place:
+        _panels(run, shown, picker, picked)
+
+
+def _panels(run: ProgramRun, shown: BackwardPass | None, picker: Picker, picked: Selection) -> None:
     """Draw the switch and the walk's buttons, and the chosen panel below them."""
     if not run.trace.tensors:
         return
-    left, right = st.columns([0.44, 0.56], gap="medium", vertical_alignment="center")
-    with left:
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
         chosen = _switch(hidden=run.hidden)
-    with right:
-        if graph.shown:
-            walk.walk_bar(graph.picker, graph.picked, graph.shown)
+        if shown:
+            walk.walk_bar(picker, picked, shown)
     draw = {
-        "tensors": partial(_tensors, run, graph),
-        "step": partial(walk.step_panel, graph.picked, graph.shown),
-        "tensor": partial(tensor_panel, run.trace, graph.picker, graph.picked),
+        "tensors": partial(_tensors, run, picker, picked),
+        "step": partial(walk.step_panel, picked, shown),
+        "tensor": partial(tensor_panel, run.trace, picker, picked),
         "events": partial(events_panel, run.trace),
         "check": partial(check_panel, run.trace, run.upstream),
         "memory": partial(memory_panel, run.trace, partial(run_with_capture, run)),
@@ -74,14 +96,13 @@ def _switch(*, hidden: bool) -> str:
     )
 
 
-def _tensors(run: ProgramRun, graph: GraphPanel) -> None:
-    picked = graph.picked.tensor
+def _tensors(run: ProgramRun, picker: Picker, picked: Selection) -> None:
     table(
         COLUMNS,
         tensor_rows(run.trace.tensors, hidden=run.hidden),
         key="tensors",
         label="Tensors of the program",
         total=len(run.trace.tensors),
-        selected=picked.id if picked else None,
-        on_choose=graph.picker.tensor,
+        selected=picked.tensor.id if picked.tensor else None,
+        on_choose=picker.tensor,
     )

@@ -10,7 +10,6 @@ import streamlit as st
 
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
-from explorer.ui.common.editor import mark_lines
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.sandbox_call import run
 
@@ -142,11 +141,7 @@ def printed(trace: Trace) -> None:
         st.html(f'<div class="ax-note" title="{escape(warning)}">torch warns: {first}.</div>')
 
 
-def mark_program(run: ProgramRun, selected: int | None) -> None:
-    """Mark the line that failed, and the selected one, unless they are of another program."""
+def failed_line(run: ProgramRun) -> int | None:
+    """The line that failed; none while another program is shown than that in the editor."""
     error = run.trace.error
-    failed = error.line if error and not error.stopped else None
-    if run.running:
-        mark_lines()
-    else:
-        mark_lines(error=failed, selected=selected)
+    return error.line if error and not error.stopped and not run.running else None

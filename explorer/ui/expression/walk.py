@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from itertools import pairwise
 
@@ -25,15 +26,16 @@ _WIDTH = 32
 
 
 def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
-    """Draw buttons and a slider over the steps; 0 is before the first."""
+    """Draw buttons and a slider over the steps; 0 is before the first. They are parts of the
+    fragment that shows the selection, and of the row that is open."""
     last = len(shown.steps)
     if not last:
         return
     now = 0 if picked.step is None else picked.step + 1
-
-    def go(number: int) -> None:
-        picker.step(number - 1)
-        st.session_state.panel = "step"
+    ended = PLAYER.playing and now == last
+    if ended:
+        PLAYER.stop()
+    go = partial(_go, picker)
 
     def button(icon: str, text: str, number: int) -> None:
         st.button(
@@ -52,41 +54,42 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         if number != now:  # a slider whose range changed reports its old value again
             go(number)
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
-        button("first_page", "First step", 1)
-        button("chevron_left", "Previous step", now - 1)
-        button("chevron_right", "Next step", now + 1)
-        button("last_page", "Last step", last)
-        _play(now, last, go)
-        st.session_state["walk-slider"] = now
-        st.slider(
-            "Step of the backward pass",
-            0,
-            last,
-            key="walk-slider",
-            label_visibility="collapsed",
-            help="Moves through the backward pass node by node; 0 is before the first",
-            on_change=slid,
-        )
-
-
-def _play(now: int, last: int, go: Callable[[int], None]) -> None:
-    if now >= last:
-        PLAYER.stop()
-    PLAYER.button(
+    button("first_page", "First step", 1)
+    button("chevron_left", "Previous step", now - 1)
+    button("chevron_right", "Next step", now + 1)
+    button("last_page", "Last step", last)
+    toggled = PLAYER.button(
         "Play the backward pass",
         "Stop",
         type="tertiary",
         on_start=lambda: go(1 if now == last else now + 1),
     )
-    if PLAYER.playing:
-        st.fragment(_next_step, run_every=PLAYER.interval)(now, go)
+    st.session_state["walk-slider"] = now
+    st.slider(
+        "Step of the backward pass",
+        0,
+        last,
+        key="walk-slider",
+        label_visibility="collapsed",
+        help="Moves through the backward pass node by node; 0 is before the first",
+        on_change=slid,
+    )
+    if toggled or ended:
+        st.rerun()  # the whole page, which starts or stops the timer
 
 
-def _next_step(now: int, go: Callable[[int], None]) -> None:
+def play_on(picker: Picker) -> None:
+    """Go to the next step if the walk plays and it is due."""
     if PLAYER.is_due():
-        go(now + 1)
-        st.rerun()
+        step = picker.current().step
+        _go(picker, 1 if step is None else step + 2)
+
+
+def _go(picker: Picker, number: int) -> None:
+    """Go to a step, counted from 1."""
+    picker.step(number - 1)
+    if st.session_state.get("panel") != "step":
+        st.session_state.panel = "step"
 
 
 def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
@@ -119,16 +122,15 @@ def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
         return
     step = shown.steps[picked.step]
     node = next((n for n in shown.nodes if n.id == step.node), Node("unknown", "", step.name))
-    st.html(_head(step, node, shown))
-    before, rule, after = st.columns([0.24, 0.5, 0.26], gap="medium")
-    before.html(gradients_in(step, shown))
-    with rule, st.container(key="rule", gap="xxsmall"):
-        if step.formula:
-            what = term_link("accumulation" if node.kind == "accumulate" else "vjp")
-            st.html(f'<div class="ax-flow"><span>{what}</span></div>')
-        for line in filter(None, (step.formula, step.numbers)):
-            formula(line)
-    after.html(gradients_out(step, shown))
+    rule = ""
+    if step.formula:
+        rule = term_link("accumulation" if node.kind == "accumulate" else "vjp")
+    with st.container(key="step"):  # a grid, of these parts and the formula
+        st.html(
+            f"{_head(step, node, shown)}{gradients_in(step, shown)}"
+            f'<div class="ax-flow"><span>{rule}</span></div>{gradients_out(step, shown)}'
+        )
+        formula(step.formula, step.numbers)
 
 
 _NO_RULE = f"{UNKNOWN} The numbers were read by hooks."

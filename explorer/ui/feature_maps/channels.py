@@ -134,11 +134,9 @@ def _draw_channel(model_input: ModelInput, selected: Selection, per_channel: boo
     field = results.field(model_input, selected.layer.name, selected.of, selected.maps.call)
     rgb = model_input.prepared.rgb
     box = field.box(selected.row, selected.column, *rgb.shape[:2]) if field else None
-    left, right = st.columns([0.6, 0.4], gap="xsmall")
-    with left:
+    with st.container(horizontal=True, wrap=False, gap="xsmall"):
         _draw_map(selected, channel)
-    with right:
-        _draw_field(rgb, box)
+        _draw_field(model_input, box)
     st.html(f'<div class="ax-map-facts">{_facts(selected, field)}</div>')
     with st.container(horizontal=True, gap="small"):
         download(
@@ -174,16 +172,16 @@ def _draw_map(selected: Selection, channel: np.ndarray) -> None:
     draw_image_grid([image], key="map", on_choose=pick)
 
 
-def _draw_field(rgb: np.ndarray, box: tuple[int, int, int, int] | None) -> None:
+def _draw_field(model_input: ModelInput, box: tuple[int, int, int, int] | None) -> None:
     """Draw the network's input with the receptive field, if that is known."""
-    height, width = rgb.shape[:2]
+    height, width = model_input.prepared.rgb.shape[:2]
     marks: tuple[Part, ...] = ()
     if box:
         left, top, right, bottom = box
         marks = ((left / width, top / height, (right - left) / width, (bottom - top) / height),)
     image = GridImage(
         "field",
-        to_png(rgb),
+        results.input_png(model_input),
         "The network's input with the receptive field of the position",
         _IMAGE,
         label="Receptive field of this position",

@@ -9,8 +9,9 @@ import streamlit as st
 from PIL import Image
 
 from explorer.ui.common.widgets import download
+from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
-from explorer.ui.feature_maps.results import ModelInput
+from explorer.ui.feature_maps.results import HASH, ModelInput
 from explorer.vision.drawing import draw_box, side_by_side, to_png
 
 #: CSS pixels: all three images together, and the sides of the square ones.
@@ -25,11 +26,12 @@ def draw_preprocessing(model_input: ModelInput) -> None:
     part = (left / width, top / height, (right - left) / width, (bottom - top) / height)
     crop, prepared = _crop(rgb, box), model_input.prepared.rgb
     side, first = _sides(width / height)
+    image_png, crop_png = _pngs(model_input, first, side)
     draw_image_grid(
         [
             GridImage(
                 "image",
-                _small(rgb, 2 * first),
+                image_png,
                 f"{model_input.chosen.name}, with the frame of the crop",
                 first,
                 label=f"Image, {width} × {height}",
@@ -38,7 +40,7 @@ def draw_preprocessing(model_input: ModelInput) -> None:
             ),
             GridImage(
                 "crop",
-                _small(crop, 2 * side),
+                crop_png,
                 "The crop",
                 side,
                 label=f"Crop, {crop.shape[1]} × {crop.shape[0]}",
@@ -46,7 +48,7 @@ def draw_preprocessing(model_input: ModelInput) -> None:
             ),
             GridImage(
                 "seen",
-                to_png(prepared),
+                results.input_png(model_input),
                 f"The input of {model_input.loaded.backbone.title}",
                 side,
                 label=f"Network input, {prepared.shape[1]} × {prepared.shape[0]}",
@@ -85,6 +87,13 @@ def _sides(aspect: float) -> tuple[int, int]:
 def _crop(rgb: np.ndarray, box: tuple[float, float, float, float]) -> np.ndarray:
     left, top, right, bottom = (max(0, round(n)) for n in box)
     return rgb[top : max(bottom, top + 1), left : max(right, left + 1)]
+
+
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
+def _pngs(model_input: ModelInput, first: int, side: int) -> tuple[bytes, bytes]:
+    """The image and the crop, in the sizes in which they are shown."""
+    rgb = model_input.chosen.image.rgb
+    return _small(rgb, 2 * first), _small(_crop(rgb, model_input.prepared.box), 2 * side)
 
 
 def _small(rgb: np.ndarray, width: int) -> bytes:

@@ -83,7 +83,7 @@ class FilmstripFrame:
 
 #: Channels of each convolution in the filmstrip.
 FIRST = 4
-_HASH: dict[Any, Any] = {ModelInput: lambda model_input: model_input.key}
+HASH: dict[Any, Any] = {ModelInput: lambda model_input: model_input.key}
 
 
 def make_model_input(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
@@ -128,7 +128,7 @@ def _moved(model_input: ModelInput, device: str) -> LoadedModel:
     return replace(model_input.loaded, model=model, device=device)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Trying the weights", hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner="Trying the weights", hash_funcs=HASH)
 def _not_finite(model_input: ModelInput) -> str | None:
     return first_not_finite(model_input.loaded.model, model_input.tensor)
 
@@ -140,7 +140,13 @@ def _prepare(
     return _loaded.backbone.prepare(_chosen.image.rgb)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
+def input_png(model_input: ModelInput) -> bytes:
+    """The network's input as it is seen."""
+    return to_png(model_input.prepared.rgb)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=HASH)
 def filmstrip_frames(model_input: ModelInput, of: Of) -> tuple[FilmstripFrame, ...]:
     """Every convolution of the network, in the order in which they ran."""
     return tuple(map(_frame, filmstrip(model_input.loaded.model, model_input.tensor, of=of)))
@@ -155,13 +161,13 @@ def _frame(maps: FeatureMaps) -> FilmstripFrame:
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
 def layers(model_input: ModelInput, of: Of) -> tuple[MapLayer, ...]:
     """The layers whose input or output is a set of maps."""
     return map_layers(model_input.loaded.model, model_input.tensor, of=of)
 
 
-@st.cache_resource(max_entries=12, show_spinner="Running the network", hash_funcs=_HASH)
+@st.cache_resource(max_entries=12, show_spinner="Running the network", hash_funcs=HASH)
 def maps(model_input: ModelInput, layer: str, of: Of, call: int) -> FeatureMaps:
     """One call of one layer."""
     return feature_maps(model_input.loaded.model, model_input.tensor, layer, of=of, call=call)
@@ -173,18 +179,18 @@ def field(model_input: ModelInput, layer: str, of: Of, call: int) -> Field:
     return calls[call] if call < len(calls) else None
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
 def _fields(model_input: ModelInput, of: Of) -> dict[str, tuple[Field, ...]]:
     return receptive_fields(model_input.loaded.model, model_input.tensor, of=of)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH)
 def prediction(model_input: ModelInput) -> tuple[Prediction, ...]:
     """The five classes with the highest scores."""
     return tuple(predict(model_input.loaded.model, model_input.tensor, model_input.labels))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH)
 def pixel(
     model_input: ModelInput, layer: str, call: int, at: tuple[int, int, int]
 ) -> PixelArithmetic:
@@ -192,13 +198,13 @@ def pixel(
     return pixel_arithmetic(model_input.loaded.model, model_input.tensor, layer, *at, call=call)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=_HASH)
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH)
 def weights(model_input: ModelInput, layer: str) -> np.ndarray:
     """The kernels of a convolution."""
     return kernels(model_input.loaded.model, layer)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=HASH)
 def class_saliency(model_input: ModelInput, target: int) -> Saliency | str:
     """The gradient of a class score with respect to the input, or why there is none."""
     try:
@@ -209,7 +215,7 @@ def class_saliency(model_input: ModelInput, target: int) -> Saliency | str:
         return explain(error).message
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=HASH)
 def cam(model_input: ModelInput, layer: str, call: int, target: int) -> GradCam | str:
     """Grad-CAM of a layer, or why there is none."""
     try:
@@ -220,7 +226,7 @@ def cam(model_input: ModelInput, layer: str, call: int, target: int) -> GradCam 
         return explain(error).message
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=_HASH)
+@st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=HASH)
 def without_channels(
     model_input: ModelInput, layer: str, channels: tuple[int, ...]
 ) -> ChannelAblation:

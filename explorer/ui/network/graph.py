@@ -42,6 +42,16 @@ _TERMS = {"gradient norm": "norm", "MACs": "macs", "parameters": "parameter"}
 
 
 @dataclass(frozen=True)
+class GraphChoice:
+    """What is drawn: the network by module, coloured by a number, or if `colour` is None every
+    node. `head` is the row above the graph."""
+
+    structure: Structure
+    head: Any
+    colour: str | None
+
+
+@dataclass(frozen=True)
 class DrawnGraph:
     """A graph as DOT text, and its nodes for the list."""
 
@@ -49,10 +59,8 @@ class DrawnGraph:
     nodes: tuple[Node, ...]
 
 
-def draw_graph(
-    setting: Setting, report: Report, selected_layer: str | None, select: Callable[[str], None]
-) -> DrawnGraph | None:
-    """Draw the graph and its controls; `select` is called with the name of a layer."""
+def choose_graph(report: Report) -> GraphChoice | None:
+    """Draw the row above the graph, or say why there is none."""
     structure = report.structure
     if structure is None or not structure.operations:
         reason = "forward failed" if report.error else "nothing requires grad"
@@ -71,11 +79,20 @@ def draw_graph(
                 )
                 == NODES
             )
-    if every_node:
-        return _draw_full_graph(setting, head)
-    with head:
-        colour = _choose_colour()
-    return _draw_modules(structure, head, colour, selected_layer, select)
+        return GraphChoice(structure, head, None if every_node else _choose_colour())
+
+
+def draw_graph(
+    setting: Setting,
+    chosen: GraphChoice,
+    selected_layer: str | None,
+    select: Callable[[str], None],
+) -> DrawnGraph | None:
+    """Draw the graph, and the list of its nodes in the row above it; `select` is called with the
+    name of a layer."""
+    if chosen.colour is None:
+        return _draw_full_graph(setting, chosen.head)
+    return _draw_modules(chosen.structure, chosen.head, chosen.colour, selected_layer, select)
 
 
 def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:

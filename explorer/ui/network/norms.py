@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from explorer.networks import Report
+from explorer.networks import Histogram, Report
 from explorer.trace.text import number
-from explorer.ui.common.glossary import term_link
+from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, scrolling
 from explorer.ui.network import figures
@@ -44,9 +44,9 @@ def _draw_bars(
 
 def draw_notes(report: Report, about: str) -> None:
     """Draw sentences about this run, and `about`, the one about this network."""
-    for sentence in (*report.notes, about):
-        if sentence:
-            note(sentence)
+    sentences = [sentence for sentence in (*report.notes, about) if sentence]
+    if sentences:
+        st.html("".join(f'<div class="ax-note">{html(sentence)}</div>' for sentence in sentences))
 
 
 def choose_parameter(names: Sequence[str]) -> str:
@@ -100,7 +100,7 @@ def draw_histogram(histograms: Histograms, name: str, bins: int, *, key: str) ->
     if histogram is None:
         note(f"The gradient of {name} has no finite element.")
         return
-    png = figures.draw_histogram(histogram)
+    png = _draw_histogram(histogram)
     st.image(png, alt=f"Histogram of the gradient of {name} in {bins} bins", width="stretch")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         left_out = (
@@ -110,6 +110,11 @@ def draw_histogram(histograms: Histograms, name: str, bins: int, *, key: str) ->
         )
         st.html(f'<div class="ax-note">{left_out}</div>', width="stretch")
         download(lambda: png, f"{name}.png", "Downloads the histogram as PNG", key=key)
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs={Histogram: vars})
+def _draw_histogram(histogram: Histogram) -> bytes:
+    return figures.draw_histogram(histogram)
 
 
 def draw_counts(histograms: Histograms, name: str, bins: int) -> None:
