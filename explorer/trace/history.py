@@ -76,8 +76,8 @@ class History:
         self.values: dict[int, tuple[Callable[[], Any], tuple[Cut, ...]]] = {}
         self.names: dict[str, tuple[Cut, ...]] = {}
         self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
-        #: By line and function: the ids of the values stored for them.
-        self._value_ids: dict[tuple[int, str], deque[int]] = {}
+        #: By line and function: the values stored for them, each by its id with its entry.
+        self._stored: dict[tuple[int, str], deque[tuple[int, Any]]] = {}
         #: The last line that read a plain value out of a tensor, and that value's cuts.
         self._last_read: tuple[int, tuple[Cut, ...]] = (0, ())
 
@@ -99,11 +99,14 @@ class History:
 
     def add_cuts(self, value: Any, cuts: tuple[Cut, ...], line: int, function: str) -> None:
         """Store the cuts behind `value`, which `function` returned on this line."""
-        value_ids = self._value_ids.setdefault((line, function), deque())
-        if len(value_ids) >= MOST_VALUES:
-            self.values.pop(value_ids.popleft(), None)
-        value_ids.append(id(value))
-        self.values[id(value)] = (_reference(value), cuts)
+        stored = self._stored.setdefault((line, function), deque())
+        if len(stored) >= MOST_VALUES:
+            key, old = stored.popleft()
+            if self.values.get(key) is old:  # a later value may have the id of one that is gone
+                del self.values[key]
+        entry = (_reference(value), cuts)
+        stored.append((id(value), entry))
+        self.values[id(value)] = entry
 
     def add_plain_value(self, value: Any, cut: Cut) -> None:
         """Store that a plain value was read out of a tensor.

@@ -104,7 +104,7 @@ class ObservedCalls:
         line, is_between, outer = log.line, log.is_between, log.events.running_hook
         log.events.running_hook = call
         log.resume()
-        log.left, log.is_between = 0, False
+        log.left = 0
         try:
             with Operations(log):
                 yield

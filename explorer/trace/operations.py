@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -49,10 +50,22 @@ class Operations(TorchFunctionMode):
         super().__init__()
         self.log = log
         self._calls = 0
+        self._is_running = False
+
+    @contextmanager
+    def while_running(self) -> Iterator[None]:
+        """While the program runs: log its operations, between `start` and `stop`."""
+        self._is_running = True
+        self.start()
+        try:
+            yield
+        finally:
+            self.stop()
+            self._is_running = False
 
     def start(self) -> None:
         """Log operations from now on. Has no effect inside an operation, or among other modes."""
-        if not self._calls and not _len_torch_function_stack():
+        if self._is_running and not self._calls and not _len_torch_function_stack():
             _push_mode(self)
 
     def stop(self) -> None:

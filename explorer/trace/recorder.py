@@ -6,7 +6,7 @@ import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -140,14 +140,9 @@ class ProgramRecorder(RunLog):
         """Whether a limit or the reader ended the program, which could run on."""
         return self._stop is not None
 
-    @contextmanager
-    def observe_operations(self) -> Iterator[None]:
-        """Record every operation of the program that runs meanwhile."""
-        self.operations.start()
-        try:
-            yield
-        finally:
-            self.operations.stop()
+    def observe_operations(self) -> AbstractContextManager[None]:
+        """Record the operations of the program that runs meanwhile."""
+        return self.operations.while_running()
 
     # -- called by the rewritten program --------------------------------------------------------
 
@@ -230,15 +225,16 @@ class ProgramRecorder(RunLog):
             self._marks[-1] = (number, line)
 
     def enter(self, scope: str) -> int:
+        """Where the calling statement is recorded, those of the function are."""
         self.call_counts[scope] += 1
-        return self.left
+        return 0 if self.recording else self.left
 
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if not self.recording:
                 self._last_note = (place, value)
                 return value
-            with _quiet():
+            with _quiet(), self._as_on_its_line(place):
                 self.check_size(value)
                 live = self.find(value)
                 location = self.locations[place]
@@ -269,7 +265,7 @@ class ProgramRecorder(RunLog):
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
         ):
-            with _quiet():
+            with _quiet(), self._as_on_its_line(place):
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
                     self.find_cuts_in_statement(value, self.locations[place])
                 self.bind_value(place, name, value)
@@ -278,6 +274,17 @@ class ProgramRecorder(RunLog):
             self.history.note_assignment(location.line, location.text, name, value)
         if self.events.running_hook is not None:
             self.events.running_hook.note_assignment(name, value)
+
+    @contextmanager
+    def _as_on_its_line(self, place: int) -> Iterator[None]:
+        """Make records as the statement at this place does, which has perhaps called a function
+        that is recorded."""
+        is_between = self.is_between
+        self.is_between = is_between or self.locations[place].line in self.stale
+        try:
+            yield
+        finally:
+            self.is_between = is_between
 
     def _grows(self, place: int, value: Any) -> bool:
         """Whether a short list or dict has another length than the last time: it has new items."""
@@ -343,9 +350,12 @@ class ProgramRecorder(RunLog):
                 self.pass_count, line, what, roots, self.named_leaves(), earlier
             )
             raw.ours = ours
+            self.awaits_gradient = False
             self._find_lines(raw.functions)
             leaves = leaves_of(raw.functions)
+            is_between, self.is_between = self.is_between, False
             raw.leaves = {id(leaf): self.refresh(leaf) for leaf in leaves}
+            self.is_between = is_between
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
         if len(self.first_passes) < FIRST_VISITS:
             self.first_passes.append(raw)
@@ -393,16 +403,20 @@ class ProgramRecorder(RunLog):
         self.check_time()
 
     def _needs_record(self, roots: list[torch.Tensor]) -> bool:
-        """Whether this pass is one of the first, the chosen one, may be the last, or adds to a
-        gradient."""
+        """Whether this pass is one of the first, the chosen one, or may be the last, or whether a
+        record is to be made of what it does to a leaf or a tensor."""
         if self.recording or len(self.first_passes) < FIRST_VISITS:
             return True
-        if self.pass_count == self.iteration:
+        if self.pass_count == self.iteration or self.awaits_gradient:
             return True
-        if len(self.accumulations) == MOST_ADDED:
-            return False
+        may_add = len(self.accumulations) < MOST_ADDED
+        assigned = {id(value) for _, value, _ in self._unrecorded.values()}
         with _quiet():
-            return any(has_gradient(leaf) for leaf in leaves_of(walk_graph(roots)))
+            return any(
+                (may_add and has_gradient(leaf))
+                or (id(leaf) not in assigned and self.may_have_changed(leaf))
+                for leaf in leaves_of(walk_graph(roots))
+            )
 
     def _find_lines(self, functions: list[Any]) -> None:
         """Give the nodes that statements without a record created their lines."""

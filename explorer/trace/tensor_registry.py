@@ -20,6 +20,8 @@ FIRST_VISITS = 3
 _LARGE = 2**20
 #: Most items read from one list or object of the program, and most parameters of a module.
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
+#: In the position of the records of leaves that `refresh` makes.
+_CHANGED = "changed"
 #: Longest name of a tensor or module; a program may use keys of any length.
 MAX_NAME = 200
 
@@ -81,6 +83,8 @@ class TensorRegistry(Watcher):
         #: loop, and the records of such statements: they tell the names of tensors still in use.
         self.is_between = False
         self.between: dict[Any, LiveTensor] = {}
+        #: Whether records were made since the last pass whose gradients it may tell.
+        self.awaits_gradient = False
         #: By line: how often it had run when it last made a record that stays.
         self.filled: dict[int, int] = defaultdict(int)
         #: By place: how often a tensor was assigned there while nothing was recorded.
@@ -118,6 +122,7 @@ class TensorRegistry(Watcher):
             else:
                 self.filled[self.line] = self.run_counts[self.line]
             slot.append(live)
+            self.awaits_gradient |= live.grad_fn is not None
         live.visit = max(self.visits[position], self.run_counts[self.line])
         if live.grad_fn is None:
             self.leaves[id(tensor)] = live
@@ -147,10 +152,17 @@ class TensorRegistry(Watcher):
         old = self.leaves.get(id(leaf))
         if old is None or old.is_current():
             return old
-        new = self.add(("changed", old.name), old.line, old.name, leaf)
+        new = self.add((_CHANGED, old.name), old.line, old.name, leaf)
         new.visit = self.run_counts[self.line]
         new.named, new.scope, new.first_name = old.named, old.scope, old.first_name
         return new
+
+    def may_have_changed(self, leaf: torch.Tensor) -> bool:
+        """Whether a leaf has changed since its last record, and `refresh` would keep a new one."""
+        old = self.leaves.get(id(leaf))
+        if old is None or old.version == leaf._version:
+            return False
+        return len(self.slots.get((_CHANGED, old.name), ())) <= FIRST_VISITS
 
     def find(self, tensor: torch.Tensor) -> LiveTensor | None:
         """The latest record of this tensor, if there is one."""
