@@ -10,10 +10,12 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from explorer.language.watcher import Watcher
 
@@ -54,7 +56,9 @@ class Loops:
         A turn of the loop around it counts as many as it will have here: if it had as many the
         last time, that is taken for certain.
         """
+        line = self._watcher.line
         length = length_of(items)
+        self._watcher.line = line
         if length <= 0:
             return Turns(iterator, 0)
         around = self._watcher.left if self._lengths.get(number) == length else 0
@@ -63,8 +67,8 @@ class Loops:
 
 
 def length_of(items: Any) -> int:
-    """How many items there will be, or -1 where that is not certain. Takes no item, and runs no
-    code of the program."""
+    """How many items there will be, or -1 where that is not certain. Takes no item; of a
+    program's code, it runs only the `__len__` of a Dataset."""
     kind = type(items)
     if kind in _SIZED:
         return len(items)
@@ -77,6 +81,7 @@ def length_of(items: Any) -> int:
     if kind is torch.Tensor:
         with torch._C.DisableTorchFunction():
             return items.shape[0] if items.dim() else -1
-    if kind is DataLoader and type(items.dataset) is TensorDataset:
-        return len(items)
+    if isinstance(items, DataLoader | _BaseDataLoaderIter):
+        with suppress(Exception):
+            return len(items)
     return -1

@@ -25,12 +25,13 @@ class CapturedValues:
     in the meantime, the summary shows the later values.
     """
 
-    __slots__ = ("__weakref__", "_array", "_tensor", "shape")
+    __slots__ = ("__weakref__", "_array", "_is_copy", "_tensor", "shape")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.shape = tuple(tensor.shape)
         self._tensor: torch.Tensor | None = None
         self._array: Array | None = None
+        self._is_copy = False
         if tensor.numel() <= WHOLE:
             self._array = to_numpy(tensor)
         else:
@@ -47,12 +48,12 @@ class CapturedValues:
         if self._tensor is not None:
             if self._tensor.numel() > MOST_COPIED:
                 self.array()
-            else:
-                self._tensor = self._tensor.clone()
+            elif not self._is_copy:
+                self._tensor, self._is_copy = self._tensor.clone(), True
 
     def holds_tensor(self) -> bool:
         """Whether this still holds the tensor, so that its memory address cannot be reused."""
-        return self._tensor is not None
+        return self._tensor is not None and not self._is_copy
 
     def still_equals(self, tensor: torch.Tensor) -> bool:
         """Whether the tensor still has these values; assumed to be so for a large tensor."""

@@ -57,7 +57,9 @@ class Curves:
         """These are the leaves, by name, as the pass begins."""
         for name, leaf in islice(leaves, MOST_LEAVES):
             held, series = self._norms.setdefault(name, (leaf, _Series(MOST_NORMS)))
-            if held is leaf and leaf.layout == torch.strided:
+            if held is not leaf:
+                continue
+            with suppress(RuntimeError):  # it belonged to a call of vmap, or is sparse
                 series.add(number, float(torch.linalg.vector_norm(leaf.detach())))
                 self._every = max(self._every, series.every)
 

@@ -6,7 +6,7 @@ import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -157,6 +157,7 @@ class ProgramRecorder(RunLog):
             or count <= self.filled[line] + FIRST_TURNS
             or (line in self.writes_of_line and left < LAST_EVENTS)
             or self.capture == "retain_grad"
+            or self.awaits_gradient
             or self._stop is not None
             or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
         ):
@@ -192,10 +193,12 @@ class ProgramRecorder(RunLog):
         is_between, self.is_between = self.is_between, True
         for place, (name, value, self.line) in unrecorded.items():
             self.unrecorded_visits[place] -= isinstance(value, torch.Tensor)
-            self.bind(place, name, value)
+            with suppress(RuntimeError):  # it belonged to a call of vmap that has ended
+                self.bind(place, name, value)
         self.line = line
         if note is not None:
-            self.note(*note)
+            with suppress(RuntimeError):
+                self.note(*note)
         self.is_between = is_between
 
     def finish(self) -> None:

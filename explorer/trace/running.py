@@ -58,7 +58,8 @@ def run(
     `Watcher`; it ends the program by raising ProgramStopped.
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
-    everything up to the failing line. Raises ValueError for an invalid `capture`, `seed` or `iteration`.
+    everything up to the failing line. Raises ValueError for an invalid `capture`, `seed` or
+    `iteration`.
     """
     arguments = validate_arguments(seed, capture, upstream, iteration)
     seed, upstream = arguments["seed"], arguments["upstream"]

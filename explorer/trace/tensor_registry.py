@@ -83,7 +83,8 @@ class TensorRegistry(Watcher):
         #: loop, and the records of such statements: they tell the names of tensors still in use.
         self.is_between = False
         self.between: dict[Any, LiveTensor] = {}
-        #: Whether records were made since the last pass whose gradients it may tell.
+        #: Whether a statement that may not run again has made a record since the last pass, which
+        #: may tell its gradient.
         self.awaits_gradient = False
         #: By line: how often it had run when it last made a record that stays.
         self.filled: dict[int, int] = defaultdict(int)
@@ -122,7 +123,7 @@ class TensorRegistry(Watcher):
             else:
                 self.filled[self.line] = self.run_counts[self.line]
             slot.append(live)
-            self.awaits_gradient |= live.grad_fn is not None
+            self.awaits_gradient |= live.grad_fn is not None and self.left == 0
         live.visit = max(self.visits[position], self.run_counts[self.line])
         if live.grad_fn is None:
             self.leaves[id(tensor)] = live
