@@ -120,6 +120,26 @@ def ask(
         raise
 
 
+def wait_for(submit: Callable[..., sandbox.Call[Any]], *, label: str, place: Any) -> Any:
+    """The result of a job without which nothing more can be drawn. Raises ProgramRefused.
+
+    `place`, an `st.empty()`, shows how far it is. If the whole page is run again meanwhile,
+    Streamlit ends this run when it is shown next, which cancels the job.
+    """
+    job = Job("", label, stoppable=False)
+    job.call = submit(reader=reader(), on_progress=lambda message: None)
+    shown = False
+    try:
+        while not job.wait(WAIT):
+            shown = True
+            place.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>')
+        return job.result()
+    finally:
+        job.call.cancel()
+        if shown:
+            place.empty()
+
+
 def forget(slot: str) -> None:
     """Cancel the job in a slot, if there is one, or forget its result."""
     job = _jobs().pop(slot, None)
@@ -147,6 +167,13 @@ def _jobs() -> dict[str, Job]:
     return jobs
 
 
+def _stop(slot: str) -> None:
+    """Stop what runs now: leaving the editor for the button may have started another program."""
+    job = _jobs().get(slot)
+    if job is not None:
+        job.stop()
+
+
 @st.fragment(run_every=INTERVAL)
 def _show(slot: str) -> None:
     """Show how far a job is. Runs by itself; runs the page once the job is done."""
@@ -165,7 +192,8 @@ def _show(slot: str) -> None:
                 icon=":material/stop:",
                 help="Ends the program at its next statement and shows what it did",
                 disabled=job.stopping,
-                on_click=job.stop,
+                on_click=_stop,
+                args=(slot,),
             )
         st.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>', width="stretch")
     if job.output:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -53,8 +54,9 @@ def reserve_place() -> None:
 
 def _replay(request: Any) -> Any:
     """Have the sandbox replay the reader's own problem. Raises ProgramRefused."""
-    timeout = sandbox.options().seconds
-    return sandbox.call("replay", request, timeout=timeout, reader=sandbox_call.reader())
+    place = st.session_state.get(_PLACE) or st.empty()
+    submit = partial(sandbox.submit, "replay", request, timeout=sandbox.options().seconds)
+    return sandbox_call.wait_for(submit, label="Computing", place=place)
 
 
 @dataclass
