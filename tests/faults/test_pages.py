@@ -22,6 +22,12 @@ from tests.pages.test_pages import html_of, opened, rows, run_program
 
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages wait for their jobs: no browser would ask for them again."""
+    monkeypatch.setattr(sandbox_call, "WAIT", 60.0)
+
+
 LOST = "The process that runs programs could not be started."
 #: Runs for a while, so that the server can be killed meanwhile.
 SLOW = """\
@@ -65,7 +71,6 @@ def test_a_server_killed_during_a_program_is_not_noticed(
 ) -> None:
     killed: list[int] = []
     read = client.read_message
-    monkeypatch.setattr(sandbox_call, "WAIT", 30.0)  # no browser asks again
 
     def receiving(*given: Any) -> tuple[int, Any]:
         kind, message = read(*given)
