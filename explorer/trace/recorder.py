@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import torch
 from torch import nn
 
-from explorer.language import OutsideLanguage, ProgramStopped, SourceLocation
+from explorer.language import OutsideLanguage, SourceLocation
 from explorer.trace import passes
 from explorer.trace.capture import CapturedValues
 from explorer.trace.curves import Curves
-from explorer.trace.events import LAST_EVENTS, Snapshot, make_change, take_snapshot
+from explorer.trace.events import Snapshot, make_change, take_snapshot
 from explorer.trace.observed_calls import ObservedCalls
-from explorer.trace.operations import Operations
 from explorer.trace.passes import RawPass
-from explorer.trace.run_log import RunLog
-from explorer.trace.tensor_registry import FIRST_VISITS, MAX_ITEMS
+from explorer.trace.tensor_registry import FIRST_VISITS
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
+from explorer.trace.turn_recorder import TurnRecorder
 
 #: Most elements of a leaf whose values are followed from pass to pass, and how many are kept.
 MOST_FOLLOWED, POINTS = 16, 6
@@ -35,16 +31,7 @@ MOST_LEAVES = 40
 MOST_NESTED = 20
 #: Most accumulated gradients that are recorded.
 MOST_ADDED = 12
-#: The first turns of a loop are recorded until no record is new, at least so many, and the last.
-#: Only the first three and the last are shown, but what they show may come from turns before.
-FIRST_TURNS, LAST_TURNS = 4, 6
-#: How long, in seconds, a program may go on that is stopped in the middle of a loop.
-MOST_EXTRA = 0.3
-#: How many statements without a record are remembered, to tell from which one a node is.
-MOST_MARKS = 50_000
-
 _quiet = torch._C.DisableTorchFunction
-_next_sequence_number = torch._C._autograd._get_sequence_nr
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +72,18 @@ def has_gradient(leaf: torch.Tensor) -> bool:
     return leaf.grad is not None and bool(leaf.grad.any())
 
 
-class ProgramRecorder(RunLog):
+class ProgramRecorder(TurnRecorder):
     """The log of a running program, from which `explorer.trace.running` builds the Trace.
 
-    The rewritten program calls the methods of `Watcher`. What the middle turns of a long loop do is
-    not recorded: while `recording` is false, only what may be needed later is remembered. With
-    `totals`, how often each line will have run at the end, that is known for any program.
+    The rewritten program calls the methods of `Watcher`.
     """
 
-    def __init__(
-        self,
-        capture: str = "hook",
-        *,
-        iteration: int | None = None,
-        totals: Mapping[int, int] | None = None,
-        **limits: Any,
-    ) -> None:
-        super().__init__(capture, iteration=iteration, **limits)
+    def __init__(self, capture: str = "hook", **options: Any) -> None:
+        super().__init__(capture, **options)
         self.observed = ObservedCalls(self)
-        self.operations = Operations(self)
-        self.totals = totals
         self.first_passes: list[RawPass] = []
         self.chosen_pass: RawPass | None = None
         self.last_pass: RawPass | None = None
-        self.depth = 0
         self.refused_backward: RefusedBackward | None = None
         self.accumulations: list[Accumulation] = []
         #: By id of a leaf: the leaf, and its latest values, each with its gradient at that value.
@@ -116,29 +91,11 @@ class ProgramRecorder(RunLog):
             int, tuple[torch.Tensor, deque[tuple[CapturedValues, CapturedValues]]]
         ] = {}
         self.curves = Curves()
-        self._started = self._end = monotonic()
-        self._stop: ProgramStopped | None = None
-        #: The lines that have run since they were last recorded.
-        self.stale: set[int] = set()
-        #: By place: what was assigned there since the last record (name, value, running line).
-        self._unrecorded: dict[int, tuple[str, Any, int]] = {}
-        #: By place: the length of the list or dict that was assigned there last.
-        self._lengths: dict[int, int] = {}
-        #: The last expression without a record: its place and value.
-        self._last_note: tuple[int, torch.Tensor] | None = None
-        #: The sequence number of the next autograd node as a statement began, and its line; 0 for
-        #: one that was recorded.
-        self._marks: deque[tuple[int, int]] = deque(maxlen=MOST_MARKS)
 
     @property
     def recorded_passes(self) -> list[RawPass]:
         later = [raw for raw in (self.chosen_pass, self.last_pass) if raw is not None]
         return [*self.first_passes, *dict.fromkeys(later)]
-
-    @property
-    def was_stopped(self) -> bool:
-        """Whether a limit or the reader ended the program, which could run on."""
-        return self._stop is not None
 
     def observe_operations(self) -> AbstractContextManager[None]:
         """Record the operations of the program that runs meanwhile."""
@@ -146,98 +103,13 @@ class ProgramRecorder(RunLog):
 
     # -- called by the rewritten program --------------------------------------------------------
 
-    def step(self, line: int, left: int = 0, first: int = 0) -> None:
-        self.ordinal = 0
-        super().step(line, left, first)
-        count = self.run_counts[line]
-        left = self.left if self.totals is None else self.totals.get(line, 0) - count
-        if (
-            left < LAST_TURNS
-            or count <= FIRST_TURNS
-            or count <= self.filled[line] + FIRST_TURNS
-            or (line in self.writes_of_line and left < LAST_EVENTS)
-            or self.capture == "retain_grad"
-            or self.awaits_gradient
-            or self._stop is not None
-            or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
-        ):
-            self.is_between = False
-            if not self.recording:
-                self.resume()
-            self.stale.discard(line)
-        else:
-            self.is_between = True
-            if self.recording:
-                self.pause()
-            if line in self.writes_of_line:
-                self.events.count += self.writes_of_line[line][1]
-            self.stale.add(line)
-            self._mark(line)
-
-    def pause(self) -> None:
-        """Stop recording: later turns will do the same again."""
-        self.recording = False
-        if not self.depth:
-            self.operations.stop()
-
-    def resume(self) -> None:
-        """Record again, first of all what was assigned since it was last recorded."""
-        if self.recording:
-            return
-        self.recording = True
-        if not self.depth:
-            self.operations.start()
-        self._mark(0)
-        line, unrecorded, note = self.line, self._unrecorded, self._last_note
-        self._unrecorded, self._last_note = {}, None
-        is_between, self.is_between = self.is_between, True
-        for place, (name, value, self.line) in unrecorded.items():
-            self.unrecorded_visits[place] -= isinstance(value, torch.Tensor)
-            with suppress(RuntimeError):  # it belonged to a call of vmap that has ended
-                self.bind(place, name, value)
-        self.line = line
-        if note is not None:
-            with suppress(RuntimeError):
-                self.note(*note)
-        self.is_between = is_between
-
-    def finish(self) -> None:
-        """The program has ended: what is recorded from now on stays."""
-        self.resume()
-        self.is_between = False
-
-    def check_time(self) -> None:
-        """Raises ProgramStopped, in the middle of a loop only after a turn has been recorded."""
-        if self._stop is None:
-            try:
-                super().check_time()
-                return
-            except ProgramStopped as stop:
-                now = monotonic()
-                extra = min(MOST_EXTRA, 0.1 * (now - self._started))
-                self._stop, self._end = stop, now + extra
-        self._left = 0  # look again at the next statement
-        if not self.stale or monotonic() > self._end:
-            raise self._stop
-
-    def _mark(self, line: int) -> None:
-        number = _next_sequence_number()
-        if not self._marks or self._marks[-1][0] != number:
-            self._marks.append((number, line))
-        else:
-            self._marks[-1] = (number, line)
-
-    def enter(self, scope: str) -> int:
-        """Where the calling statement is recorded, those of the function are."""
-        self.call_counts[scope] += 1
-        return 0 if self.recording else self.left
-
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if not self.recording:
-                self._last_note = (place, value)
+                self.last_note = (place, value)
                 return value
-            with _quiet(), self._as_on_its_line(place):
+            with _quiet():
+                self.look_at_line(place)
                 self.check_size(value)
                 live = self.find(value)
                 location = self.locations[place]
@@ -259,16 +131,14 @@ class ProgramRecorder(RunLog):
                 self.history.add_cuts(tensor, cuts, location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
-        if not self.recording and not self._grows(place, value):
-            if isinstance(value, torch.Tensor):
-                old = self._unrecorded.get(place)
-                self.unrecorded_visits[place] += old is None or old[1] is not value
-            self._unrecorded[place] = (name, value, self.line)
+        if not self.recording and not self.grows(place, value):
+            self.remember(place, name, value)
             return
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
         ):
-            with _quiet(), self._as_on_its_line(place):
+            with _quiet():
+                self.look_at_line(place)
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
                     self.find_cuts_in_statement(value, self.locations[place])
                 self.bind_value(place, name, value)
@@ -277,28 +147,6 @@ class ProgramRecorder(RunLog):
             self.history.note_assignment(location.line, location.text, name, value)
         if self.events.running_hook is not None:
             self.events.running_hook.note_assignment(name, value)
-
-    @contextmanager
-    def _as_on_its_line(self, place: int) -> Iterator[None]:
-        """Make records as the statement at this place does, which has perhaps called a function
-        that is recorded."""
-        is_between = self.is_between
-        self.is_between = is_between or self.locations[place].line in self.stale
-        try:
-            yield
-        finally:
-            self.is_between = is_between
-
-    def _grows(self, place: int, value: Any) -> bool:
-        """Whether a short list or dict has another length than the last time: it has new items."""
-        if not isinstance(value, list | dict) or len(value) > MAX_ITEMS:
-            return False
-        if self._lengths.get(place) == len(value):
-            return False
-        self._lengths[place] = len(value)
-        self.resume()
-        self.is_between = False
-        return True
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
@@ -354,7 +202,7 @@ class ProgramRecorder(RunLog):
             )
             raw.ours = ours
             self.awaits_gradient = False
-            self._find_lines(raw.functions)
+            self.find_lines(raw.functions)
             leaves = leaves_of(raw.functions)
             is_between, self.is_between = self.is_between, False
             raw.leaves = {id(leaf): self.refresh(leaf) for leaf in leaves}
@@ -413,24 +261,13 @@ class ProgramRecorder(RunLog):
         if self.pass_count == self.iteration or self.awaits_gradient:
             return True
         may_add = len(self.accumulations) < MOST_ADDED
-        assigned = {id(value) for _, value, _ in self._unrecorded.values()}
+        assigned = {id(value) for _, value, _ in self.assigned.values()}
         with _quiet():
             return any(
                 (may_add and has_gradient(leaf))
                 or (id(leaf) not in assigned and self.may_have_changed(leaf))
                 for leaf in leaves_of(walk_graph(roots))
             )
-
-    def _find_lines(self, functions: list[Any]) -> None:
-        """Give the nodes that statements without a record created their lines."""
-        if not self._marks:
-            return
-        marks = list(self._marks)
-        for node in functions:
-            if leaf_of(node) is None and "line" not in node.metadata:
-                index = bisect_right(marks, (node._sequence_nr(), sys.maxsize)) - 1
-                if index >= 0 and marks[index][1]:
-                    node.metadata["line"] = marks[index][1]
 
     def assign_gradients(self, raw: RawPass) -> None:
         """Store each gradient that the hooks captured in the record of its tensor."""

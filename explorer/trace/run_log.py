@@ -1,7 +1,8 @@
 """The log of a running program, shared by everything that observes it.
 
 `Operations` and `ObservedCalls` write to a `RunLog`; `ProgramRecorder` is a RunLog that starts
-both. Imports go one way: recorder → observed_calls → operations → run_log → tensor_registry.
+both. Imports go one way: recorder → turn_recorder, observed_calls → operations → run_log →
+tensor_registry.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class RunLog(TensorRegistry):
         self.history = History()
         self.events = EventLog()
         self.pass_count = 0
-        #: Whether what happens now is recorded; see `ProgramRecorder`.
+        #: Whether what happens now is recorded; see `TurnRecorder`.
         self.recording = True
         #: How many results of operations the running statement has recorded.
         self.ordinal = 0

@@ -1,0 +1,195 @@
+"""Which turns of a loop are recorded: the first and the last ones, and what is known of the others.
+
+Recording costs many times what a small operation costs, and of many turns only the first three and
+the last are shown. What a middle turn does will be done again by a later one; only the names of
+tensors that are still in use, and the lines of their nodes, are remembered.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+import torch
+
+from explorer.language import ProgramStopped
+from explorer.trace.events import LAST_EVENTS
+from explorer.trace.operations import Operations
+from explorer.trace.run_log import RunLog
+from explorer.trace.tensor_registry import MAX_ITEMS
+from explorer.trace.torchviz_graph import leaf_of
+
+#: The first turns of a loop are recorded until no record is new, at least so many, and the last.
+#: Only the first three and the last are shown, but what they show may come from turns before.
+FIRST_TURNS, LAST_TURNS = 4, 6
+#: How long, in seconds, a program may go on that is stopped in the middle of a loop.
+MOST_EXTRA = 0.3
+#: How many statements without a record are remembered, to tell from which one a node is.
+MOST_MARKS = 50_000
+
+_next_sequence_number = torch._C._autograd._get_sequence_nr
+
+
+class TurnRecorder(RunLog):
+    """Decides at each statement whether what it does is recorded.
+
+    With `totals`, how often each line will have run at the end, that is known for any program. Of
+    the middle turns, the `iteration` is recorded.
+    """
+
+    def __init__(
+        self,
+        capture: str = "hook",
+        *,
+        totals: Mapping[int, int] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(capture, **options)
+        self.totals = totals
+        self.operations = Operations(self)
+        #: How many calls of backward are running.
+        self.depth = 0
+        self._started = self._end = monotonic()
+        self._stop: ProgramStopped | None = None
+        #: The lines that have run since they were last recorded.
+        self.stale: set[int] = set()
+        #: By place: what was assigned there since the last record (name, value, running line).
+        self.assigned: dict[int, tuple[str, Any, int]] = {}
+        #: By place: the length of the list or dict that was assigned there last.
+        self._lengths: dict[int, int] = {}
+        #: The last expression without a record: its place and value.
+        self.last_note: tuple[int, torch.Tensor] | None = None
+        #: The sequence number of the next autograd node as a statement began, and its line; 0 for
+        #: one that was recorded.
+        self._marks: deque[tuple[int, int]] = deque(maxlen=MOST_MARKS)
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether a limit or the reader ended the program, which could run on."""
+        return self._stop is not None
+
+    def step(self, line: int, left: int = 0, first: int = 0) -> None:
+        self.ordinal = 0
+        super().step(line, left, first)
+        count = self.run_counts[line]
+        left = self.left if self.totals is None else self.totals.get(line, 0) - count
+        if (
+            left < LAST_TURNS
+            or count <= FIRST_TURNS
+            or count <= self.filled[line] + FIRST_TURNS
+            or (line in self.writes_of_line and left < LAST_EVENTS)
+            or self.capture == "retain_grad"
+            or self.awaits_gradient
+            or self._stop is not None
+            or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
+        ):
+            self.is_between = False
+            if not self.recording:
+                self.resume()
+            self.stale.discard(line)
+        else:
+            self.is_between = True
+            if self.recording:
+                self.pause()
+            if line in self.writes_of_line:
+                self.events.count += self.writes_of_line[line][1]
+            self.stale.add(line)
+            self._mark(line)
+
+    def pause(self) -> None:
+        """Stop recording: later turns will do the same again."""
+        self.recording = False
+        if not self.depth:
+            self.operations.stop()
+
+    def resume(self) -> None:
+        """Record again, first of all what was assigned since it was last recorded."""
+        if self.recording:
+            return
+        self.recording = True
+        if not self.depth:
+            self.operations.start()
+        self._mark(0)
+        line, unrecorded, note = self.line, self.assigned, self.last_note
+        self.assigned, self.last_note = {}, None
+        is_between, self.is_between = self.is_between, True
+        for place, (name, value, self.line) in unrecorded.items():
+            self.unrecorded_visits[place] -= isinstance(value, torch.Tensor)
+            with suppress(RuntimeError):  # it belonged to a call of vmap that has ended
+                self.bind(place, name, value)
+        self.line = line
+        if note is not None:
+            with suppress(RuntimeError):
+                self.note(*note)
+        self.is_between = is_between
+
+    def finish(self) -> None:
+        """The program has ended: what is recorded from now on stays."""
+        self.resume()
+        self.is_between = False
+
+    def check_time(self) -> None:
+        """Raises ProgramStopped, in the middle of a loop only after a turn has been recorded."""
+        if self._stop is None:
+            try:
+                super().check_time()
+                return
+            except ProgramStopped as stop:
+                now = monotonic()
+                extra = min(MOST_EXTRA, 0.1 * (now - self._started))
+                self._stop, self._end = stop, now + extra
+        self._left = 0  # look again at the next statement
+        if not self.stale or monotonic() > self._end:
+            raise self._stop
+
+    def _mark(self, line: int) -> None:
+        number = _next_sequence_number()
+        if not self._marks or self._marks[-1][0] != number:
+            self._marks.append((number, line))
+        else:
+            self._marks[-1] = (number, line)
+
+    def enter(self, scope: str) -> int:
+        """Where the calling statement is recorded, those of the function are."""
+        self.call_counts[scope] += 1
+        return 0 if self.recording else self.left
+
+    def remember(self, place: int, name: str, value: Any) -> None:
+        """Keep an assignment for the next record."""
+        if isinstance(value, torch.Tensor):
+            old = self.assigned.get(place)
+            self.unrecorded_visits[place] += old is None or old[1] is not value
+        self.assigned[place] = (name, value, self.line)
+
+    def look_at_line(self, place: int) -> None:
+        """Make records as the statement at this place does, even if it has called a function that
+        is recorded."""
+        if self.stale and self.locations[place].line in self.stale:
+            self.is_between = True
+
+    def grows(self, place: int, value: Any) -> bool:
+        """Whether a short list or dict has another length than the last time: it has new items."""
+        if not isinstance(value, list | dict) or len(value) > MAX_ITEMS:
+            return False
+        if self._lengths.get(place) == len(value):
+            return False
+        self._lengths[place] = len(value)
+        self.resume()
+        self.is_between = False
+        return True
+
+    def find_lines(self, functions: list[Any]) -> None:
+        """Give the nodes that statements without a record created their lines."""
+        if not self._marks:
+            return
+        marks = list(self._marks)
+        for node in functions:
+            if leaf_of(node) is None and "line" not in node.metadata:
+                index = bisect_right(marks, (node._sequence_nr(), sys.maxsize)) - 1
+                if index >= 0 and marks[index][1]:
+                    node.metadata["line"] = marks[index][1]
