@@ -20,7 +20,7 @@ import torch
 from explorer.language.thread_safe_ast import parse_tree
 
 #: Values without history stored for each function on each line; older ones are discarded.
-MOST_VALUES = 6
+MOST_VALUES = 8
 #: Most writes stored in all, and most cuts stored for one value.
 MOST_WRITES, MOST_CUTS = 300, 4
 
