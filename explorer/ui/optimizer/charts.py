@@ -18,9 +18,9 @@ from explorer.training.formatting import element_name
 from explorer.ui.common import heatmap
 from explorer.ui.common.glossary import Html
 from explorer.ui.common.graph import legend_html, miniature
+from explorer.ui.common.plot import Axis, Blank, Line, Plot, around, draw_plots
 from explorer.ui.optimizer import history
 from explorer.ui.optimizer.comparison_run import SecondRun
-from explorer.ui.optimizer.plot import Axis, Blank, Line, Plot, around, draw_plots
 from explorer.ui.optimizer.session import Workspace
 from explorer.ui.optimizer.surface import AxisPair, plot_surface
 
@@ -162,6 +162,7 @@ def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> Plot:
         tuple(lines),
         alt,
         now=None if now is None else (steps, now),
+        pointer=True,
     )
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from explorer.trace.colours import CONTOUR
 from explorer.training import Plane, Point, Surface, through_element, through_elements, through_path
-from explorer.ui.optimizer.plot import Axis, Line, Plot, around
+from explorer.ui.common.plot import Axis, Line, Plot, around
 from explorer.ui.optimizer.problems import OWN
 from explorer.ui.optimizer.session import Session, Workspace
 

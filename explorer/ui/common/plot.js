@@ -81,12 +81,17 @@ function draw(svg, data, width, paint) {
     parts.push(node("text", { ...faint, x: LEFT - 5, y: at + 4, "text-anchor": "end" }, labels[i]))
   })
   parts.push(node("text", { fill: paint.text, x: (LEFT + width - RIGHT) / 2, y: height - 4, "text-anchor": "middle" }, data.x.label))
-  parts.push(node("text", { fill: paint.text, x: 2, y: 12, "font-weight": 600 }, data.y.label))
+  const title = node("text", { fill: paint.text, x: 2, y: 12 })
+  const reading = node("tspan", { dx: 8, class: "reading" })
+  title.append(node("tspan", { "font-weight": 600 }, data.y.label), reading)
+  parts.push(title)
   const clip = `clip-${data.name}`
   const frame = node("clipPath", { id: clip })
   frame.append(node("rect", box))
   const inside = node("g", { "clip-path": `url(#${clip})` })
   for (const line of data.lines) inside.append(...stroke(line, x, y, paint, Boolean(data.image)))
+  const upright = (at, colour) => node("path", { d: `M${at} ${TOP}V${height - BOTTOM}`, stroke: colour, "stroke-dasharray": "3 3" })
+  if (data.mark !== null) inside.append(upright(x.place(data.mark), paint.mark))
   if (data.now) {
     const [cx, cy] = [x.place(data.now[0]), y.place(data.now[1])]
     if (cx !== null && cy !== null)
@@ -97,8 +102,23 @@ function draw(svg, data, width, paint) {
   svg.setAttribute("height", height)
   svg.setAttribute("role", "img")
   svg.setAttribute("aria-label", data.alt)
-  svg.replaceChildren(node("title", {}, data.alt), ...parts)
+  svg.replaceChildren(...(data.pointer ? [] : [node("title", {}, data.alt)]), ...parts)
+  if (!data.pointer) return () => null
+  const pointed = inside.appendChild(node("g", {}))
+  // Shows the values nearest to this place, and returns their position on the axis of x.
+  return (place) => {
+    const known = place === null ? [] : data.lines.filter((line) => line.x.length)
+    const near = known.map((line) => line.x.reduce((best, value, i) =>
+      Math.abs(x.place(value) - place) < Math.abs(x.place(line.x[best]) - place) ? i : best, 0))
+    const at = known.length ? known.at(-1).x[near.at(-1)] : null
+    const values = known.map((line, i) => [line.name, read(line.y[near[i]])].filter(Boolean).join(" "))
+    reading.textContent = at === null ? "" : `${values.join(" · ")} at ${at}`
+    pointed.replaceChildren(...(at === null ? [] : [upright(x.place(at), paint.faint)]))
+    return at
+  }
 }
+
+const read = (value) => (value === null ? "not finite" : String(+value.toPrecision(5)).replaceAll("-", "−").replace("e+", "e"))
 
 // The same element as before for the same picture, which then need not be decoded again.
 function picture(svg, href, box) {
@@ -150,6 +170,7 @@ function legend(data, paint, width) {
 
 function save(svg, paint, file) {
   const copy = svg.cloneNode(true)
+  copy.querySelector(".reading").textContent = ""
   const [, , width, height] = svg.getAttribute("viewBox").split(" ")
   copy.setAttribute("width", width)
   copy.setAttribute("font-family", "sans-serif")
@@ -169,8 +190,9 @@ function element(tag, className, text = "") {
   return made
 }
 
-// A chart, with its caption and the button that saves it. `update` draws it again.
-function makeChart() {
+// A chart, with its caption and the button that saves it. `update` draws it again; `choose` is
+// called with the position of a point that is clicked.
+function makeChart(choose) {
   const root = element("figure", "cell")
   const svg = node("svg", { xmlns: SPACE })
   const button = element("button", "save", "↓")
@@ -178,8 +200,18 @@ function makeChart() {
   button.setAttribute("aria-label", button.title)
   const caption = element("div", "ax-note")
   root.append(svg, button, caption)
+  let point = () => null
+  const place = (event) => event.clientX - svg.getBoundingClientRect().left
+  svg.onpointermove = svg.onpointerdown = (event) => point(place(event))
+  svg.onpointerleave = () => point(null)
+  svg.onclick = (event) => {
+    const at = point(place(event))
+    if (at !== null) choose(at)
+  }
   const update = (data, paint, width) => {
-    draw(svg, data, width, paint)
+    point = draw(svg, data, width, paint)
+    root.classList.toggle("wide", data.wide)
+    svg.classList.toggle("chooses", data.chooses)
     caption.textContent = data.caption
     button.onclick = () => save(svg, paint, `${data.name}.svg`)
   }
@@ -210,10 +242,11 @@ export default function (component) {
     states.set(root, state)
     state.observer.observe(root)
   }
+  state.choose = (at) => data.chooses && setTriggerValue("chosen", at)
   state.draw = () => {
     state.cells = data.cells.map((cell, i) => {
       const [before, make] = [state.cells[i], cell.lines ? makeChart : makeBlank]
-      return before?.make === make ? before : { make, ...make() }
+      return before?.make === make ? before : { make, ...make((at) => state.choose(at)) }
     })
     const roots = state.cells.map((cell) => cell.root)
     if (roots.some((cell, i) => cell !== root.children[i])) root.replaceChildren(...roots)
@@ -223,7 +256,7 @@ export default function (component) {
     const widths = roots.map((cell) => Math.max(160, cell.clientWidth))
     state.cells.forEach((cell, i) => {
       const shown = JSON.stringify([data.cells[i], paint, widths[i]])
-      if (shown !== cell.shown) cell.update(data.cells[i], paint, widths[i])
+      if (shown !== cell.shown) cell.update({ ...data.cells[i], chooses: data.chooses }, paint, widths[i])
       cell.shown = shown
     })
   }

@@ -6,7 +6,7 @@ All charts are one element, because each element is a message of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ _component = st.components.v2.component(
 
 #: Most points of a line; of longer ones every k-th and the last.
 MOST = 600
+#: The largest number on an axis: beyond, the length of an axis is infinite.
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """`image` is a data URL that fills the axes, `now` the position of the marker, `caption` a
-    sentence below."""
+    """`image` is a data URL that fills the axes, `now` the position of the marker, `mark` that of a
+    vertical line, `caption` a sentence below. With `pointer` the values under the pointer are
+    shown. A `wide` one has a row for itself."""
 
     x: Axis
     y: Axis
@@ -59,6 +62,9 @@ class Plot:
     image: str = ""
     now: tuple[float, float] | None = None
     caption: str = ""
+    mark: float | None = None
+    pointer: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,21 @@ def draw_plots(
     key: str,
     again: float | None = None,
     frame: int = 0,
+    on_choose: Callable[[float], None] | None = None,
 ) -> None:
     """Draw them two in a row, with their heights in CSS pixels, and a caption below all. A plot is
     downloaded under its name in `cells`.
 
     With `again`, so many seconds after the last picture the browser asks for the next: the
-    fragment then runs again. `frame` is another number for each picture.
+    fragment then runs again. `frame` is another number for each picture. `on_choose` is called
+    with the x of a point that is clicked, in plots that show the values under the pointer.
     """
+
+    def chosen() -> None:
+        at = st.session_state[key].chosen
+        if on_choose and isinstance(at, int | float):
+            on_choose(at)
+
     _component(
         key=key,
         data={
@@ -94,8 +108,10 @@ def draw_plots(
             "caption": caption,
             "again": again,
             "frame": frame,
+            "chooses": on_choose is not None,
         },
         on_due_change=lambda: None,
+        on_chosen_change=chosen,
     )
 
 
@@ -124,7 +140,7 @@ def around(values: Sequence[float], label: str, *, linear: bool = False) -> Axis
     """An axis that holds these values, logarithmic where they span more than three decades above
     0 (a 0 among them is then a gap), unless `linear`."""
     known = np.asarray(values, dtype=float)
-    known = known[np.isfinite(known)]
+    known = known[np.isfinite(known)].clip(-_LARGEST, _LARGEST)
     if not len(known):
         return Axis(label, 0.0, 1.0)
     low, high = float(known.min()), float(known.max())
