@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from explorer.trace.answers import MOST_ANSWERS
 from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
 from explorer.trace.curves import MOST_LEAVES, MOST_LOSSES
 from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
-from explorer.trace.records import WHOLE, BackwardPass, Trace
+from explorer.trace.records import WHOLE, BackwardPass, Curve, Trace
 
 T = TypeVar("T")
 
@@ -52,7 +53,9 @@ _CHARACTERS = dict.fromkeys(
 ) | {"source": 2**25, "dot": 2**25}
 _OTHER_CHARACTERS = MAX_OUTPUT + 1000
 #: The largest integer of a field, none of which is negative. Any other field may have any integer.
-_INTEGERS = {"line": MAX_SOURCE, "own": MAX_SOURCE, "shape": 2**63 - 1, "nbytes": 2**63 - 1}
+_INTEGERS = dict.fromkeys(("line", "own"), MAX_SOURCE)
+_INTEGERS |= dict.fromkeys(("shape", "nbytes"), 2**63 - 1)
+_INTEGERS |= dict.fromkeys(("pass_count", "at"), 2**31)
 
 
 def validate(value: T, *, elements: int = WHOLE) -> T:
@@ -90,7 +93,6 @@ def _check_trace(trace: Trace) -> None:
     require(trace.pass_count >= len(trace.passes), "pass_count")
     require(trace.event_count >= len(trace.events), "event_count")
     _require_unique([shown.number for shown in trace.passes], "passes")
-    require(all(len(curve.at) == len(curve.values) for curve in trace.curves), "curves")
 
 
 def _check_pass(shown: BackwardPass) -> None:
@@ -100,7 +102,17 @@ def _check_pass(shown: BackwardPass) -> None:
     require(shown.step_count >= len(shown.steps), "step_count")
 
 
-_RULES: dict[type, Callable[[Any], object]] = {Trace: _check_trace, BackwardPass: _check_pass}
+def _check_curve(curve: Curve) -> None:
+    require(curve.kind in ("loss", "norm"), "kind")
+    require(len(curve.at) == len(curve.values) > 0, "curves")
+    require(all(a < b for a, b in pairwise(curve.at)), "at")
+
+
+_RULES: dict[type, Callable[[Any], object]] = {
+    Trace: _check_trace,
+    BackwardPass: _check_pass,
+    Curve: _check_curve,
+}
 
 
 def _require_unique(values: list[Any], what: str) -> None:
