@@ -24,6 +24,13 @@ y.register_hook(lambda g: g * 1)
 g = y.grad
 print("printed")
 """
+LOOP = """\
+import torch
+
+w = torch.tensor(3.0, requires_grad=True)
+for _ in range(6):
+    (w**2).backward()
+"""
 FAILING = "import torch\na = torch.ones(2)\nb = a @ torch.ones(3)\n"
 OWN = "/optimizer?problem=Your+own+program"
 #: Whatever in the document would be a stranger's: markup, a way out, or a request.
@@ -81,6 +88,13 @@ def test_what_a_program_did(tab: Any, forged: str) -> None:
     tab.wait_for_selector(".ax-step:has-text('Step 3 of 4')")
     tab.wait_for_selector(".st-key-step")
     tab.wait_for_timeout(300)  # formulas are drawn later
+    expect_inert(tab)
+
+
+def test_what_a_loop_did(tab: Any, forged: str) -> None:
+    tab.goto(f"{forged}/expression?program={quote(LOOP)}&panel=Curves&iteration=5")
+    tab.wait_for_selector("text=ran again to record backward pass 5")
+    tab.wait_for_selector("figure svg text")
     expect_inert(tab)
 
 

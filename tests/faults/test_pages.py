@@ -22,6 +22,7 @@ from tests.pages.test_pages import html_of, opened, rows, run_program
 
 pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
 
+
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait for their jobs: no browser would ask for them again."""

@@ -82,6 +82,16 @@ def without(*parts: str) -> Forge:
     return lambda plain: plain.update({part: [] for part in parts})
 
 
+def curves(**changes: Any) -> Forge:
+    """Change these fields of every curve, of a run that is long enough to show them."""
+
+    def forge(plain: dict[str, Any]) -> None:
+        each("curves", **changes)(plain)
+        plain["pass_count"] = 10
+
+    return forge
+
+
 SUMMARY = {
     "$": "Summary",
     "shape": [10**6],
@@ -177,4 +187,17 @@ FORGED: dict[str, Forge] = {
         }
     ),
     "own backward": each("steps", own=-3),
+    "more passes than a number can count": lambda plain: plain.update(pass_count=2**63),
+    "very many passes": lambda plain: plain.update(pass_count=2**31),
+    "curves of long names": curves(name="n" * 1000),
+    "100 curves": lambda plain: plain.update(curves=plain["curves"] * 50),
+    "curves of another kind": curves(kind="k" * MANY),
+    "curves without values": curves(at=[], values=[]),
+    "curves of fewer values": curves(at=[1, 2, 3]),
+    "curves of NaN": curves(values=[float("nan"), float("inf")]),
+    "curves of large numbers": curves(values=[1.7e308, -1.7e308]),
+    "curves of whole numbers": curves(values=[2**63, -(2**63)]),
+    "curves at passes that do not exist": curves(at=[2**31 - 1, 2**31]),
+    "curves at one pass": curves(at=[1, 1]),
+    "curves at negative passes": curves(at=[-2, -1]),
 }

@@ -20,8 +20,9 @@ from tests.pages.test_pages import html_of, opened
 
 #: Seconds a run of the page may take, and how many bytes the app may grow by.
 SECONDS, GROWTH = 10, 200 * 2**20
-#: What is opened, and what is picked: the two panels that show most of one tensor and one node.
-VIEWS = {"tensor": "tensor-1", "step": "node-n1"}
+#: What is opened, and what is picked: the panels that show most of one tensor and one node, and
+#: that of the curves.
+VIEWS = {"tensor": "tensor-1", "step": "node-n1", "curves": ""}
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 

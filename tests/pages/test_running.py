@@ -87,7 +87,7 @@ def test_leaving_the_page_cancels_the_run(at: Any) -> None:
 
 
 def test_without_a_run_before_there_is_a_placeholder(at: Any) -> None:
-    del at.session_state["last-trace"]
+    del at.session_state["last-run"]
     run_program(at, LOOP)
     assert "The graph appears here when the program has run." in html_of(at)
 

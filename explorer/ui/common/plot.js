@@ -118,7 +118,7 @@ function draw(svg, data, width, paint) {
   }
 }
 
-const read = (value) => (value === null ? "not finite" : String(+value.toPrecision(5)).replaceAll("-", "−").replace("e+", "e"))
+const read = (value) => (value === null ? "not finite" : format(value, Math.abs(value) / 1e4))
 
 // The same element as before for the same picture, which then need not be decoded again.
 function picture(svg, href, box) {
@@ -210,7 +210,6 @@ function makeChart(choose) {
   }
   const update = (data, paint, width) => {
     point = draw(svg, data, width, paint)
-    root.classList.toggle("wide", data.wide)
     svg.classList.toggle("chooses", data.chooses)
     caption.textContent = data.caption
     button.onclick = () => save(svg, paint, `${data.name}.svg`)
@@ -250,6 +249,7 @@ export default function (component) {
     })
     const roots = state.cells.map((cell) => cell.root)
     if (roots.some((cell, i) => cell !== root.children[i])) root.replaceChildren(...roots)
+    roots.forEach((cell, i) => cell.classList.toggle("wide", Boolean(data.cells[i].wide)))
     // All is measured before anything is drawn, and drawn only where it is different.
     state.width = root.clientWidth
     const paint = colours(root)

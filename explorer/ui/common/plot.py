@@ -6,7 +6,7 @@ All charts are one element, because each element is a message of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,22 +83,16 @@ def draw_plots(
     key: str,
     again: float | None = None,
     frame: int = 0,
-    on_choose: Callable[[float], None] | None = None,
-) -> None:
+    choose: bool = False,
+) -> float | None:
     """Draw them two in a row, with their heights in CSS pixels, and a caption below all. A plot is
     downloaded under its name in `cells`.
 
     With `again`, so many seconds after the last picture the browser asks for the next: the
-    fragment then runs again. `frame` is another number for each picture. `on_choose` is called
-    with the x of a point that is clicked, in plots that show the values under the pointer.
+    fragment then runs again. `frame` is another number for each picture. With `choose`,
+    returns the x of a point that was clicked, in plots that show the values under the pointer.
     """
-
-    def chosen() -> None:
-        at = st.session_state[key].chosen
-        if on_choose and isinstance(at, int | float):
-            on_choose(at)
-
-    _component(
+    result = _component(
         key=key,
         data={
             "cells": [
@@ -108,11 +102,12 @@ def draw_plots(
             "caption": caption,
             "again": again,
             "frame": frame,
-            "chooses": on_choose is not None,
+            "chooses": choose,
         },
         on_due_change=lambda: None,
-        on_chosen_change=chosen,
+        on_chosen_change=lambda: None,
     )
+    return result.chosen if isinstance(result.chosen, int | float) else None
 
 
 def _to_data(cell: Plot | Blank) -> dict[str, Any]:

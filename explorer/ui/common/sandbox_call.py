@@ -234,6 +234,7 @@ def run(
     *,
     capture: str = "hook",
     upstream: Any = None,
+    iteration: int | None = None,
     afresh: bool = False,
     seed: int = 0,
     slot: str = "run",
@@ -243,7 +244,7 @@ def run(
 
     `afresh` runs the program even if its trace is kept.
     """
-    settings = {"seed": seed, "capture": capture, "upstream": upstream}
+    settings = {"seed": seed, "capture": capture, "upstream": upstream, "iteration": iteration}
     key = repr((source, settings))
     place = st.empty()  # always there, so that what follows keeps its place on the page
     job = _jobs().get(slot)

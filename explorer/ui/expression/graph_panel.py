@@ -11,8 +11,9 @@ import streamlit as st
 from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
 from explorer.ui.common.graph import graph, legend
 from explorer.ui.common.open_in_optimizer import step_program
+from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.render_dot import digest
-from explorer.ui.expression import walk
+from explorer.ui.expression import iterations, walk
 from explorer.ui.expression.downloads import downloads
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker, Selection
@@ -64,6 +65,8 @@ class GraphPanel:
 def graph_panel(run: ProgramRun) -> GraphPanel | None:
     """Draw the graph's tools and make places for the graph, or say why there is none."""
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    if run.trace.passes and not run.running:
+        iterations.validate_link(run.trace)
     with head:
         shown = _choose_pass(run.trace)
         if run.running and shown:
@@ -71,7 +74,9 @@ def graph_panel(run: ProgramRun) -> GraphPanel | None:
     if run.running and not shown:
         st.html('<div class="ax-note">The graph appears here when the program has run.</div>')
     else:
-        _remarks(run.trace, shown)
+        _remarks(run, shown)
+    if shown and not run.running:
+        report_invalid(**{iterations.KEY: shown.number})
     if shown is None:
         with head:
             downloads(run, None)
@@ -100,10 +105,11 @@ def _choose_pass(trace: Trace) -> BackwardPass | None:
     """The backward pass to show, with its title; a choice where there are several."""
     if not trace.passes:
         return None
-    if len(trace.passes) == 1:
-        only = trace.passes[0]
-        st.html(f'<div class="ax-label">{escape(_title(only))}</div>', width="stretch")
-        return only
+    if iterations.is_long(trace) or len(trace.passes) == 1:
+        number = iterations.choose_pass(trace) if iterations.is_long(trace) else 1
+        shown = _find_pass(trace, number)
+        st.html(f'<div class="ax-label">{escape(_title(shown))}</div>', width="stretch")
+        return shown
     names = {p.number: f"{p.number} of {trace.pass_count}: {_title(p)}" for p in trace.passes}
     number = st.selectbox(
         "Backward pass",
@@ -114,7 +120,12 @@ def _choose_pass(trace: Trace) -> BackwardPass | None:
         label_visibility="collapsed",
         help="The program calls backward several times: the graph and the steps show one pass",
     )
-    return next((p for p in trace.passes if p.number == number), trace.passes[0])
+    return _find_pass(trace, number)
+
+
+def _find_pass(trace: Trace, number: int) -> BackwardPass:
+    """The pass with this number; the nearest where it is not recorded."""
+    return min(trace.passes, key=lambda p: abs(p.number - number))
 
 
 def _title(shown: BackwardPass) -> str:
@@ -122,16 +133,19 @@ def _title(shown: BackwardPass) -> str:
     return f"Backward from {shown.root}{line}"
 
 
-def _remarks(trace: Trace, shown: BackwardPass | None) -> None:
+def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
     """Say who called backward, which passes were left out, or why there is no graph."""
-    sentences = []
+    trace, sentences = run.trace, []
     if shown and shown.ours:
         sentences.append(
             f"The program never calls backward, so the app called it for you on {shown.root}."
         )
-    if trace.pass_count > len(trace.passes):
+    if run.repeated:
+        sentences.append(run.repeated)
+    elif trace.pass_count > len(trace.passes):
         sentences.append(
-            f"Of {trace.pass_count:,} backward passes, the first three and the last are kept."
+            f"Of {trace.pass_count:,} backward passes, the first three and the last are recorded; "
+            "for any other the program runs again."
         )
     if not shown and not trace.error and not trace.needs_upstream:
         sentences.append(

@@ -11,7 +11,8 @@ from explorer.trace import BackwardPass
 from explorer.ui.common.editor import draw_lines
 from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.table import table
-from explorer.ui.expression import walk
+from explorer.ui.expression import iterations, walk
+from explorer.ui.expression.curves_panel import curves_panel
 from explorer.ui.expression.events_panel import events_panel
 from explorer.ui.expression.gradient_check import check_panel
 from explorer.ui.expression.graph_panel import GraphPanel
@@ -19,7 +20,7 @@ from explorer.ui.expression.memory_panel import memory_panel
 from explorer.ui.expression.program import ProgramRun, failed_line, run_with_capture
 from explorer.ui.expression.selection import Picker, Selection
 from explorer.ui.expression.tensor_panel import tensor_panel
-from explorer.ui.expression.tensor_table import COLUMNS, tensor_rows
+from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
 
 #: In the order of the switch. The titles are the values of `?panel=`.
 PANELS = {
@@ -30,6 +31,8 @@ PANELS = {
     "check": "Gradient check",
     "memory": "Memory",
 }
+#: Those of programs with many backward passes.
+LOOP_PANELS = {"curves": "Curves"}
 #: By the labels in links of earlier versions.
 _RENAMED = {"Table": "tensors", "Detail": "tensor", "Check": "check"}
 #: Those that show no gradient while gradients are hidden.
@@ -61,7 +64,7 @@ def _panels(run: ProgramRun, shown: BackwardPass | None, picker: Picker, picked:
     if not run.trace.tensors:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
-        chosen = _switch(hidden=run.hidden)
+        chosen = _switch(run)
         if shown:
             walk.walk_bar(picker, picked, shown)
     draw = {
@@ -71,14 +74,16 @@ def _panels(run: ProgramRun, shown: BackwardPass | None, picker: Picker, picked:
         "events": partial(events_panel, run.trace),
         "check": partial(check_panel, run.trace, run.upstream),
         "memory": partial(memory_panel, run.trace, partial(run_with_capture, run)),
+        "curves": partial(curves_panel, run.trace, shown.number if shown else None),
     }
     draw[chosen]()
 
 
-def _switch(*, hidden: bool) -> str:
-    """The key of the panel to show; fewer are offered while gradients are `hidden`."""
+def _switch(run: ProgramRun) -> str:
+    """The key of the panel to show; fewer are offered while gradients are hidden."""
     accept_renamed("panel", _RENAMED)
-    offered = WITHOUT_GRADIENTS if hidden else tuple(PANELS)
+    titles = PANELS | LOOP_PANELS if iterations.is_long(run.trace) else PANELS
+    offered = WITHOUT_GRADIENTS if run.hidden else tuple(titles)
     if st.session_state.get("panel") not in offered:
         st.session_state.pop("panel", None)
     return st.segmented_control(
@@ -86,19 +91,19 @@ def _switch(*, hidden: bool) -> str:
         offered,
         default=offered[0],
         required=True,
-        format_func=PANELS.__getitem__,
+        format_func=titles.__getitem__,
         key="panel",
         bind="query-params",
         label_visibility="collapsed",
         help="Tensors: all of them in a table. Step: one node of the backward pass. Tensor: one in "
         "detail. Events: hooks, zero_grad, step. Gradient check: compare with measured slopes. "
-        "Memory: hooks and retain_grad compared.",
+        "Memory: hooks and retain_grad compared. Curves: loss and norms, pass by pass.",
     )
 
 
 def _tensors(run: ProgramRun, picker: Picker, picked: Selection) -> None:
     table(
-        COLUMNS,
+        tensor_columns(run.trace.tensors),
         tensor_rows(run.trace.tensors, hidden=run.hidden),
         key="tensors",
         label="Tensors of the program",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -11,14 +11,17 @@ import streamlit as st
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
 from explorer.ui.common.glossary import html, term_link
-from explorer.ui.common.sandbox_call import run
+from explorer.ui.common.sandbox_call import forget, run
+from explorer.ui.expression.iterations import asked_pass, compare_runs
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
 #: Most characters of printed text that are shown: half of them from its end.
 _PRINTED = 8000
-#: The key in the session of the last trace that was shown.
-_LAST = "last-trace"
+#: The key in the session of the last run that was shown.
+_LAST = "last-run"
+#: The slot of a second run, made to record a pass.
+_AGAIN = "run-iteration"
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,14 @@ class ProgramRun:
     `upstream` is the gradient backward starts from where the output is not a scalar. `hidden`
     says that a lesson hides the gradients until the reader has predicted one; `trace` then has
     none. While the program is `running`, `trace` is that of the run before, or empty.
+    `repeated` is a sentence about the second run of a program, made to record a pass.
     """
 
     trace: Trace
     upstream: Any = None
     hidden: bool = False
     running: bool = False
+    repeated: str = ""
 
 
 def run_program(source: str) -> ProgramRun:
@@ -50,11 +55,40 @@ def run_program(source: str) -> ProgramRun:
     if trace is not None and trace.needs_upstream:
         upstream = _choose_upstream(trace.needs_upstream)
         trace = run(source, capture=capture, upstream=upstream, afresh=pressed, slot="run-from")
+    shown = None
     if trace is None:
-        trace, upstream = st.session_state.get(_LAST, (Trace(""), None))
-        return ProgramRun(trace, upstream, running=True)
-    st.session_state[_LAST] = trace, upstream
-    return ProgramRun(trace, upstream)
+        forget(_AGAIN)
+    else:
+        shown = _repeat_for_pass(ProgramRun(trace, upstream), capture, afresh=pressed)
+    if shown is None:
+        last: ProgramRun | None = st.session_state.get(_LAST)
+        if trace is not None and (last is None or last.trace.source != source):
+            last = ProgramRun(trace, upstream)
+        return replace(last or ProgramRun(Trace("")), running=True)
+    st.session_state[_LAST] = shown
+    return shown
+
+
+def _repeat_for_pass(first: ProgramRun, capture: str, *, afresh: bool) -> ProgramRun | None:
+    """The first run, or a second one that records the pass the reader asks for; None while that
+    runs."""
+    trace, number = first.trace, asked_pass(first.trace)
+    if number is None:
+        forget(_AGAIN)
+        return first
+    again = run(
+        trace.source,
+        capture=capture,
+        upstream=first.upstream,
+        iteration=number,
+        afresh=afresh,
+        slot=_AGAIN,
+    )
+    if again is None:
+        return None
+    has_pass = any(p.number == number for p in again.passes)
+    remark = compare_runs(trace, again, number)
+    return replace(first, trace=again if has_pass else trace, repeated=remark)
 
 
 def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:

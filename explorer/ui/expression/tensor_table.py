@@ -13,6 +13,7 @@ from explorer.ui.common.table import MOST_ROWS, Column, Row
 COLUMNS = (
     Column("Tensor", "The name it has in the program", "name", "tensor"),
     Column("Line", "The line that made it", "number"),
+    Column("Iteration", "How often the line had run by then, in a loop", "number"),
     Column("Shape"),
     Column("requires_grad", "Whether autograd tracks it", term="requires_grad"),
     Column("is_leaf", "Created by you, not by an operation autograd tracks", term="leaf"),
@@ -33,15 +34,27 @@ _ROWS, _COLUMNS, _WIDTH = 4, 4, 28
 _READ_VIA = {".grad": ".grad", "hook": "a hook"}
 
 
+def in_loop(tensors: Sequence[TensorRecord]) -> bool:
+    """Whether any line ran more than once: then there is a column that tells its runs apart."""
+    return any(record.visits > 1 for record in tensors)
+
+
+def tensor_columns(tensors: Sequence[TensorRecord]) -> tuple[Column, ...]:
+    """The columns of the tensor table."""
+    return tuple(c for c in COLUMNS if c.title != "Iteration" or in_loop(tensors))
+
+
 def tensor_rows(tensors: Sequence[TensorRecord], *, hidden: bool = False) -> tuple[Row, ...]:
     """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`."""
-    return tuple(_tensor_row(record, hidden) for record in tensors[:MOST_ROWS])
+    loop = in_loop(tensors)
+    return tuple(_tensor_row(record, hidden, loop) for record in tensors[:MOST_ROWS])
 
 
-def _tensor_row(record: TensorRecord, hidden: bool) -> Row:
+def _tensor_row(record: TensorRecord, hidden: bool, loop: bool) -> Row:
     start = (
         record.name,
         str(record.line),
+        *([f"{record.visit:,}" if record.visits > 1 else ""] if loop else []),
         shape_text(record.shape),
         str(record.requires_grad),
         str(record.is_leaf),
