@@ -10,7 +10,6 @@ from typing import Any
 
 from streamlit.web import cli
 
-from explorer import sandbox
 from explorer.sandbox import client
 
 #: A host that must never be asked for anything.
@@ -56,18 +55,19 @@ def forge(answer: Any, kept: set[str]) -> Any:
     return answer
 
 
-def call(box: client.Sandbox, job: str, request: Any, **options: Any) -> Any:
-    answer = honest(box, job, request, **options)
-    kept = KEPT if "forged ids" in str(request) else KEPT | IDS
-    if job == "replay":  # the rest of it is not shown, and these have to be those asked for
+def plain_answer(call: client.Call[Any]) -> Any:
+    answer = honest(call)
+    kept = KEPT if b"forged ids" in call._body else KEPT | IDS
+    if (
+        call._header["job"] == "replay"
+    ):  # the rest of it is not shown, and these have to be those asked for
         shown = {key: answer[key] for key in ("view", "event", "script")}
         return answer | forge(shown, kept | {"optimizer", "name"})
     return forge(answer, kept)
 
 
-honest = client.Sandbox.call
+honest = client.Call._plain_answer
 
 if __name__ == "__main__":
-    client.Sandbox.call = call  # type: ignore[method-assign]
-    sandbox.call = client._sandbox.call
+    client.Call._plain_answer = plain_answer  # type: ignore[method-assign]
     cli.main()

@@ -42,7 +42,7 @@ def test_the_page_shows_what_it_can(name: str, page: Any, monkeypatch: pytest.Mo
     FORGED[name](plain)
     body = protocol.dump(plain)
     del plain
-    monkeypatch.setattr(client.Sandbox, "call", lambda *a, **options: json.loads(body))
+    monkeypatch.setattr(client.Call, "_plain_answer", lambda call: json.loads(body))
     monkeypatch.setattr(sandbox_call, "_traces", {})
     source = f"{SOURCE}# {name}"
     CLEAR.write_text("5")
