@@ -47,8 +47,11 @@ class Curves:
     def add_loss(self, number: int, roots: list[torch.Tensor]) -> None:
         """The pass with this number starts from `roots`."""
         if self._loss.wants(number) and len(roots) == 1 and roots[0].numel() == 1:
-            with suppress(RuntimeError, TypeError):  # inside vmap, or complex
-                self._loss.add(number, float(roots[0].item()))
+            try:
+                value = float(roots[0].item())
+            except (RuntimeError, TypeError):  # inside vmap, or complex
+                return
+            self._loss.add(number, value)
 
     def wants_norms(self, number: int) -> bool:
         return (number - 1) % self._every == 0

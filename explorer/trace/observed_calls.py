@@ -128,7 +128,7 @@ class ObservedCalls:
             use.steps += 1
             self.log.events.count += 1
             return result
-        self.log.resume()
+        self._know_names(use.parameters())
         with _quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
             self._note_cleared_gradients(use, [p for p, _, _ in before])
@@ -139,6 +139,12 @@ class ObservedCalls:
         with _quiet():
             self._log_step(use, before)
         return result
+
+    def _know_names(self, tensors: list[torch.Tensor]) -> None:
+        """Have a name for each of them, even of those that were made while nothing was recorded."""
+        with _quiet():
+            if not all(map(self.log.name_of, tensors)):
+                self.log.resume()
 
     def _is_unusual(self, use: OptimizerUse) -> bool:
         """Whether a step skips parameters, may move some that have no gradient, or follows
@@ -195,7 +201,7 @@ class ObservedCalls:
                     self._last_zero_grad = (log.line, log.pass_count)
                 log.events.count += 1
                 return result
-            log.resume()
+            self._know_names(with_grad)
             before = [
                 (log.name_of(p) or "a parameter", take_snapshot(p.grad), p) for p in with_grad
             ]

@@ -84,6 +84,8 @@ class ProgramRecorder(TurnRecorder):
         self.first_passes: list[RawPass] = []
         self.chosen_pass: RawPass | None = None
         self.last_pass: RawPass | None = None
+        #: The leaves of the last pass that was recorded.
+        self.leaves_of_pass: list[torch.Tensor] = []
         self.refused_backward: RefusedBackward | None = None
         self.accumulations: list[Accumulation] = []
         #: By id of a leaf: the leaf, and its latest values, each with its gradient at that value.
@@ -131,8 +133,16 @@ class ProgramRecorder(TurnRecorder):
                 self.history.add_cuts(tensor, cuts, location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
-        if not self.recording and not self.grows(place, value):
-            self.remember(place, name, value)
+        if not self.recording:
+            if isinstance(value, torch.Tensor):
+                old = self.assigned.get(place)
+                if old is None or old[1] is not value:
+                    self.unrecorded_visits[place] += 1
+            elif self.grows(place, value):
+                self.resume()
+                self.is_between = False
+        if not self.recording:
+            self.assigned[place] = (name, value, self.line)
             return
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
@@ -203,7 +213,7 @@ class ProgramRecorder(TurnRecorder):
             raw.ours = ours
             self.awaits_gradient = False
             self.find_lines(raw.functions)
-            leaves = leaves_of(raw.functions)
+            self.leaves_of_pass = leaves = leaves_of(raw.functions)
             is_between, self.is_between = self.is_between, False
             raw.leaves = {id(leaf): self.refresh(leaf) for leaf in leaves}
             self.is_between = is_between
@@ -231,13 +241,13 @@ class ProgramRecorder(TurnRecorder):
                 result = run()
             self.events.count += 1
             return result
-        self.resume()
         with _quiet():
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves_of(walk_graph(roots))]
+            root = self.unrecorded_name(roots[0])
         with self._inside_pass():
             result = run()
         with _quiet():
-            self.log_backward(what, roots, before)
+            self.log_backward(what, root, before)
         return result
 
     @contextmanager
@@ -266,7 +276,7 @@ class ProgramRecorder(TurnRecorder):
             return any(
                 (may_add and has_gradient(leaf))
                 or (id(leaf) not in assigned and self.may_have_changed(leaf))
-                for leaf in leaves_of(walk_graph(roots))
+                for leaf in self.leaves_of_pass
             )
 
     def assign_gradients(self, raw: RawPass) -> None:
@@ -298,9 +308,9 @@ class ProgramRecorder(TurnRecorder):
                 self.accumulations.append(
                     Accumulation(raw.line, raw.number, leaf, earlier.grad, new)
                 )
-        self.log_backward(raw.call, raw.roots, before)
+        self.log_backward(raw.call, self.name_of(raw.roots[0]) if raw.roots else "", before)
 
-    def log_backward(self, call: str, roots: list[torch.Tensor], before: list[LeafBefore]) -> None:
+    def log_backward(self, call: str, root: str, before: list[LeafBefore]) -> None:
         """Log the event of a finished pass: what it added to each `.grad`."""
         changes = []
         for earlier in before:
@@ -308,7 +318,6 @@ class ProgramRecorder(TurnRecorder):
             if call != "torch.autograd.grad" and leaf.grad is not None:
                 new = take_snapshot(leaf.grad)
                 changes.append(make_change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
-        root = self.name_of(roots[0]) if roots else ""
         self.add_event("backward", f"{call} from {root or 'an output'}", root, changes)
 
     def add_descent(self, leaf: torch.Tensor, value: CapturedValues, slope: CapturedValues) -> None:

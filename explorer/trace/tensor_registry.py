@@ -209,10 +209,7 @@ class TensorRegistry(Watcher):
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
         self.check_size(tensor)
-        location = self.locations[place]
-        shown = name
-        if location.scope:
-            shown = f"{location.scope.split('.')[-1]}.{name}_{self.call_counts[location.scope]}"
+        location, shown = self.locations[place], self.shown_name(place, name)
         live = self.find(tensor)
         if live is not None and live.tensor is tensor and live.is_current():
             if live.named and (location.scope or live.name == shown):
@@ -231,6 +228,11 @@ class TensorRegistry(Watcher):
             new.operation, new.inputs, new.frozen = live.operation, live.inputs, live.frozen
             new.current_inputs, new.cuts, new.module = live.current_inputs, live.cuts, live.module
             new.first_name = live.first_name or (live.name if live.named else "")
+
+    def shown_name(self, place: int, name: str) -> str:
+        """The name of a variable, in a function with that of the function and its call."""
+        scope = self.locations[place].scope
+        return f"{scope.split('.')[-1]}.{name}_{self.call_counts[scope]}" if scope else name
 
     def module_name(self, module: nn.Module | None) -> str:
         """The path of a module in the program ("net.fc"), or the name of its class."""

@@ -56,6 +56,7 @@ class TurnRecorder(RunLog):
         self.depth = 0
         self._started = self._end = monotonic()
         self._stop: ProgramStopped | None = None
+        self._records_all = capture == "retain_grad"
         #: The lines that have run since they were last recorded.
         self.stale: set[int] = set()
         #: By place: what was assigned there since the last record (name, value, running line).
@@ -66,7 +67,7 @@ class TurnRecorder(RunLog):
         self.last_note: tuple[int, torch.Tensor] | None = None
         #: The sequence number of the next autograd node as a statement began, and its line; 0 for
         #: one that was recorded.
-        self._marks: deque[tuple[int, int]] = deque(maxlen=MOST_MARKS)
+        self._marks: deque[tuple[int, int]] = deque([(0, 0)], MOST_MARKS)
 
     @property
     def was_stopped(self) -> bool:
@@ -80,12 +81,10 @@ class TurnRecorder(RunLog):
         left = self.left if self.totals is None else self.totals.get(line, 0) - count
         if (
             left < LAST_TURNS
-            or count <= FIRST_TURNS
-            or count <= self.filled[line] + FIRST_TURNS
-            or (line in self.writes_of_line and left < LAST_EVENTS)
-            or self.capture == "retain_grad"
+            or count <= self.filled.get(line, 0) + FIRST_TURNS
             or self.awaits_gradient
-            or self._stop is not None
+            or self._records_all
+            or (line in self.writes_of_line and left < LAST_EVENTS)
             or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
         ):
             self.is_between = False
@@ -99,7 +98,11 @@ class TurnRecorder(RunLog):
             if line in self.writes_of_line:
                 self.events.count += self.writes_of_line[line][1]
             self.stale.add(line)
-            self._mark(line)
+            number, marks = _next_sequence_number(), self._marks
+            if marks[-1][0] == number:
+                marks[-1] = (number, line)
+            else:
+                marks.append((number, line))
 
     def pause(self) -> None:
         """Stop recording: later turns will do the same again."""
@@ -114,7 +117,7 @@ class TurnRecorder(RunLog):
         self.recording = True
         if not self.depth:
             self.operations.start()
-        self._mark(0)
+        self._marks.append((_next_sequence_number(), 0))
         line, unrecorded, note = self.line, self.assigned, self.last_note
         self.assigned, self.last_note = {}, None
         is_between, self.is_between = self.is_between, True
@@ -143,28 +146,24 @@ class TurnRecorder(RunLog):
                 now = monotonic()
                 extra = min(MOST_EXTRA, 0.1 * (now - self._started))
                 self._stop, self._end = stop, now + extra
+                self._records_all = True
         self._left = 0  # look again at the next statement
         if not self.stale or monotonic() > self._end:
             raise self._stop
-
-    def _mark(self, line: int) -> None:
-        number = _next_sequence_number()
-        if not self._marks or self._marks[-1][0] != number:
-            self._marks.append((number, line))
-        else:
-            self._marks[-1] = (number, line)
 
     def enter(self, scope: str) -> int:
         """Where the calling statement is recorded, those of the function are."""
         self.call_counts[scope] += 1
         return 0 if self.recording else self.left
 
-    def remember(self, place: int, name: str, value: Any) -> None:
-        """Keep an assignment for the next record."""
-        if isinstance(value, torch.Tensor):
-            old = self.assigned.get(place)
-            self.unrecorded_visits[place] += old is None or old[1] is not value
-        self.assigned[place] = (name, value, self.line)
+    def unrecorded_name(self, tensor: torch.Tensor) -> str:
+        """What `name_of` would say after `resume`."""
+        for place, (name, value, _) in reversed(self.assigned.items()):
+            if value is tensor:
+                return self.shown_name(place, name)
+        if self.last_note is not None and self.last_note[1] is tensor:
+            return self.locations[self.last_note[0]].text
+        return self.name_of(tensor)
 
     def look_at_line(self, place: int) -> None:
         """Make records as the statement at this place does, even if it has called a function that
@@ -176,16 +175,12 @@ class TurnRecorder(RunLog):
         """Whether a short list or dict has another length than the last time: it has new items."""
         if not isinstance(value, list | dict) or len(value) > MAX_ITEMS:
             return False
-        if self._lengths.get(place) == len(value):
-            return False
-        self._lengths[place] = len(value)
-        self.resume()
-        self.is_between = False
-        return True
+        old, self._lengths[place] = self._lengths.get(place), len(value)
+        return old != len(value)
 
     def find_lines(self, functions: list[Any]) -> None:
         """Give the nodes that statements without a record created their lines."""
-        if not self._marks:
+        if len(self._marks) == 1:
             return
         marks = list(self._marks)
         for node in functions:
