@@ -51,7 +51,8 @@ class RunReporter:
             )
 
     def _report(self, watcher: Watcher) -> None:
-        written, self._reported = watcher.written - self._reported, watcher.written
+        written = max(watcher.written - self._reported, 0)  # a second run prints the same again
+        self._reported += written
         printed = watcher.last_output(min(written, MOST_PRINTED))
         progress = RunProgress(watcher.line, watcher.run_counts[watcher.line], printed)
         self._context.progress(to_plain(progress))

@@ -37,6 +37,8 @@ from explorer.trace.tensor_registry import LiveTensor, join_path, named_paramete
 MAX_TEXT, MAX_ITEMS = 500, 200
 #: Most values recorded in lists and dicts, of all variables together.
 MAX_VALUES = 10_000
+#: Most of torch's warnings that are kept.
+MOST_NOTES = 5
 #: How many of the first steps, and of the last ones, are kept of a longer pass.
 FIRST_STEPS, LAST_STEPS = 1000, 1000
 
@@ -84,10 +86,10 @@ def assemble(
 
 
 def _notes(warned: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
-    """The first line of each of torch's warnings to users, each once and at most five."""
+    """The first line of each of torch's warnings to users, each once."""
     for_users = [w for w in warned if issubclass(w.category, UserWarning)]
     texts = (without_addresses(str(w.message)) for w in for_users)
-    return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[:5]
+    return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[:MOST_NOTES]
 
 
 # -- variables ------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import islice
 
 import torch
 
@@ -58,7 +57,9 @@ class Curves:
 
     def add_norms(self, number: int, leaves: Iterable[tuple[str, torch.Tensor]]) -> None:
         """These are the leaves, by name, as the pass begins."""
-        for name, leaf in islice(leaves, MOST_LEAVES):
+        for name, leaf in leaves:
+            if name not in self._norms and len(self._norms) == MOST_LEAVES:
+                continue
             held, series = self._norms.setdefault(name, (leaf, _Series(MOST_NORMS)))
             if held is not leaf:
                 continue

@@ -242,7 +242,10 @@ class ProgramRecorder(TurnRecorder):
             self.events.count += 1
             return result
         with _quiet():
-            before = [LeafBefore.from_leaf(leaf) for leaf in leaves_of(walk_graph(roots))]
+            leaves = leaves_of(walk_graph(roots))
+            if not all(map(self.name_of, leaves)):
+                self.resume()
+            before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
             root = self.unrecorded_name(roots[0])
         with self._inside_pass():
             result = run()
@@ -270,14 +273,21 @@ class ProgramRecorder(TurnRecorder):
             return True
         if self.pass_count == self.iteration or self.awaits_gradient:
             return True
+        with _quiet():
+            return self._notices(self.leaves_of_pass) and self._notices(
+                leaves_of(walk_graph(roots))
+            )
+
+    def _notices(self, leaves: list[torch.Tensor]) -> bool:
+        """Whether a pass that reaches these leaves adds to a gradient, or finds one changed, for
+        the first few times."""
         may_add = len(self.accumulations) < MOST_ADDED
         assigned = {id(value) for _, value, _ in self.assigned.values()}
-        with _quiet():
-            return any(
-                (may_add and has_gradient(leaf))
-                or (id(leaf) not in assigned and self.may_have_changed(leaf))
-                for leaf in self.leaves_of_pass
-            )
+        return any(
+            (may_add and has_gradient(leaf))
+            or (id(leaf) not in assigned and self.may_have_changed(leaf))
+            for leaf in leaves
+        )
 
     def assign_gradients(self, raw: RawPass) -> None:
         """Store each gradient that the hooks captured in the record of its tensor."""

@@ -6,6 +6,7 @@ import logging
 import operator
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from explorer.language import (
     Watcher,
     isolated,
 )
-from explorer.trace.assemble import assemble
+from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Trace
 from explorer.trace.tensor_registry import LiveTensor
@@ -79,8 +80,12 @@ def run(
         trace = _run_and_assemble(recorder, program, upstream, source, seed)
         if recorder.stale and not recorder.was_stopped and _has_time(started, deadline):
             # It ended in the middle of a loop, where nothing was recorded: its end is known now.
-            recorder = ProgramRecorder(capture, totals=recorder.run_counts, **options)
-            trace = _run_and_assemble(recorder, program, upstream, source, seed)
+            again = ProgramRecorder(capture, totals=recorder.run_counts, **options)
+            complete = _run_and_assemble(again, program, upstream, source, seed)
+            if not again.was_stopped:
+                # torch gives some warnings once only, so those of both runs count.
+                notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
+                trace = replace(complete, notes=notes)
         return trace
     except (
         Exception,

@@ -38,6 +38,19 @@ _JOBS, _PAGE = "sandbox.jobs", "sandbox.page"
 
 
 @dataclass
+class Progress:
+    """How far a program is, and the last of what it has printed. Apart from the Job, so that the
+    call does not hold the Job: with a session its jobs end at once."""
+
+    latest: sandbox.RunProgress | None = None
+    output: str = ""
+
+    def add(self, message: Any) -> None:
+        self.latest = parse_answer(sandbox.RunProgress, message)
+        self.output = (self.output + self.latest.printed)[-SHOWN:]
+
+
+@dataclass
 class Job:
     """A call of the sandbox that a reader waits for. `key` says what was asked, `label` what is
     being done; without a label nothing is shown. Only a `stoppable` one keeps what it did when it
@@ -47,15 +60,11 @@ class Job:
     label: str
     stoppable: bool
     call: sandbox.Call[Any] = field(init=False)
-    progress: sandbox.RunProgress | None = None
-    output: str = ""
+    progress: Progress = field(default_factory=Progress)
     stopping: bool = False
+    #: Several runs of the page, each in a thread of its own, may look at one job.
     lock: Any = field(default_factory=threading.Lock)
     _result: Any = None
-
-    def on_progress(self, message: Any) -> None:
-        self.progress = parse_answer(sandbox.RunProgress, message)
-        self.output = (self.output + self.progress.printed)[-SHOWN:]
 
     def wait(self, seconds: float) -> bool:
         with self.lock:
@@ -71,9 +80,13 @@ class Job:
         with self.lock:
             self.call.stop()
 
+    def cancel(self) -> None:
+        with self.lock:
+            self.call.cancel()
+
     def describe(self) -> str:
         """How far it is, in words."""
-        call, progress = self.call, self.progress
+        call, progress = self.call, self.progress.latest
         if call.started is None:
             return f"Waiting: number {call.position} in the queue" if call.position else "Starting"
         seconds = f"{time.monotonic() - call.started:.0f} s"
@@ -107,7 +120,7 @@ def ask(
     if job is None or job.key != key:
         forget(slot)
         job, seconds = Job(key, label, stoppable), WAIT
-        job.call = submit(reader=reader(), on_progress=job.on_progress)
+        job.call = submit(reader=reader(), on_progress=job.progress.add)
         jobs[slot] = job
     if not job.wait(seconds):
         with place.container():
@@ -116,7 +129,8 @@ def ask(
     try:
         return job.result()
     except ProgramRefused:
-        forget(slot)
+        if _jobs().get(slot) is job:  # and not one that has replaced it
+            forget(slot)
         raise
 
 
@@ -135,7 +149,7 @@ def wait_for(submit: Callable[..., sandbox.Call[Any]], *, label: str, place: Any
             place.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>')
         return job.result()
     finally:
-        job.call.cancel()
+        job.cancel()
         if shown:
             place.empty()
 
@@ -144,7 +158,7 @@ def forget(slot: str) -> None:
     """Cancel the job in a slot, if there is one, or forget its result."""
     job = _jobs().pop(slot, None)
     if job is not None:
-        job.call.cancel()
+        job.cancel()
 
 
 def enter_page(page: str) -> None:
@@ -196,8 +210,8 @@ def _show(slot: str) -> None:
                 args=(slot,),
             )
         st.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>', width="stretch")
-    if job.output:
-        st.html(f'<pre class="ax-printed ax-newest">{escape(job.output)}</pre>')
+    if job.progress.output:
+        st.html(f'<pre class="ax-printed ax-newest">{escape(job.progress.output)}</pre>')
 
 
 def charge(trace: Trace) -> int:
