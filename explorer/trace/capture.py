@@ -74,7 +74,8 @@ def capture_values(tensor: torch.Tensor) -> CapturedValues:
     if tensor.numel() <= WHOLE or tensor.is_inference():
         return CapturedValues(tensor)
     try:
-        key = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version)
+        place = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        key = (*place, tensor._version, tensor.is_conj(), tensor.is_neg())
     except RuntimeError:  # sparse, or inside vmap
         return CapturedValues(tensor)
     captured = _LARGE.get(key)

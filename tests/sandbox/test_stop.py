@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import threading
 import time
+import weakref
 from typing import Any
 
 import pytest
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox
+from explorer.sandbox import Sandbox, client
 from explorer.sandbox.answer_limits import LIMITS, AnswerLimits
+from explorer.ui.common.sandbox_call import Job
 from tests.sandbox.test_calls import eventually
 
 LOOP = """\
@@ -136,14 +140,41 @@ def test_forged_progress(
     forking: Sandbox, monkeypatch: pytest.MonkeyPatch, code: str, error: str
 ) -> None:
     monkeypatch.setitem(LIMITS, "raw", LIMITS["run"])
-    from explorer.ui.common.sandbox_call import Job
-
     job = Job("key", "Running", True)
     request = {"code": FLOOD + code + "\ntime.sleep(60)"}
-    job.call = forking.submit("raw", request, timeout=20, on_progress=job.on_progress)
+    job.call = forking.submit("raw", request, timeout=20, on_progress=job.progress.add)
     with pytest.raises(ProgramRefused, match=error):
         job.result()
 
 
 def test_limits_of_progress_are_a_jobs_own() -> None:
     assert AnswerLimits().frames()[ord("P")] < LIMITS["run"].frames()[ord("P")]
+
+
+def test_cancelling_while_another_thread_waits_harms_no_one() -> None:
+    """As when new text is run while the page still looks at the job before."""
+    sandbox.run("x = 1")
+    pid = client._sandbox.pid
+    for delay in (0.02, 0.05, 0.1, 0.15):
+        job = Job("key", "Running", True)
+        job.call = sandbox.submit_run(LOOP, timeout=20, on_progress=job.progress.add)
+        waiting = threading.Thread(target=job.wait, args=(0.2,))
+        waiting.start()
+        time.sleep(delay)
+        job.cancel()
+        waiting.join()
+    assert client._sandbox.pid == pid
+    assert sandbox.run("x = 1").error is None
+
+
+def test_a_job_that_nobody_holds_ends() -> None:
+    job = Job("key", "Running", True)
+    job.call = sandbox.submit_run(LOOP, timeout=60, on_progress=job.progress.add)
+    started(job.call)
+    connection = weakref.ref(job.call._connection)
+    gc.disable()
+    try:
+        del job
+        assert connection() is None
+    finally:
+        gc.enable()

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from explorer.language import Program, ProgramStopped
 from explorer.trace import Trace, run, to_plain
+from explorer.trace.curves import MOST_LEAVES
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.running import _run_and_assemble
+from explorer.trace.validation import validate
 
 HEAD = """\
 import torch
@@ -261,6 +263,24 @@ def test_more_events_than_are_kept() -> None:
     trace = check(HEAD + text + "    optimizer.step()\n")
     assert trace.event_count == 390
     assert [event.number for event in trace.events[-2:]] == [389, 390]
+
+
+def test_curves_of_more_leaves_than_are_followed() -> None:
+    text = """
+net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(15)])
+sgd = torch.optim.SGD(net.parameters(), lr=0.01)
+def bend(turn):
+    leaf = torch.ones(3, requires_grad=True)
+    return (net(leaf) * turn).sum()
+for turn in range(60):
+    sgd.zero_grad()
+    bend(turn).backward()
+    sgd.step()
+"""
+    trace = check(HEAD + text)
+    assert len(trace.curves) == MOST_LEAVES + 1
+    assert trace.curves[0].at == tuple(range(1, 61))
+    validate(trace)
 
 
 @pytest.mark.parametrize("statement", [150, 151, 155, 159])
