@@ -79,15 +79,15 @@ def out_of_time(timeout: float, line: int | None) -> ProgramError:
 
 
 def stopped_in_queue() -> ProgramError:
-    return ProgramError("Stopped before it was started.", hint="Run it again.", stopped=True)
+    return ProgramError("Stopped before it started.", hint="Run it again.", stopped=True)
 
 
 def stopped_inside(line: int | None) -> ProgramError:
     """The error for a child that was told to stop and did not get to its next statement."""
     return ProgramError(
-        "Stopped inside an operation that cannot be interrupted, so nothing of the run is left.",
+        "Stopped inside an operation that cannot be interrupted, so there is nothing to show.",
         line=line,
-        hint="Use fewer numbers in this operation, or let it end.",
+        hint="Use smaller tensors, or wait until the operation has finished.",
         stopped=True,
     )
 

@@ -18,7 +18,7 @@ from explorer.trace.curves import Curves
 from explorer.trace.events import Snapshot, make_change, take_snapshot
 from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.passes import RawPass
-from explorer.trace.tensor_registry import FIRST_VISITS
+from explorer.trace.tensor_registry import FIRST_VISITS, LiveTensor
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.turn_recorder import TurnRecorder
 
@@ -98,6 +98,16 @@ class ProgramRecorder(TurnRecorder):
     def recorded_passes(self) -> list[RawPass]:
         later = [raw for raw in (self.chosen_pass, self.last_pass) if raw is not None]
         return [*self.first_passes, *dict.fromkeys(later)]
+
+    def finish(self) -> None:
+        """Also keep the latest records of the leaves of a pass."""
+        super().finish()
+        for raw in self.recorded_passes:
+            leaves: dict[int, LiveTensor | None] = raw.leaves
+            for key, live in leaves.items():
+                if live is not None and live.is_between and self.leaves.get(key) is live:
+                    live.is_between = False
+                    self.chosen.append(live)
 
     def observe_operations(self) -> AbstractContextManager[None]:
         """Record the operations of the program that runs meanwhile."""

@@ -39,6 +39,8 @@ class LiveTensor:
         self.captured = capture_values(tensor)
         self.grad: CapturedValues | None = None
         self.named, self.scope, self.visit = False, "", 1
+        #: Whether it is one of `TensorRegistry.between`.
+        self.is_between = False
         #: The line of the statement that was running, and how often it had run.
         self.statement = line
         #: The operation that computed it, the records of its inputs, and those of the inputs that
@@ -75,7 +77,7 @@ class TensorRegistry(Watcher):
     def __init__(self, capture: str = "hook", iteration: int | None = None, **limits: Any) -> None:
         super().__init__(**limits)
         self.capture, self.iteration = capture, iteration
-        #: The records of the chosen iteration.
+        #: The records of the chosen iteration, and of leaves that have had none since.
         self.chosen: list[LiveTensor] = []
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
@@ -83,8 +85,10 @@ class TensorRegistry(Watcher):
         #: loop, and the records of such statements: they tell the names of tensors still in use.
         self.is_between = False
         self.between: dict[Any, LiveTensor] = {}
-        #: Whether a statement that may not run again has made a record since the last pass, which
-        #: may tell its gradient.
+        #: The lines that have run since they were last recorded.
+        self.stale: set[int] = set()
+        #: Whether a record that may stay has been made since the last pass, which may tell its
+        #: gradient.
         self.awaits_gradient = False
         #: By line: how often it had run when it last made a record that stays.
         self.filled: dict[int, int] = defaultdict(int)
@@ -112,7 +116,7 @@ class TensorRegistry(Watcher):
         self.visits[position] += 1
         if self.is_between:
             self.remove(self.between.pop(position, None))
-            self.between[position] = live
+            self.between[position], live.is_between = live, True
         else:
             slot = self.slots[position]
             if len(slot) > FIRST_VISITS:
@@ -120,10 +124,12 @@ class TensorRegistry(Watcher):
                     self.chosen.append(slot.pop())
                 else:
                     self.remove(slot.pop())
+                may_stay = self.left == 0
             else:
                 self.filled[self.line] = self.run_counts[self.line]
+                may_stay = self.left == 0 or bool(self.stale)
             slot.append(live)
-            self.awaits_gradient |= live.grad_fn is not None and self.left == 0
+            self.awaits_gradient |= may_stay and live.grad_fn is not None
         live.visit = max(self.visits[position], self.run_counts[self.line])
         if live.grad_fn is None:
             self.leaves[id(tensor)] = live

@@ -57,8 +57,6 @@ class TurnRecorder(RunLog):
         self._started = self._end = monotonic()
         self._stop: ProgramStopped | None = None
         self._records_all = capture == "retain_grad"
-        #: The lines that have run since they were last recorded.
-        self.stale: set[int] = set()
         #: By place: what was assigned there since the last record (name, value, running line).
         self.assigned: dict[int, tuple[str, Any, int]] = {}
         #: By place: the length of the list or dict that was assigned there last.
@@ -78,7 +76,9 @@ class TurnRecorder(RunLog):
         self.ordinal = 0
         super().step(line, left, first)
         count = self.run_counts[line]
-        left = self.left if self.totals is None else self.totals.get(line, 0) - count
+        if self.totals is not None:
+            self.left = self.totals.get(line, 0) - count
+        left = self.left
         if (
             left < LAST_TURNS
             or count <= self.filled.get(line, 0) + FIRST_TURNS

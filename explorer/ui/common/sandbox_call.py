@@ -161,12 +161,17 @@ def forget(slot: str) -> None:
         job.cancel()
 
 
+def forget_all() -> None:
+    """Cancel all jobs of this reader: none is needed for what they are to see next."""
+    for slot in list(_jobs()):
+        forget(slot)
+
+
 def enter_page(page: str) -> None:
     """Cancel the jobs of the page that the reader has left. Called first on every page."""
     if st.session_state.setdefault(_PAGE, page) != page:
         st.session_state[_PAGE] = page
-        for slot in list(_jobs()):
-            forget(slot)
+        forget_all()
 
 
 def reader() -> str | None:

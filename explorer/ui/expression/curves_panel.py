@@ -77,7 +77,7 @@ def to_plot(curve: Curve, count: int, shown: int | None) -> Plot:
 def _about(trace: Trace) -> str:
     longest = max(len(curve.at) for curve in trace.curves)
     shortest = min(len(curve.at) for curve in trace.curves)
-    some = f" Of {trace.pass_count:,} passes, evenly spaced ones are drawn."
+    some = f" Of {trace.pass_count:,} passes, some are drawn, evenly spaced."
     thinned = longest > MOST or shortest < trace.pass_count
     return "Click a point to see its backward pass." + some * thinned
 

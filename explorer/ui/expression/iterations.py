@@ -17,8 +17,8 @@ from explorer.ui.common.widgets import label, whole
 #: The key of the field, which is its query parameter.
 KEY = "iteration"
 _WHY = (
-    "A program that reads the clock can compute something else in each run. Random numbers "
-    "repeat, because the app seeds them."
+    "A program that reads the clock can give other results in each run. Random numbers repeat, "
+    "because the app seeds them."
 )
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
 from explorer.ui.common.glossary import html, term_link
-from explorer.ui.common.sandbox_call import forget, run
+from explorer.ui.common.sandbox_call import forget, forget_all, run
 from explorer.ui.expression.iterations import asked_pass, compare_runs
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
@@ -20,6 +20,8 @@ _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
 _PRINTED = 8000
 #: The key in the session of the last run that was shown.
 _LAST = "last-run"
+#: The text that was run last.
+_SOURCE = "run-source"
 #: The slot of a second run, made to record a pass.
 _AGAIN = "run-iteration"
 
@@ -51,6 +53,9 @@ def run_program(source: str) -> ProgramRun:
             help="Run the program again. In the editor: Ctrl+Enter",
         )
         capture = _choose_capture()
+    if st.session_state.setdefault(_SOURCE, source) != source:
+        st.session_state[_SOURCE] = source
+        forget_all()
     trace, upstream = run(source, capture=capture, afresh=pressed), None
     if trace is not None and trace.needs_upstream:
         upstream = _choose_upstream(trace.needs_upstream)
