@@ -80,7 +80,7 @@ def _non_leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         )
     if not analysis.recorder.pass_count:
         yield Reason("backward", "backward has not run yet.")
-    elif id(record.grad_fn) not in analysis.reached:
+    elif record.grad is None and id(record.grad_fn) not in analysis.reached:
         yield from _not_reached(record, analysis)
 
 
