@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from explorer.language.errors import ProgramStopped
 from explorer.language.rewrite import SourceLocation
@@ -44,6 +44,12 @@ class Output:
         cut = self.length - MAX_OUTPUT
         left_out = f"\n… {cut:,} characters are left out here …\n" if cut > 0 else ""
         return self._beginning + left_out + self._end
+
+
+class Repeated(Protocol):
+    """What is certain to be repeated `left` times."""
+
+    left: int
 
 
 class Watcher:
@@ -86,12 +92,15 @@ class Watcher:
         """So many characters of what was printed last."""
         return self._output.last(length)
 
-    def step(self, line: int, left: int = 0, first: int = 0) -> None:
+    def step(self, line: int, left: int | Repeated = 0, first: int = 0) -> None:
         """Line `line` is about to run, and its statement is certain to run `left` times more.
 
+        In the body of a loop, the loop's Turns say how often; compiled code reads no attributes.
         With `first`, the line on which its block begins, that is so only if it has run in every
         turn so far.
         """
+        if not isinstance(left, int):
+            left = left.left
         count = self.run_counts[line] = self.run_counts[line] + 1
         self.line, self.left = line, left if not first or count == self.run_counts[first] else 0
         if self.on_line is not None:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from explorer.language import ProgramStopped
+from explorer.language.watcher import Repeated
 from explorer.trace.events import LAST_EVENTS
 from explorer.trace.operations import Operations
 from explorer.trace.run_log import RunLog
@@ -72,7 +73,7 @@ class TurnRecorder(RunLog):
         """Whether a limit or the reader ended the program, which could run on."""
         return self._stop is not None
 
-    def step(self, line: int, left: int = 0, first: int = 0) -> None:
+    def step(self, line: int, left: int | Repeated = 0, first: int = 0) -> None:
         self.ordinal = 0
         super().step(line, left, first)
         count = self.run_counts[line]

@@ -80,8 +80,8 @@ FAULTS: dict[str, Fault] = {
         "rewrite.expressions", "node.value = self.target(node.value)", "pass", "*torch.relu, b",
     ),
     "attributes in for": Fault(
-        "rewrite.statements", "node.target = self.target(node.target)\n        node.body",
-        "node.body", "for Net()._modules in",
+        "rewrite.statements", "node.target = self.target(node.target)\n        may_end",
+        "may_end", "for Net()._modules in",
     ),
     "attributes in with": Fault(
         "rewrite.statements", "item.optional_vars = self.target(item.optional_vars)", "pass",

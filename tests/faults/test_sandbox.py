@@ -427,6 +427,9 @@ class Scripted:
             threading.Thread(target=self._drain, args=[far]).start()
         return near
 
+    def listens(self) -> bool:
+        return True
+
     def _drain(self, far: socket.socket) -> None:
         with far, contextlib.suppress(ConnectionError):
             while far.recv(2**16):
@@ -446,7 +449,7 @@ def test_a_server_that_stops_early(
     monkeypatch.setattr(client, "EXTRA_TIME", 0.1)
     data, words = SERVERS[case]
     new_box, server = Sandbox(), Scripted(data, silent)
-    monkeypatch.setattr(new_box, "_ensure", lambda: server)
+    monkeypatch.setattr(new_box, "server", lambda: server)
     assert re.search(words, message_of(new_box))
     server.end()
 

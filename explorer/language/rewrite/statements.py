@@ -50,10 +50,8 @@ class Repeated:
 
     def arguments(self) -> list[ast.expr]:
         """Those of `.step`, after the line."""
-        left: ast.expr = ast.Name(self.variable, ast.Load())
-        if self.variable != _LEFT:
-            left = ast.Attribute(left, "left", ast.Load())
-        return [left] if self.certain else [left, ast.Constant(self.line)]
+        left: list[ast.expr] = [ast.Name(self.variable, ast.Load())]
+        return left if self.certain else [*left, ast.Constant(self.line)]
 
 
 class StatementRewriter(ExpressionRewriter):
