@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from explorer.ui.common import sandbox_call
-from tests.pages.test_pages import component, html_of, opened, rows, run_program
+from tests.pages.test_pages import ROOT, component, html_of, opened, rows, run_program
 
 LOOP = """\
 import torch
@@ -45,6 +46,19 @@ def run_until(at: Any, check: Callable[[Any], bool]) -> Any:
 
 def has(text: str) -> Callable[[Any], bool]:
     return lambda at: text in html_of(at)
+
+
+def test_a_link_selects_after_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_call, "WAIT", 0.0)
+    sandbox_call._traces.clear()
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    page.switch_page("pages/expression.py")
+    page.query_params["at"] = "node-n2"
+    page.run()
+    assert "Running" in html_of(page) or "Starting" in html_of(page)
+    run_until(page, lambda page: "tensor([[" in html_of(page))
+    assert page.query_params["at"] in ("node-n2", ["node-n2"])
+    assert page.session_state["expression.pick"][1] == "node-n2"
 
 
 def test_progress_is_shown_and_the_run_before_stays(at: Any) -> None:

@@ -31,6 +31,8 @@ from explorer.trace import Trace
 KEPT, KEPT_BYTES = 64, 256 * 2**20
 #: The longest time in seconds that a page waits for a job, and the time between two looks at it.
 WAIT, INTERVAL = 0.2, 0.25
+#: How long a page that cannot go on waits before it says so.
+QUIET = 0.5
 #: Most characters of a program's output that are shown while it runs: the last ones.
 SHOWN = 4000
 
@@ -137,14 +139,18 @@ def ask(
 def wait_for(submit: Callable[..., sandbox.Call[Any]], *, label: str, place: Any) -> Any:
     """The result of a job without which nothing more can be drawn. Raises ProgramRefused.
 
-    `place`, an `st.empty()`, shows how far it is. If the whole page is run again meanwhile,
-    Streamlit ends this run when it is shown next, which cancels the job.
+    `place`, an `st.empty()`, shows how far it is if it takes longer than a moment. If the whole
+    page is run again meanwhile, Streamlit ends this run when the session is looked at next, which
+    cancels the job.
     """
-    job = Job("", label, stoppable=False)
+    job, until = Job("", label, stoppable=False), time.monotonic() + QUIET
     job.call = submit(reader=reader(), on_progress=lambda message: None)
     shown = False
     try:
         while not job.wait(WAIT):
+            _jobs()
+            if time.monotonic() < until:
+                continue
             shown = True
             place.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>')
         return job.result()

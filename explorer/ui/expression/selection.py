@@ -44,7 +44,8 @@ class Picker:
         self._key = f"{key}.pick"
         self._trace, self._shown, self._nodes = trace, shown, nodes
         self._name = digest(trace.source)
-        if self._key not in st.session_state:
+        # Without a text, nothing has been run yet: the link is for the first program that is.
+        if self._key not in st.session_state and trace.source:
             st.session_state[self._key] = (self._name, st.query_params.get(PARAMETER, ""))
 
     def node(self, name: str | None) -> None:
@@ -74,6 +75,8 @@ class Picker:
 
     def current(self) -> Selection:
         """What is picked, each with its counterparts; the link is brought up to date."""
+        if self._key not in st.session_state:
+            return Selection()
         name, pick = st.session_state[self._key]
         kind, _, value = pick.partition("-") if name == self._name else ("", "", "")
         selection = Selection()
