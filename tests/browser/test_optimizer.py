@@ -81,7 +81,8 @@ def test_a_press_sends_few_messages(tab: Any, app: str, problem: str) -> None:
             tab.wait_for_timeout(20)
         assert finished(), name
         sent = [message.WhichOneof("type") for message in messages]
-        assert len(sent) <= 25, (name, sent)
+        waits = problem == "Your own program"  # one more says so, if its child takes long
+        assert len(sent) <= 25 + waits, (name, sent)
         assert "navigation" not in sent, name
 
 

@@ -20,7 +20,7 @@ from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE, MUST_RUN
 #: Time limit of one program, in seconds.
 TIME_LIMIT = 5.0
 #: Seconds after which it should stop by itself.
-SOFT_LIMIT = 0.5
+SOFT_LIMIT = 1.5
 #: The values for the placeholders of a program, as in tests/hostile.
 PLACEHOLDERS = {"file": "/nowhere/canary", "name": "EXPLORER_TEST_SECRET", "port": 1}
 

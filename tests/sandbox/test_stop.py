@@ -93,7 +93,7 @@ def test_a_job_in_the_queue_can_be_stopped() -> None:
         waiting = box.submit("sleep", 60, timeout=90, reader="a")
         assert eventually(lambda: waiting.wait(0.01) or waiting.position == 1, seconds=20)
         waiting.stop()
-        with pytest.raises(ProgramRefused, match="before it was started") as refused:
+        with pytest.raises(ProgramRefused, match="before it started") as refused:
             waiting.result()
         assert refused.value.error.stopped
         assert not first.wait(0)
