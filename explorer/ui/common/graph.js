@@ -193,6 +193,7 @@ function mark(box, data) {
   for (const group of box.svg.querySelectorAll("g.node, g.edge")) {
     for (const [name, ids] of Object.entries(marks)) group.classList.toggle(name, ids.includes(group.id))
   }
+  paintWalk(box, data)
   if (data.still) return
   for (const node of box.order) {
     node.setAttribute("aria-pressed", node.id === data.selected)

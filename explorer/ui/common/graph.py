@@ -43,17 +43,23 @@ _component = st.components.v2.component(
 </div>
 """,
     css=(_HERE / "graph.css").read_text(encoding="utf-8"),
-    js=(_HERE / "graph.js").read_text(encoding="utf-8"),
+    js="".join((_HERE / name).read_text("utf-8") for name in ("graph_walk.js", "graph.js")),
 )
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Ids of what is highlighted: the chosen node, the step's node and the edges it uses."""
+    """Ids of what is highlighted: the chosen node, the step's node and the edges it uses.
+
+    `hidden` are the nodes whose gradient is not shown yet, and `moving` the texts that move along
+    edges, by the edge's id; graph_walk.js paints these two.
+    """
 
     selected: str | None = None
     current: str | None = None
     active: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    moving: tuple[tuple[str, str], ...] = ()
 
 
 _NONE = Marks()
@@ -152,6 +158,8 @@ def _clickable(
             "selected": marks.selected,
             "current": marks.current,
             "active": list(marks.active),
+            "hidden": list(marks.hidden),
+            "moving": [list(pair) for pair in marks.moving],
             "height": height,
             "alt": alt,
             "still": on_choose is None,
