@@ -12,9 +12,10 @@ class ProgramError:
 
     `message` is one sentence. `line` counts from 1 and `column` from 0, as in Python; both are None
     if the position is unknown. `text` is that line of the program, `hint` what to do about the
-    error, and `detail` the original message of Python or torch. All of it is plain text made from
-    what a reader typed: escape it before displaying it. If the reader stopped the program
-    (`stopped`), nothing is wrong with it.
+    error, `detail` the original message of Python or torch, and `fix` the whole program changed so
+    that it works, if that is known. All of it is plain text made from what a reader typed: escape
+    it before displaying it. If the reader stopped the program (`stopped`), nothing is wrong with
+    it.
     """
 
     message: str
@@ -24,10 +25,13 @@ class ProgramError:
     hint: str = ""
     detail: str = ""
     stopped: bool = False
+    fix: str | None = None
 
     def __post_init__(self) -> None:
         """Replace lone surrogates, which a Python string may contain but which cannot be sent."""
-        for name in ("message", "text", "hint", "detail"):
+        for name in ("message", "text", "hint", "detail", "fix"):
+            if getattr(self, name) is None:
+                continue
             encodable = str(getattr(self, name)).encode(errors="replace").decode()
             object.__setattr__(self, name, encodable)
 

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -402,6 +402,7 @@ start = _sandbox.start
 def run(
     source: str,
     *,
+    inputs: Mapping[str, Any] | None = None,
     seed: int = 0,
     capture: str = "hook",
     upstream: Any = None,
@@ -417,7 +418,7 @@ def run(
     Raises ValueError where `explorer.run` does.
     `on_wait` and `reader` are those of `Sandbox.submit`.
     """
-    settings = validate_arguments(seed, capture, upstream, iteration)
+    settings = validate_arguments(seed, capture, upstream, iteration, inputs)
     options = {"timeout": timeout, "on_wait": on_wait, "reader": reader}
     request = {"source": source, **settings}
     return _to_trace(source, settings, lambda: sandbox.call("run", request, **options))
@@ -426,6 +427,7 @@ def run(
 def submit_run(
     source: str,
     *,
+    inputs: Mapping[str, Any] | None = None,
     seed: int = 0,
     capture: str = "hook",
     upstream: Any = None,
@@ -433,7 +435,7 @@ def submit_run(
     **options: Any,
 ) -> Call[Trace]:
     """The same without waiting; `options` are those of `Sandbox.submit`."""
-    settings = validate_arguments(seed, capture, upstream, iteration)
+    settings = validate_arguments(seed, capture, upstream, iteration, inputs)
     request = {"source": source, **settings}
     return submit("run", request, read=partial(_to_trace, source, settings), **options)
 

@@ -6,6 +6,7 @@ Everything here can be printed, compared, cached and converted to JSON (see `cod
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -233,7 +234,8 @@ class Answer:
 
     `title` is the question a reader would ask, `text` the answer with names, lines and numbers,
     `cure` what to do, `names` the tensors concerned, `glossary` the key of the glossary term that
-    explains it. Every text may contain parts of an untrusted program: escape it before display.
+    explains it, `fix` the whole program with the cure applied, if it can be. Every text may
+    contain parts of an untrusted program: escape it before display.
     """
 
     key: str
@@ -243,6 +245,7 @@ class Answer:
     line: int | None = None
     names: tuple[str, ...] = ()
     glossary: str = ""
+    fix: str | None = None
 
 
 @dataclass(frozen=True)
@@ -253,6 +256,11 @@ class Trace:
     recorded, and `curves` follow the losses and the norms of the leaves over all of them. Of
     many events, the first 200 and the last 100 are recorded. If backward could not run because
     the output is not a scalar and no gradient was given for it, `needs_upstream` is its name.
+
+    `inputs` are the values of the program's free names, `completed` is the program as it was run,
+    with the lines that were added (it runs in plain Python), and `readings` says in sentences how
+    the text was understood. `echo` has the line and the value of every bare expression, as a
+    notebook shows it.
     """
 
     source: str
@@ -270,3 +278,7 @@ class Trace:
     events: tuple[Event, ...] = ()
     event_count: int = 0
     curves: tuple[Curve, ...] = ()
+    inputs: dict[str, float | list[Any]] = field(default_factory=dict)
+    completed: str = ""
+    readings: tuple[str, ...] = ()
+    echo: tuple[tuple[int, str], ...] = ()

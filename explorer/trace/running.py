@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +28,9 @@ from explorer.trace.tensor_registry import LiveTensor
 
 _LOG = logging.getLogger(__name__)
 
+#: The most inputs of a program, and the most elements of one of them.
+MOST_INPUTS, MOST_ELEMENTS = 64, 4096
+
 #: The gradient to start backward from: "sum" (all ones), "mean" (all 1/n), or its values as an
 #: array, a tensor, or nested lists of numbers.
 Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
@@ -36,6 +39,7 @@ Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
 def run(
     source: str,
     *,
+    inputs: Mapping[str, Any] | None = None,
     seed: int = 0,
     capture: str = "hook",
     upstream: Upstream = None,
@@ -46,7 +50,8 @@ def run(
 ) -> Trace:
     """Run a program of the language and record what autograd did.
 
-    `seed` seeds the random numbers. `capture` says how the gradients of
+    `inputs` are values of the program's free names: numbers, or nested lists of them. `seed` seeds
+    the random numbers. `capture` says how the gradients of
     non-leaf tensors are read: "hook" or "retain_grad". If the program never calls backward, it
     is called on the program's last scalar, or, if `upstream` is given, on its last output with
     this gradient: "sum" (all ones), "mean" (all 1/n), or values of the output's shape. Of a long
@@ -59,10 +64,10 @@ def run(
     `Watcher`; it ends the program by raising ProgramStopped.
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
-    everything up to the failing line. Raises ValueError for an invalid `capture`, `seed` or
-    `iteration`.
+    everything up to the failing line. Raises ValueError for an invalid `capture`, `seed`,
+    `iteration` or `inputs`.
     """
-    arguments = validate_arguments(seed, capture, upstream, iteration)
+    arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
     seed, upstream = arguments["seed"], arguments["upstream"]
     try:
         program = Program(source)
@@ -107,7 +112,11 @@ def _has_time(started: float, deadline: float | None) -> bool:
 
 
 def validate_arguments(
-    seed: Any, capture: Any, upstream: Upstream, iteration: Any = None
+    seed: Any,
+    capture: Any,
+    upstream: Upstream,
+    iteration: Any = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """These arguments of `run` as plain values, by name. Raises ValueError if one is invalid."""
     if capture not in ("hook", "retain_grad"):
@@ -120,9 +129,38 @@ def validate_arguments(
         raise ValueError(f"seed is a number of 64 bits, not {seed}")
     if not (iteration is None or (type(iteration) is int and iteration > 0)):
         raise ValueError(f"iteration is a whole number from 1, not {iteration!r}")
-    if isinstance(upstream, np.ndarray | np.generic | torch.Tensor):
-        upstream = upstream.tolist()
-    return {"seed": seed, "capture": capture, "upstream": upstream, "iteration": iteration}
+    return {
+        "seed": seed,
+        "capture": capture,
+        "upstream": _to_lists(upstream),
+        "iteration": iteration,
+        "inputs": _plain_inputs(inputs or {}),
+    }
+
+
+def _to_lists(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic | torch.Tensor) else value
+
+
+def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
+    """The inputs as floats and lists of floats. Raises ValueError unless all are names, with at
+    most `MOST_ELEMENTS` numbers in lists of equal lengths."""
+    plain = {}
+    for name, value in inputs.items():
+        try:
+            numbers = np.array(_to_lists(value), dtype=float)
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            raise ValueError(f"{name!r} needs a number, or lists of equal lengths") from None
+        if not (isinstance(name, str) and name.isidentifier() and not name.startswith("__")):
+            raise ValueError(f"{name!r} is not the name of an input")
+        if not 0 < numbers.size <= MOST_ELEMENTS:
+            raise ValueError(
+                f"{name} has {numbers.size} elements; 1 to {MOST_ELEMENTS} are allowed"
+            )
+        plain[name] = numbers.tolist()
+    if len(plain) > MOST_INPUTS:
+        raise ValueError(f"at most {MOST_INPUTS} inputs are allowed")
+    return plain
 
 
 def _run_and_assemble(

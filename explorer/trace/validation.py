@@ -37,6 +37,8 @@ _ITEMS = {
     "changes": MOST_CHANGES,
     "notes": 5,
     "shape": 64,
+    "readings": 100,
+    "inputs": 64,
     "curves": MOST_LEAVES + 1,
     "at": MOST_LOSSES,
     "values": MOST_LOSSES,
@@ -50,7 +52,7 @@ _OTHER_ITEMS = 5000
 _NAME = 1000
 _CHARACTERS = dict.fromkeys(
     ("name", "label", "module", "scope", "root", "dtype", "grad_fn", "needs_upstream"), _NAME
-) | {"source": 2**25, "dot": 2**25}
+) | {"source": 2**25, "dot": 2**25, "completed": 2 * MAX_SOURCE, "fix": 2 * MAX_SOURCE}
 _OTHER_CHARACTERS = MAX_OUTPUT + 1000
 #: The largest integer of a field, none of which is negative. Any other field may have any integer.
 _INTEGERS = dict.fromkeys(("line", "own"), MAX_SOURCE)
@@ -93,6 +95,11 @@ def _check_trace(trace: Trace) -> None:
     require(trace.pass_count >= len(trace.passes), "pass_count")
     require(trace.event_count >= len(trace.events), "event_count")
     _require_unique([shown.number for shown in trace.passes], "passes")
+    for item in trace.echo:
+        is_echo = type(item) is tuple and [type(part) for part in item] == [int, str]
+        require(is_echo and 0 <= item[0] <= MAX_SOURCE, "echo")
+    for value in trace.inputs.values():
+        require(np.array(value).dtype.kind in "if", "inputs")
 
 
 def _check_pass(shown: BackwardPass) -> None:

@@ -10,7 +10,7 @@ import dataclasses
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -257,6 +257,7 @@ _lock = threading.Lock()
 def run(
     source: str,
     *,
+    inputs: Mapping[str, Any] | None = None,
     capture: str = "hook",
     upstream: Any = None,
     iteration: int | None = None,
@@ -269,7 +270,13 @@ def run(
 
     `afresh` runs the program even if its trace is kept.
     """
-    settings = {"seed": seed, "capture": capture, "upstream": upstream, "iteration": iteration}
+    settings = {
+        "seed": seed,
+        "capture": capture,
+        "upstream": upstream,
+        "iteration": iteration,
+        "inputs": dict(inputs or {}),
+    }
     key = repr((source, settings))
     place = st.empty()  # always there, so that what follows keeps its place on the page
     job = _jobs().get(slot)
