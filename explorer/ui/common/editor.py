@@ -15,10 +15,8 @@ import streamlit as st
 
 from explorer.trace.colours import FIGURE_TEXT
 from explorer.trace.examples import Example
+from explorer.ui.common.examples_list import PROGRAM, examples_list
 
-KEY = "program"
-#: How many times the list of examples was renewed, and the example it shows.
-_SHOWN = "example-shown"
 _LINE, _TOP, _NUMBERED, _GUTTER_WIDTH = 20, 8, 400, 36
 #: The text area is as high as its program, within these bounds, in lines.
 _LEAST, _MOST = 7, 13
@@ -53,7 +51,7 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
     The program is kept in the link (`?program=`), so the link reproduces it; otherwise it is the
     first example.
     """
-    text = st.session_state.get(KEY) or st.query_params.get(KEY) or examples[0].source
+    text = st.session_state.get(PROGRAM) or st.query_params.get(PROGRAM) or examples[0].source
     lines = text.rstrip().count("\n") + 1
     height = _LINE * min(max(lines, _LEAST), _MOST) + 2 * _TOP + 2
     top = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
@@ -62,7 +60,7 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
             "Program",
             examples[0].source,
             height=height,
-            key=KEY,
+            key=PROGRAM,
             bind="query-params",
             persist_state="session",
             label_visibility="collapsed",
@@ -71,38 +69,8 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
         )
         source = source or ""
     with top:
-        _list(examples, source)
+        examples_list(examples, source)
     return source, top
-
-
-def _list(examples: Sequence[Example], source: str) -> None:
-    """The list of examples. It is a new widget whenever the program was changed in the editor: a
-    browser that has not received the change yet still reports the old choice, which would
-    otherwise replace what was just written."""
-    by_key = {example.key: example for example in examples}
-    current = next((example.key for example in examples if example.source == source), None)
-    turn, shown = st.session_state.get(_SHOWN, (0, current))
-    turn += current != shown
-    st.session_state[_SHOWN] = (turn, current)
-    key = f"example-{turn}"
-    st.session_state[key] = current
-
-    def load() -> None:
-        chosen = by_key.get(st.session_state[key])
-        if chosen and st.session_state[_SHOWN][0] == turn:
-            st.session_state[KEY] = chosen.source
-            st.session_state[_SHOWN] = (turn, chosen.key)
-
-    st.selectbox(
-        "Example",
-        list(by_key),
-        format_func=lambda key: f"{by_key[key].group}: {by_key[key].title}",
-        key=key,
-        placeholder="Your own program. Choose an example to replace it",
-        label_visibility="collapsed",
-        help="Replaces your program with an example",
-        on_change=load,
-    )
 
 
 def draw_lines(

@@ -50,6 +50,7 @@ def run_program(source: str) -> ProgramRun:
             "Run",
             type="primary",
             icon=":material/play_arrow:",
+            key="run",
             help="Run the program again. In the editor: Ctrl+Enter",
         )
         capture = _choose_capture()

@@ -18,6 +18,8 @@ FIRST, SECOND = (
 
 
 def _has(tab: Tab, name: str) -> str | None:
+    if not tab.has("bidi_component", "tensors"):
+        return "there is no table yet"
     cells = [row["cells"][0] for row in tab.data("tensors")["rows"]]
     return None if cells == [name] else f"the table has {cells}"
 
