@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from torch.nn.modules.module import (
 )
 
 from explorer.language import builtins
+from explorer.language.completion import complete, unchanged
 from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
 from explorer.language.explain import FILE, explain
 from explorer.language.guard import Guard
@@ -53,13 +54,22 @@ register_module_buffer_registration_hook(_check_name)
 
 
 class Program:
-    """A checked and compiled program. Raises ProgramRefused for text outside the language."""
+    """A checked and compiled program. Raises ProgramRefused for text outside the language.
 
-    def __init__(self, source: str) -> None:
+    With `inputs`, which may be empty, the text is completed first; see `completion`. Lines count
+    in the text as typed.
+    """
+
+    def __init__(self, source: str, inputs: Mapping[str, Any] | None = None) -> None:
         self.source = without_prompts(source)
-        tree = parse(self.source)
+        plain = inputs is None
+        self.completed = unchanged(self.source) if plain else complete(self.source, inputs)
         try:
-            tree, self.locations = rewrite(tree, self.source)
+            tree = parse(self.completed.code)
+        except ProgramRefused as refused:
+            raise ProgramRefused(self.completed.as_typed(refused.error)) from None
+        try:
+            tree, self.locations = rewrite(tree, self.completed)
             with AST_LOCK:
                 self.code = compile(tree, FILE, "exec", dont_inherit=True)
         except (RecursionError, MemoryError):
@@ -115,7 +125,8 @@ class Environment:
 
     def explain(self, error: BaseException, program: Program) -> ProgramError:
         """The exception, described for the reader who wrote this program."""
-        return explain(error, program.source, set(self.variables))
+        described = explain(error, program.source, set(self.variables))
+        return program.completed.without_column(described)
 
 
 @contextmanager

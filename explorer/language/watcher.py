@@ -109,6 +109,11 @@ class Watcher:
         if self._left < 0:
             self.check_time()
 
+    def continue_line(self, line: int) -> None:
+        """Another statement on this line is about to run."""
+        self.line = line
+        self.tick()
+
     def tick(self) -> None:
         """A part of a statement is about to run. Raises ProgramStopped beyond a limit."""
         self._left -= 1
@@ -155,6 +160,9 @@ class Watcher:
         self.bind(location, name, value)
         return value
 
+    def echo(self, location: int, value: Any) -> None:
+        """The bare expression at this location has this value."""
+
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
@@ -163,5 +171,6 @@ class Watcher:
 
     def helpers(self) -> dict[str, Any]:
         """The methods that the rewritten code calls, under its names for them."""
-        names = ("step", "note", "bind", "named", "enter")
-        return {f".{name}": getattr(self, name) for name in names}
+        names = ("step", "note", "bind", "named", "enter", "echo")
+        helpers = {f".{name}": getattr(self, name) for name in names}
+        return helpers | {".continue": self.continue_line}

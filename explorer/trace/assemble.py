@@ -206,7 +206,7 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
     return TensorRecord(
         id=index,
         name=live.name,
-        line=live.line,
+        line=live.line or None,
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype).removeprefix("torch."),
         requires_grad=live.requires_grad,

@@ -62,7 +62,7 @@ def pass_graph(
 
 def _line(raw: RawPass, position: int, live: LiveTensor | None) -> int | None:
     if live is not None:
-        return live.line
+        return live.line or None
     if position < len(raw.functions):
         line = raw.functions[position].metadata.get("line")
         return line if isinstance(line, int) else None
@@ -122,7 +122,7 @@ def _add_frozen(
                         frozen.name,
                         shape,
                         index,
-                        frozen.line,
+                        frozen.line or None,
                     )
                 )
             edges.append(Edge(node_ids[frozen.number], f"n{position}", "frozen"))

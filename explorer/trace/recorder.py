@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from explorer.language import OutsideLanguage, SourceLocation
+from explorer.language import OutsideLanguage, SourceLocation, without_addresses
+from explorer.language.guard.formatting import to_text
 from explorer.trace import passes
 from explorer.trace.capture import CapturedValues
 from explorer.trace.curves import Curves
@@ -29,6 +30,8 @@ MOST_LEAVES = 40
 #: Most backward calls that may be nested, in hooks and custom backwards. From about 60 on, torch
 #: continues in other threads, which do not exist in a forked child.
 MOST_NESTED = 20
+#: Most values of bare expressions that are kept, and the longest text of one.
+MOST_ECHOES, MAX_ECHO = 100, 2000
 #: Most accumulated gradients that are recorded.
 MOST_ADDED = 12
 _quiet = torch._C.DisableTorchFunction
@@ -93,6 +96,8 @@ class ProgramRecorder(TurnRecorder):
             int, tuple[torch.Tensor, deque[tuple[CapturedValues, CapturedValues]]]
         ] = {}
         self.curves = Curves()
+        #: The lines and the values of bare expressions.
+        self.echoes: list[tuple[int, str]] = []
 
     @property
     def recorded_passes(self) -> list[RawPass]:
@@ -131,6 +136,17 @@ class ProgramRecorder(TurnRecorder):
                 elif live is not None and not live.named and location.text:
                     live.name, live.line = location.text, location.line
         return value
+
+    def echo(self, place: int, value: Any) -> None:
+        """Keep the text of a bare expression's value, unless it has none but an address."""
+        if value is None or len(self.echoes) >= MOST_ECHOES:
+            return
+        line = self.line
+        with _quiet(), suppress(Exception):
+            text = without_addresses(whole := to_text(value, repr))
+            if text == whole:
+                self.echoes.append((self.locations[place].line, text[:MAX_ECHO]))
+        self.line = line
 
     def find_cuts_in_statement(self, tensor: torch.Tensor, location: SourceLocation) -> None:
         """Give a tensor without a record the cuts behind the numbers its statement reads.

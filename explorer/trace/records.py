@@ -49,7 +49,7 @@ Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """One tensor of the program, as it was after its line had run.
+    """One tensor of the program, as it was after its line had run; an input has no line.
 
     `name` is its name in the program ("y", "net.0.weight", "params[1]"), or the source text of
     an expression without a name (`named` is then False). `grad` is `.grad` at the end for leaves
@@ -65,7 +65,7 @@ class TensorRecord:
 
     id: int
     name: str
-    line: int
+    line: int | None
     shape: tuple[int, ...]
     dtype: str
     requires_grad: bool
@@ -85,6 +85,11 @@ class TensorRecord:
     visits: int = 1
     module: str = ""
     why_term: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it was computed, for the reader."""
+        return f"line {self.line}" if self.line else "input"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import operator
 import time
@@ -21,6 +22,7 @@ from explorer.language import (
     Watcher,
     isolated,
 )
+from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Trace
@@ -70,12 +72,12 @@ def run(
     arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
     seed, upstream = arguments["seed"], arguments["upstream"]
     try:
-        program = Program(source)
+        program = Program(source, arguments["inputs"])
     except ProgramRefused as refused:
-        return Trace(source, error=refused.error, seed=seed, capture=capture)
+        return Trace(source, error=refused.error, seed=seed, capture=capture, completed=source)
     if not source.strip():
         empty = ProgramError("The program is empty.", hint="Type a program, or choose an example.")
-        return Trace(source, error=empty, seed=seed, capture=capture)
+        return Trace(source, error=empty, seed=seed, capture=capture, completed=source)
     options: dict[str, Any] = {
         "iteration": iteration, "deadline": deadline, "on_line": on_line, "on_pulse": on_pulse,
     }  # fmt: skip
@@ -102,7 +104,8 @@ def run(
             hint="Remove lines until it works, then add them again one by one.",
             detail=f"{type(failure).__name__}"[:200],
         )
-        return Trace(source, output=recorder.output, error=internal, seed=seed, capture=capture)
+        trace = Trace(source, output=recorder.output, error=internal, seed=seed, capture=capture)
+        return replace(trace, completed=program.completed.code, inputs=program.completed.inputs)
 
 
 def _has_time(started: float, deadline: float | None) -> bool:
@@ -157,6 +160,8 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
             raise ValueError(
                 f"{name} has {numbers.size} elements; 1 to {MOST_ELEMENTS} are allowed"
             )
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"{name} needs finite numbers")
         plain[name] = numbers.tolist()
     if len(plain) > MOST_INPUTS:
         raise ValueError(f"at most {MOST_INPUTS} inputs are allowed")
@@ -169,6 +174,7 @@ def _run_and_assemble(
     environment = Environment(recorder)
     error: ProgramError | None = None
     needs_upstream: str | None = None
+    completed = program.completed
     with isolated(seed) as warned:
         try:
             with recorder.observe_operations():
@@ -180,7 +186,7 @@ def _run_and_assemble(
             error = refused.error
         recorder.lift_limits()
         recorder.finish()
-        return assemble(
+        trace = assemble(
             recorder,
             environment.variables,
             source=source,
@@ -189,15 +195,25 @@ def _run_and_assemble(
             needs_upstream=needs_upstream,
             warned=warned,
         )
+    call = backward_call(trace, upstream)
+    sums = (f"`{needs_upstream}` has several elements: backward starts from their sum.",)
+    return replace(
+        trace,
+        inputs=completed.inputs,
+        completed=completed.with_line(call) if call else completed.code,
+        readings=(*completed.readings, *(sums if needs_upstream and call else ())),
+        echo=tuple(recorder.echoes),
+    )
 
 
 def backward_from_output(
     recorder: ProgramRecorder, environment: Environment, program: Program, upstream: Upstream
 ) -> str | None:
-    """Run backward for a program that does not call it, from its last scalar.
+    """Run backward for a program that does not call it: from the result of its last bare
+    expression, if that was completed, or from its last scalar.
 
-    Returns the name of its output if that is not a scalar and `upstream` is None. Raises
-    ProgramRefused if backward fails.
+    Returns the name of its output if that is not a scalar and `upstream` is None. Then backward
+    runs only for a program with inputs, from the sum. Raises ProgramRefused if backward fails.
     """
     outputs = [
         live
@@ -208,17 +224,57 @@ def backward_from_output(
         return None
     named = [live for live in outputs if live.named and not live.scope]
     scalars = _scalars(named) or _scalars(outputs)
-    root = (named or outputs)[-1] if upstream is not None else (scalars or named or outputs)[-1]
-    if upstream is None and root.tensor.numel() != 1:
+    result = environment.names.get(program.completed.output)
+    results = [live for live in outputs if live.tensor is result]
+    last = (named or outputs)[-1] if upstream is not None else (scalars or named or outputs)[-1]
+    root = results[-1] if results else last
+    needs_upstream = upstream is None and root.tensor.numel() != 1
+    if needs_upstream and not program.completed.inputs:
         return root.name
-    gradient = None if upstream is None else starting_gradient(root, upstream)
+    start = "sum" if needs_upstream else upstream
+    gradient = None if start is None else starting_gradient(root, start)
     try:
         recorder.backward(
             "Tensor.backward", [root.tensor], lambda: root.tensor.backward(gradient), ours=True
         )
     except (Exception, ProgramStopped) as failure:
         raise ProgramRefused(environment.explain(failure, program)) from None
-    return None
+    return root.name if needs_upstream else None
+
+
+def backward_call(trace: Trace, upstream: Upstream) -> str:
+    """The line that calls backward as the explorer did for this program; empty if it did not, or
+    if its root cannot be written in one line."""
+    last = trace.passes[-1] if trace.passes else None
+    if last is None or not last.ours:
+        return ""
+    root = last.root
+    is_named = any(record.named and record.name == root for record in trace.tensors)
+    if not is_expression(root, is_name=is_named):
+        return ""
+    root = root if is_named else f"({root})"
+    if upstream == "sum" or (upstream is None and trace.needs_upstream):
+        return f"{root}.sum().backward()"
+    if upstream == "mean":
+        return f"{root}.mean().backward()"
+    return f"{root}.backward({'' if upstream is None else f'{root}.new_tensor({upstream!r})'})"
+
+
+#: What the name of a tensor consists of: "y", "net.0.weight", "d['x']".
+_NAME_PARTS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load)
+
+
+def is_expression(text: str, is_name: bool) -> bool:
+    """Whether Python can evaluate it; of a name, whether it only looks a tensor up: attributes and
+    keys may be any text, such as code. Part of an expression over several lines is none."""
+    try:
+        tree = parse_tree(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    is_one_line = "\n" not in text and "#" not in text
+    return not is_name or (
+        is_one_line and all(isinstance(node, _NAME_PARTS) for node in ast.walk(tree.body))
+    )
 
 
 def _scalars(outputs: Iterable[LiveTensor]) -> list[LiveTensor]:

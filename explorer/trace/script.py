@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from explorer.language import without_prompts
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.records import TensorRecord, Trace
-from explorer.trace.running import Upstream
+from explorer.trace.running import Upstream, is_expression
 
 _ROOT = re.compile(r"[^\W\d]\w*")
 #: Modules whose random generators are also seeded, if the program imports them, and the call.
@@ -62,7 +62,7 @@ def _recorded_variables(trace: Trace) -> dict[tuple[int, str], set[str]]:
     """By line and function: the variables that hold the named tensors recorded there."""
     variables: dict[tuple[int, str], set[str]] = defaultdict(set)
     for record in trace.tensors:
-        if record.named:
+        if record.named and record.line:
             name = record.name
             if record.scope:  # "forward.h_2": the second call's h
                 name = name.removeprefix(record.scope.split(".")[-1] + ".")
@@ -181,7 +181,7 @@ def _added_backward(
     if record is not None and not record.named:
         edits = _name_result(tree, lines, record)
         root = "_output" if edits else f"({root})"
-    if not _is_expression(root, is_name=record is not None and record.named):
+    if not is_expression(root, is_name=record is not None and record.named):
         comment = "# The explorer ran backward from the last scalar; give it a name to do so here."
         return [], ["", comment]
     gradient = ""
@@ -193,23 +193,6 @@ def _added_backward(
         gradient = f"torch.tensor({upstream!r}, dtype={root}.dtype)"
     comment = "# The program does not call backward; the explorer added this call."
     return edits, ["", comment, "_record_leaves()", f"{root}.backward({gradient})"]
-
-
-#: What the name of a tensor consists of: "y", "net.0.weight", "d['x']".
-_NAME_PARTS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load)
-
-
-def _is_expression(text: str, is_name: bool) -> bool:
-    """Whether Python can evaluate it; of a name, whether it only looks a tensor up: attributes and
-    keys may be any text, such as code. Part of an expression over several lines is none."""
-    try:
-        tree = parse_tree(text, mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    is_one_line = "\n" not in text and "#" not in text
-    return not is_name or (
-        is_one_line and all(isinstance(node, _NAME_PARTS) for node in ast.walk(tree.body))
-    )
 
 
 def _name_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) -> list[Edit]:

@@ -39,7 +39,7 @@ def split(trace: Trace) -> Parts | None:
         return None
     backward = trace.passes[0]
     before, inside, last = _around(body, backward)
-    computed = {t.line for t in trace.tensors if t.grad_fn is not None}
+    computed = {t.line for t in trace.tensors if t.grad_fn is not None and t.line}
     setup = list(before)
     loss: list[ast.stmt] = []
     tainted: set[str] = set()

@@ -23,7 +23,7 @@ BAD = {
     ),
     "unknown torch name": (X + "y = torch.sigmoud(x)", "no sigmoud", 3, "torch.sigmoid"),
     "unknown method": (X + "y = x.summ()", "no attribute summ", 3, ".sum"),
-    "missing import": ("y = torch.ones(2)", "torch is not defined", 1, "import torch"),
+    "missing name": (X + "y = w * x", "w is not defined", 3, "line above"),
     "file": (X + "torch.load('model.pt')", "not supported here", 3, "read files"),
     "open": (X + "open('secret')", "not supported here", 3, "access files"),
     "shapes": (X + "y = x + torch.ones(3)", "sizes 2 and 3", 3, "Print both shapes"),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from explorer.language.completion import Completed
+
 #: Operators whose result may be far larger than their operands.
 GROWING_OPERATORS = {
     ast.Mult: "*",
@@ -20,7 +22,8 @@ GROWING_OPERATORS = {
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where in the program a value was computed: lines count from 1, columns from 0.
+    """Where in the program a value was computed: lines count from 1, columns from 0. A line that
+    was added to the program is 0.
 
     `scope` is the enclosing function ("forward", "Net.forward"), empty at the top level; `text` is
     the source of the expression.
@@ -35,13 +38,18 @@ class SourceLocation:
 class ExpressionRewriter(ast.NodeTransformer):
     """Each `visit_` method returns the expression that replaces the one it visits."""
 
-    def __init__(self, source: str) -> None:
-        self.lines = source.encode(errors="replace").split(b"\n")
+    def __init__(self, completed: Completed) -> None:
+        self.completed = completed
+        self.lines = completed.code.encode(errors="replace").split(b"\n")
         self.locations: list[SourceLocation] = []
         self.scopes: list[str] = []
 
     def transform(self, node: ast.expr) -> ast.expr:
         return cast(ast.expr, self.visit(node))
+
+    def line(self, node: ast.stmt | ast.expr) -> int:
+        """The line of a node in the text as typed; 0 if it was added."""
+        return self.completed.line(node.lineno) or 0
 
     def location(self, node: Any) -> ast.expr:
         """The index of a new SourceLocation for this node, as a constant."""
@@ -49,8 +57,8 @@ class ExpressionRewriter(ast.NodeTransformer):
         if node.lineno == node.end_lineno and node.lineno <= len(self.lines):
             raw = self.lines[node.lineno - 1][node.col_offset : node.end_col_offset]
             text = raw.decode(errors="replace")[:120]
-        scope = ".".join(self.scopes)
-        self.locations.append(SourceLocation(node.lineno, node.col_offset, text, scope))
+        scope, line = ".".join(self.scopes), self.line(node)
+        self.locations.append(SourceLocation(line, node.col_offset, text, scope))
         return ast.Constant(len(self.locations) - 1)
 
     def call(self, helper: str, at: ast.AST, *args: ast.expr) -> ast.Call:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from explorer.language.completion import Completed
 from explorer.language.rewrite.expressions import (
     GROWING_OPERATORS,
     ExpressionRewriter,
@@ -57,15 +58,26 @@ class Repeated:
 class StatementRewriter(ExpressionRewriter):
     """Each `visit_` method returns the statement or statements that replace the one it visits."""
 
-    def __init__(self, source: str) -> None:
-        super().__init__(source)
+    def __init__(self, completed: Completed) -> None:
+        super().__init__(completed)
         self.repeated: Repeated | None = None
         #: How many loops have Turns so far, and whether one here may: not in a generator, which
         #: others continue, nor in a class, whose names are attributes.
         self.loops = 0
         self.may_have_turns = True
+        #: The ids of the statements that are echoed.
+        self.bare: set[int] = set()
 
     # -- blocks -----------------------------------------------------------------------------
+
+    def rewrite_program(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements of the program, of which the bare expressions are echoed."""
+        self.bare = {id(statement) for statement in body if self.completed.is_bare(statement)}
+        return self.rewrite_block(body)
+
+    def echo(self, at: ast.stmt, value: ast.expr) -> ast.stmt:
+        """`.echo(location, value)`: the watcher shows the value, as a notebook does."""
+        return self.statement("echo", at, self.location(at), value)
 
     def rewrite_block(
         self, body: list[ast.stmt], first: list[ast.stmt] | None = None, *, certain: bool = False
@@ -76,11 +88,15 @@ class StatementRewriter(ExpressionRewriter):
         if outer is not None and not certain:
             self.repeated = replace(outer, certain=False)
         out: list[ast.stmt] = list(first or [])
+        counted = 0
         for statement in body:
             repeated = self.repeated if _does_the_same(statement) else None
             arguments = repeated.arguments() if repeated is not None else []
-            line = ast.Constant(statement.lineno)
-            out.append(self.statement("step", statement, line, *arguments))
+            if line := self.line(statement):
+                is_counted = line != counted and not _shares_line(statement)
+                step, more = ("step", arguments) if is_counted else ("continue", [])
+                out.append(self.statement(step, statement, ast.Constant(line), *more))
+                counted = line
             may_leave = any(True for _ in _jumps([statement]))
             out.extend(self.rewrite_statement(statement))
             if may_leave and self.repeated is not None:
@@ -93,7 +109,7 @@ class StatementRewriter(ExpressionRewriter):
     ) -> list[ast.stmt]:
         """The body of a function or loop, whose `variable` says how often it is repeated."""
         outer = self.repeated
-        self.repeated = Repeated(variable, body[0].lineno) if variable is not None else None
+        self.repeated = Repeated(variable, self.line(body[0])) if variable is not None else None
         out = self.rewrite_block(body, first, certain=True)
         self.repeated = outer
         return out
@@ -125,6 +141,7 @@ class StatementRewriter(ExpressionRewriter):
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         names = [name for target in node.targets for name in target_names(target)]
         only_name = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        is_bare = id(node) in self.bare
         value = self.transform(node.value)
         if only_name and is_helper_call("note", value):
             value = cast(ast.Call, value).args[1]  # it is recorded under its name instead
@@ -137,7 +154,8 @@ class StatementRewriter(ExpressionRewriter):
             node.value = value
         else:
             node.value = self.call("unpack", node, value, *patterns)
-        return [node, *self.make_binds(node, names)]
+        echoed = [self.echo(node, ast.Name(name, ast.Load())) for name in names if is_bare]
+        return [node, *self.make_binds(node, names), *echoed]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
@@ -189,7 +207,10 @@ class StatementRewriter(ExpressionRewriter):
         call = node.value
         changed = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
         names = list(root_names(call)) if changed else []
-        node.value = self.transform(call)
+        value = self.transform(call)
+        if id(node) in self.bare:
+            return [self.echo(node, value), *self.make_binds(node, names)]
+        node.value = value
         return [node, *self.make_binds(node, names)]
 
     # -- control flow -----------------------------------------------------------------------
@@ -336,6 +357,12 @@ def _does_the_same(statement: ast.stmt) -> bool:
             children = ast.iter_child_nodes(node)
             pending += (n for n in children if not isinstance(n, ast.stmt | ast.ExceptHandler))
     return True
+
+
+def _shares_line(statement: ast.stmt) -> bool:
+    """Whether the body of a statement begins on its own line, which is counted there."""
+    body: list[ast.stmt] = getattr(statement, "body", [])
+    return bool(body) and body[0].lineno == statement.lineno
 
 
 def _jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:

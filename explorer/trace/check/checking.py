@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -50,19 +50,24 @@ REPEATED = (
 
 
 def check(
-    source: str, *, seed: int = 0, upstream: Upstream = None, deadline: float | None = None
+    source: str,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    upstream: Upstream = None,
+    deadline: float | None = None,
 ) -> Check:
     """Check the gradients of a program's last backward; if it never calls one, that of `run`.
 
     Only the gradient that this pass computed for each leaf is compared, so earlier gradients in
-    `.grad` do not matter. `seed` and `upstream` are those of `run`; `deadline` is a
+    `.grad` do not matter. `inputs`, `seed` and `upstream` are those of `run`; `deadline` is a
     time.monotonic() value at which checking stops: a leaf is then "unchecked" if none of its
     elements was compared. Never raises for a bad program. Raises ValueError for an invalid seed.
     """
-    arguments = validate_arguments(seed, "hook", upstream)
+    arguments = validate_arguments(seed, "hook", upstream, inputs=inputs)
     seed, upstream = arguments["seed"], arguments["upstream"]
     try:
-        program = Program(source)
+        program = Program(source, arguments["inputs"])
     except ProgramRefused as refused:
         return Check(reason=refused.error.message)
     recorder = CheckRecorder(deadline=deadline)

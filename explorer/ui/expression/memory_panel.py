@@ -94,7 +94,7 @@ def _differences(comparison: CaptureComparison) -> str:
     if not comparison.differ:
         return '<div class="ax-note">Both ways give the same gradients for this program.</div>'
     lines = "".join(
-        f"<div><b>{escape(a.name)}</b>, line {a.line}, version {a.version}: "
+        f"<div><b>{escape(a.name)}</b>, {a.place}, version {a.version}: "
         f"a hook read <code>{escape(values.text(a.grad))}</code>, retain_grad holds "
         f"<code>{escape(values.text(b.grad))}</code></div>"
         for a, b in comparison.differ[:8]

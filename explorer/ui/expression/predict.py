@@ -44,7 +44,7 @@ def hidden(trace: Trace) -> Trace:
 def _early(record: TensorRecord, backward: int | None) -> Array | None:
     """A tensor's value, unless it was made after the backward: it may be a gradient (`g = x.grad`)
     or have been moved by one."""
-    late = backward is not None and (record.line >= backward or record.visit > 1)
+    late = backward is not None and ((record.line or 0) >= backward or record.visit > 1)
     return None if late else record.value
 
 

@@ -48,7 +48,7 @@ def facts(record: TensorRecord) -> str:
         f"{shape_text(record.shape)} {record.dtype.removeprefix('torch.')}",
         f"{record.nbytes:,} bytes",
         term_link("version", f"version {record.version}"),
-        f"line {record.line}",
+        record.place,
     ]
     if record.module:
         parts.append(f"in {record.module}")
@@ -81,7 +81,7 @@ def _versions(trace: Trace, record: TensorRecord, picker: Picker) -> None:
 
 def _when(record: TensorRecord) -> str:
     run = f", iteration {record.visit} of {record.visits}" if record.visits > 1 else ""
-    return f"line {record.line}{run}, version {record.version}"
+    return f"{record.place}{run}, version {record.version}"
 
 
 def as_html(title: str, array: Array | None) -> str:

@@ -54,7 +54,7 @@ def tensor_rows(tensors: Sequence[TensorRecord], *, hidden: bool = False) -> tup
 def _tensor_row(record: TensorRecord, hidden: bool, loop: bool) -> Row:
     start = (
         record.name,
-        str(record.line),
+        str(record.line or "input"),
         *([f"{record.visit:,}" if record.visits > 1 else ""] if loop else []),
         shape_text(record.shape),
         str(record.requires_grad),

@@ -1,0 +1,217 @@
+"""Names that a program uses without defining them: what to import, and which are inputs."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import symtable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from explorer.language.thread_safe_ast import AST_LOCK
+from explorer.language.vocabulary import module_members, readable_names
+
+#: Modules under the names by which they are known, and how each is imported.
+MODULES = {
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "optim": "from torch import optim",
+    "np": "import numpy as np",
+    "numpy": "import numpy",
+    "plt": "import matplotlib.pyplot as plt",
+    "torchvision": "import torchvision",
+    "models": "from torchvision import models",
+    **{name: f"import {name}" for name in ("math", "random", "copy", "itertools", "functools")},
+    **{name: f"import {name}" for name in ("collections", "time")},
+}
+#: Where functions and classes are looked for, in this order.
+_HOMES = (
+    "torch", "torch.nn.functional", "torch.nn", "torch.linalg", "torch.optim", "torch.autograd",
+    "torch.utils.data", "torch.func", "collections", "copy", "functools", "itertools",
+)  # fmt: skip
+#: Numbers, unless a program defines or calls the name, and their names in the module math.
+_CONSTANTS = {"e": "e", "pi": "pi", "π": "pi", "inf": "inf"}
+#: Functions that have another name in torch.
+_OTHER_NAMES = {"ln": "log", "tg": "tan", "arctg": "arctan"}
+
+#: Functions that create tensors of plain numbers.
+_CREATOR_NAMES = """
+    tensor as_tensor from_numpy zeros ones full eye rand randn randint randperm arange linspace
+    logspace normal Tensor FloatTensor DoubleTensor LongTensor Parameter Variable array asarray
+    empty
+"""
+_CREATORS = set(_CREATOR_NAMES.split())
+#: Arguments that are no tensors.
+_OPTIONS = {"dim", "axis", "keepdim", "dtype", "device", "size", "shape", "lr", "requires_grad"}
+#: How similar a name is to another one if it is probably that one, misspelt.
+SIMILAR = 0.75
+
+
+@dataclass(frozen=True)
+class Use:
+    """A place where a name is read, and the node around it."""
+
+    node: ast.Name
+    parent: ast.AST
+
+    @property
+    def is_call(self) -> bool:
+        """Whether the name is called, as a decorator is, or is the base of a class."""
+        parent = self.parent
+        if isinstance(parent, ast.Call):
+            return parent.func is self.node
+        return isinstance(parent, ast.ClassDef | ast.FunctionDef | ast.arg)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a tensor could be used here: not as a count, a key or an option."""
+        parent = self.parent
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in _TENSOR_NAMES or bool(_closest(parent.attr, _TENSOR_NAMES))
+        if isinstance(parent, ast.Subscript) and parent.value is self.node:
+            index = parent.slice
+            return not (isinstance(index, ast.Constant) and isinstance(index.value, str))
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
+            return parent.func.id != "range"
+        return not (isinstance(parent, ast.keyword) and parent.arg in _OPTIONS)
+
+
+_TENSOR_NAMES = readable_names(torch.Tensor)
+
+
+def free_names(code: str) -> set[str]:
+    """The names that a program reads and nowhere defines. Raises SyntaxError or RecursionError."""
+    with AST_LOCK:
+        pending = [symtable.symtable(code, "<program>", "exec")]
+    used, bound = set(), set()
+    while pending:
+        scope = pending.pop()
+        pending += scope.get_children()
+        is_module = scope.get_type() == "module"
+        for symbol in scope.get_symbols():
+            if is_module or symbol.is_global():
+                if symbol.is_assigned() or symbol.is_imported():
+                    bound.add(symbol.get_name())
+                if symbol.is_referenced():
+                    used.add(symbol.get_name())
+    return {n for n in used - bound if not hasattr(builtins, n) and not n.startswith("__")}
+
+
+def uses_of(tree: ast.AST, names: set[str]) -> dict[str, list[Use]]:
+    """Where each of these names is read, both in order of appearance."""
+    uses = [
+        Use(child, parent)
+        for parent in ast.walk(tree)
+        for child in ast.iter_child_nodes(parent)
+        if isinstance(child, ast.Name) and child.id in names
+    ]
+    by_name: dict[str, list[Use]] = {}
+    for use in sorted(uses, key=lambda use: (use.node.lineno, use.node.col_offset)):
+        by_name.setdefault(use.node.id, []).append(use)
+    return by_name
+
+
+def find_import(name: str, uses: list[Use]) -> str:
+    """The statement that imports a name which is used like this; empty if there is none."""
+    if name in MODULES and any(isinstance(use.parent, ast.Attribute) for use in uses):
+        line = MODULES[name]
+        return line if _exists(line) else ""
+    if any(use.is_call for use in uses):
+        real = _OTHER_NAMES.get(name, name)
+        for home in _HOMES:
+            if real in (module_members(home) or {}):
+                return f"from {home} import {_renamed(real, name)}"
+    elif name in _CONSTANTS:
+        return f"from math import {_renamed(_CONSTANTS[name], name)}"
+    return ""
+
+
+def _renamed(real: str, name: str) -> str:
+    return real if real == name else f"{real} as {name}"
+
+
+def _exists(line: str) -> bool:
+    """Whether the module that this line imports is part of the language."""
+    words = line.split()
+    path = f"{words[1]}.{words[3]}" if words[0] == "from" else words[1]
+    return module_members(path) is not None
+
+
+def find_inputs(uses: Mapping[str, list[Use]], defined: set[str]) -> list[str]:
+    """Which of these names can be inputs: numbers, not functions and not misspelt names."""
+    return [
+        name
+        for name, places in uses.items()
+        if name not in MODULES
+        and not any(use.is_call for use in places)
+        and any(use.is_number for use in places)
+        and not (_is_object(places) and _closest(name, MODULES))
+        and not _is_misspelt(name, defined)
+    ]
+
+
+def _is_object(uses: list[Use]) -> bool:
+    return all(isinstance(use.parent, ast.Attribute) for use in uses)
+
+
+def _is_misspelt(name: str, defined: set[str]) -> bool:
+    """Whether a name looks like one of these, and not like another in the same series: w1, w2."""
+    similar = _closest(name, [d for d in defined if len(d) > 3])
+    return len(name) > 3 and bool(similar) and _letters(name) != _letters(similar)
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name if not letter.isdigit())
+
+
+def _closest(name: str, known: object) -> str:
+    matches = difflib.get_close_matches(name[:60], known, 1, SIMILAR)  # type: ignore[call-overload]
+    return matches[0] if matches else ""
+
+
+def makes_tensors(tree: ast.Module) -> bool:
+    """Whether a program makes tensors of its own: then a name without a value is a mistake."""
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef):
+            return True
+        if not isinstance(statement, ast.Expr) and any(map(_creates, ast.walk(statement))):
+            return True
+    return False
+
+
+def _creates(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        is_layer = isinstance(function.value, ast.Name) and function.value.id == "nn"
+        return is_layer or function.attr in _CREATORS
+    return isinstance(function, ast.Name) and function.id in _CREATORS
+
+
+def derived_names(tree: ast.Module, inputs: set[str]) -> set[str]:
+    """The inputs, and the names whose values are computed from them."""
+    derived = set(inputs)
+    assigns = [
+        n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AugAssign | ast.NamedExpr)
+    ]
+    assigns.sort(key=lambda node: node.lineno)
+    for node in [*assigns, *assigns[:200]]:  # once more: a loop may use what a later line sets
+        if depends(node.value, derived):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                derived |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return derived
+
+
+def depends(node: ast.AST, names: set[str]) -> bool:
+    """Whether an expression reads one of these names."""
+    return any(name in names for name in names_in(node))
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))

@@ -1,0 +1,55 @@
+"""A program's text, with changes to be made to it at positions of its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from itertools import accumulate
+
+
+class Text:
+    """A text, and changes to it that do not overlap. None of them adds or removes a line."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.lines = source.split("\n")
+        self._starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
+        self._changes: list[tuple[int, int, str]] = []
+
+    def offset(self, line: int, column: int) -> int:
+        """The position of a line, from 1, and a column in bytes of UTF-8, as in a tree."""
+        text = self.lines[line - 1]
+        if not text.isascii():
+            column = len(text.encode(errors="replace")[:column].decode(errors="replace"))
+        return self._starts[line - 1] + column
+
+    def start(self, node: ast.expr | ast.stmt) -> int:
+        return self.offset(node.lineno, node.col_offset)
+
+    def end(self, node: ast.expr | ast.stmt) -> int:
+        return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+    def of(self, node: ast.expr | ast.stmt) -> str:
+        """The text of a node."""
+        return self.source[self.start(node) : self.end(node)]
+
+    def insert(self, node: ast.expr | ast.stmt, new: str) -> None:
+        """Insert text before a node."""
+        self.replace(self.start(node), self.start(node), new)
+
+    def replace(self, start: int, end: int, new: str) -> None:
+        self._changes.append((start, end, new))
+
+    def changed(self) -> str:
+        """The text with all changes."""
+        parts, position = [], 0
+        for start, end, new in sorted(self._changes, key=lambda change: change[:2]):
+            parts += [self.source[position:start], new]
+            position = end
+        return "".join([*parts, self.source[position:]])
+
+    def with_header(self, header: list[str], after: int) -> tuple[str, tuple[int | None, ...]]:
+        """The changed text with more lines after the line `after`, and where each line is from."""
+        lines = self.changed().split("\n")
+        numbers = list(range(1, len(lines) + 1))
+        code = [*lines[:after], *header, *lines[after:]]
+        return "\n".join(code), (*numbers[:after], *[None] * len(header), *numbers[after:])
