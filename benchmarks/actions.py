@@ -86,7 +86,7 @@ _EXPRESSION = "expression", "tr[data-id]"
 _NETWORK = "network", ".st-key-layers tr[data-id]"
 _OPTIMIZER = "optimizer", "svg[aria-label^='The gradient norm']"
 _FEATURE_MAPS = "feature_maps", ".st-key-map figure img"
-_PAGES = {
+SHOWN = {
     "Home": _HOME,
     "Expression": _EXPRESSION,
     "Network": _NETWORK,
@@ -109,7 +109,7 @@ _CALLS = {
 }
 
 ACTIONS = (
-    *(Action(f"{page}: a rerun that changes nothing", *at) for page, at in _PAGES.items()),
+    *(Action(f"{page}: a rerun that changes nothing", *at) for page, at in SHOWN.items()),
     Action(
         "Expression: a step of the walk",
         f"{_EXPRESSION[0]}?at=node-n0",

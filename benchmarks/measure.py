@@ -26,8 +26,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement, and the same for its `baseline`: in seconds, in MB (10**6 bytes), or a
-    number of messages.
+    """One measurement, and the same for its `baseline`: in seconds, in MB (10**6 bytes), a
+    number of messages, or a score without a unit.
 
     `ours` is None where nothing was measured; `note` then says why.
     """
@@ -38,7 +38,7 @@ class Row:
     theirs: float | None = None
     budget: Budget | None = None
     note: str = ""
-    unit: Literal["s", "MB", "messages"] = "s"
+    unit: Literal["s", "MB", "messages", ""] = "s"
 
     @property
     def ratio(self) -> float | None:

@@ -26,7 +26,7 @@ def amount(value: float, unit: str = "s") -> str:
     if unit == "s" and value < 1:
         value, unit = value * 1000, "ms"
     digits = f"{value:.3g}" if value < 1000 else f"{value:.0f}"
-    return f"{digits} {unit}"
+    return f"{digits} {unit}".rstrip()
 
 
 def cells(row: Row) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ GROUPS = (
     "network_page",
     "feature_maps_page",
     "actions",
+    "layout_shift",
 )
 #: As in the app and its sandbox.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}

@@ -58,11 +58,13 @@ def draw_frame(key: str) -> Page:
         st.stop()
     st.html(_styles(page.key))
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
-        st.html(_SKIP, width="content")
+        # In this order and these widths without our styles too, which may come a moment later.
+        st.html(_SKIP, width=1)
         st.page_link(HOME.file, label=f"**{NAME}**")
-        glossary_button(page)
         for other in PAGES:
             st.page_link(other.file, label=other.title, icon=other.icon)
+        st.space("stretch")
+        glossary_button(page)
     if page is not HOME:
         st.html(f'<div class="ax-head" id="page"><h1>{page.question}</h1></div>')
     return page

@@ -38,7 +38,7 @@ def glossary_button(page: Page) -> None:
         key="lookup",
         help="Terms used on this page, and the functions programs can use",
     )
-    clicked = _clicks(key="words", data={}, on_word_change=lambda: None).word
+    clicked = _clicks(key="words", data={}, width=1, on_word_change=lambda: None).word
     term = known(clicked)
     if pressed or term:
         st.session_state.asked = ""  # not what was searched for the last time

@@ -32,7 +32,8 @@ def draw_norms(report: Report, selected_layer: str | None) -> None:
         download(lambda: png, "gradient-norms.png", "Downloads the bars as PNG", key="norms")
     largest = max(finite, default=None)
     summary = f"; the largest is {number(largest)}" if largest is not None else ""
-    st.image(png, alt=f"Gradient norms of {len(names)} parameters{summary}", width="stretch")
+    with st.container(key="norms"):  # whose shape the styles know before the image is there
+        st.image(png, alt=f"Gradient norms of {len(names)} parameters{summary}", width="stretch")
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -1,0 +1,46 @@
+"""How much of a page moves while it is opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.actions import SHOWN
+from benchmarks.layout_shift import BUDGET, SIZES, new_profile, open_and_watch, total
+
+pytestmark = pytest.mark.browser
+
+#: Where more has moved, a page is opened again, at most so often: on a busy machine the browser
+#: paints states in between that it paints nowhere else.
+TIMES = 3
+
+#: Moves the page once it is there.
+PUSH = """
+const timer = setInterval(() => {
+  const main = document.querySelector('[data-testid=stMain]')
+  if (!main?.querySelector('svg g.node, h1')?.checkVisibility({ visibilityProperty: true })) return
+  clearInterval(timer)
+  setTimeout(() => { main.style.paddingTop = '300px' }, 300)
+}, 50)
+"""
+
+
+def test_pages_stay_where_they_appear(chromium: Any, app: str) -> None:
+    moved = {}
+    for size in SIZES:
+        with new_profile(chromium, size) as profile:
+            for name, (path, shown) in SHOWN.items():
+                for _ in range(TIMES):
+                    shifts = open_and_watch(profile, f"{app}/{path}", shown)
+                    if total(shifts) <= BUDGET:
+                        break
+                else:
+                    moved[name, size[0]] = shifts
+    assert not moved
+
+
+def test_what_moves_is_counted(chromium: Any, app: str) -> None:
+    with new_profile(chromium, SIZES[0]) as profile:
+        profile.add_init_script(PUSH)
+        assert total(open_and_watch(profile, app, SHOWN["Home"][1])) > BUDGET
