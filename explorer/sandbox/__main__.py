@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from explorer.sandbox import protocol
-from explorer.sandbox.child import perform_one_task
+from explorer.sandbox.child import perform_tasks
 from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
@@ -48,7 +48,7 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
         else:
             _publish_address(settings, listener)  # before the workers need it
             pool, parent_pipe = WorkerPool(settings), _socket_closed_with_input()
-        Server(selector, listener, parent_pipe, settings.token, pool).serve()
+        Server(selector, listener, parent_pipe, settings.token, pool, settings.rest).serve()
     except BaseException:
         traceback.print_exc()  # for the app's log; os._exit prints nothing
     finally:
@@ -112,7 +112,7 @@ def _run_worker(settings: Settings) -> None:
     os.environ.clear()
     header = protocol.dump({"worker": settings.worker})
     server.sendall(protocol.make_frame(protocol.HEADER, header))
-    perform_one_task(server, jobs, line, settings.memory, settings.walls)
+    perform_tasks(server, jobs, line, settings.memory, settings.walls)
     os._exit(0)
 
 

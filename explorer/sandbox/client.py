@@ -141,6 +141,7 @@ class Sandbox:
         on_wait: OnWait | None = None,
         reader: str | None = None,
         read: Callable[[Callable[[], Any]], Any] = lambda answer: answer(),
+        live: bool = False,
     ) -> Call[Any]:
         """Have a child perform `job`; its plain answer is the call's result, unless `read` makes
         another of it: it is called with a function that returns the answer or raises
@@ -150,17 +151,13 @@ class Sandbox:
         in the queue, from 1, each time it changes; `on_progress` each progress message. Both are
         called by `Call.wait`; any exception from either cancels the job and is raised again there.
         Jobs of one `reader` (by default, of one thread) wait for each other, not for other readers'
-        jobs.
+        jobs. The child of a `live` call stays for a moment after its answer; see `Call.again`.
 
         Raises ProgramRefused for a request that is too large.
         """
-        try:
-            header = {"job": job, "timeout": timeout, "reader": reader or _thread_name()}
-            header["limits"] = to_plain(limits_of(job))
-            body = protocol.make_frame(protocol.REQUEST, protocol.dump(request))
-        except protocol.MessageTooLarge as error:
-            raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
-        return Call(self, header, body, read, on_progress, on_wait)
+        header = {"job": job, "timeout": timeout, "reader": reader or _thread_name(), "live": live}
+        header["limits"] = to_plain(limits_of(job))
+        return Call(self, header, _dump_request(request), read, on_progress, on_wait)
 
     def call(self, job: str, request: Any, **options: Any) -> Any:
         """`submit`, and wait for the result. Raises ProgramRefused with an error for the reader."""
@@ -222,6 +219,7 @@ class Call(Generic[T]):
         self._server: _Server | None = None
         self._connection: socket.socket | None = None
         self._tries_left, self._has_progress, self._is_stopped = 2, False, False
+        self._is_next = False  # whether the request was sent to a child that may have ended
         #: When the server must have said something more, and the error for the reader if it has
         #: not; without one, it is lost.
         self._limit = 0.0
@@ -251,6 +249,21 @@ class Call(Generic[T]):
             pass
         return self._read(self._plain_answer)
 
+    def again(self, request: Any) -> None:
+        """Ask once more, once a live call is done: the same child if it still rests, or a new one.
+        Raises ProgramRefused for a request that is too large."""
+        self._body = _dump_request(request)
+        self.done, self.started, self.position = False, None, 0
+        self._answer = self._error = self._late = None
+        self._tries_left, self._has_progress, self._is_stopped = 2, False, False
+        if self._connection is not None:
+            self._limit, self._is_next = time.monotonic() + REPLY_TIMEOUT, True
+            try:
+                self._connection.settimeout(REPLY_TIMEOUT)
+                self._connection.sendall(protocol.make_frame(protocol.NEXT, self._body))
+            except OSError:
+                self._disconnect()
+
     def stop(self) -> None:
         """Have the job end with what it has done so far. If the child does not notice soon, as
         inside a long operation, it is ended."""
@@ -264,12 +277,19 @@ class Call(Generic[T]):
                 self._connection.sendall(protocol.make_frame(protocol.STOP))
 
     def cancel(self) -> None:
-        """End the job; its answer is not needed."""
+        """End the job, and a child that rests; an answer that is still to come is not needed."""
         if not self.done:
             self._end(error=exit_reasons.stopped_in_queue())
+        self._disconnect()
 
     def __del__(self) -> None:
         self._disconnect()
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection: after the answer, to a live child that rests, unless it
+        has ended."""
+        return self._connection is not None
 
     def _plain_answer(self) -> Any:
         if self._error is not None:
@@ -278,7 +298,8 @@ class Call(Generic[T]):
 
     def _end(self, answer: Any = None, error: ProgramError | None = None) -> None:
         self.done, self._answer, self._error = True, answer, error
-        self._disconnect()
+        if error is not None or not self._header["live"]:
+            self._disconnect()
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -300,6 +321,9 @@ class Call(Generic[T]):
         except _ServerLost:
             assert self._server is not None
             self._disconnect()
+            if self._is_next:  # only the child has ended, as far as is known
+                self._is_next, self._limit = False, time.monotonic() + REPLY_TIMEOUT
+                return
             self._sandbox.replace(self._server)
             self._server = None
             self._tries_left -= 1
@@ -320,8 +344,9 @@ class Call(Generic[T]):
             return
         self._connection, self._frames = connection, protocol.FrameReader(connection)
         header = protocol.dump(self._header | {"token": server.settings.token})
+        frames = (protocol.HEADER, header), (protocol.REQUEST, self._body)
         try:
-            connection.sendall(protocol.make_frame(protocol.HEADER, header) + self._body)
+            connection.sendall(b"".join(protocol.make_frame(*frame) for frame in frames))
         except OSError as error:
             raise _ServerLost from error
         self._limit = time.monotonic() + REPLY_TIMEOUT
@@ -342,6 +367,7 @@ class Call(Generic[T]):
             raise ProgramRefused(exit_reasons.unreadable_answer()) from None
         if frame is None:
             raise _ServerLost
+        self._is_next = False
         return frame
 
     def _handle(self, kind: int, message: Any) -> None:
@@ -364,6 +390,16 @@ class Call(Generic[T]):
             self._end(answer=message)
         else:
             self._end(error=parse_answer(ProgramError, message))
+
+
+def _dump_request(request: Any) -> bytes:
+    """The JSON of a request. Raises ProgramRefused if it is too large."""
+    body = protocol.dump(request)
+    try:
+        protocol.check_size(len(body))
+    except protocol.MessageTooLarge as error:
+        raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
+    return body
 
 
 def read_message(frame: tuple[int, bytearray], limits: AnswerLimits) -> tuple[int, Any]:
@@ -421,7 +457,7 @@ def run(
     settings = validate_arguments(seed, capture, upstream, iteration, inputs)
     options = {"timeout": timeout, "on_wait": on_wait, "reader": reader}
     request = {"source": source, **settings}
-    return _to_trace(source, settings, lambda: sandbox.call("run", request, **options))
+    return to_trace(source, settings, lambda: sandbox.call("run", request, **options))
 
 
 def submit_run(
@@ -437,7 +473,7 @@ def submit_run(
     """The same without waiting; `options` are those of `Sandbox.submit`."""
     settings = validate_arguments(seed, capture, upstream, iteration, inputs)
     request = {"source": source, **settings}
-    return submit("run", request, read=partial(_to_trace, source, settings), **options)
+    return submit("run", request, read=partial(to_trace, source, settings), **options)
 
 
 def check(
@@ -473,13 +509,21 @@ def _check_request(source: str, seed: int, upstream: Any) -> dict[str, Any]:
     return {"source": source, "seed": settings["seed"], "upstream": settings["upstream"]}
 
 
-def _to_trace(source: str, settings: dict[str, Any], get: Callable[[], Any]) -> Trace:
+def to_trace(source: str, settings: dict[str, Any], get: Callable[[], Any]) -> Trace:
     """The Trace in the answer; one with the error if there is none."""
+    try:
+        return read_trace(source, get)
+    except ProgramRefused as refused:
+        error = refused.error
+    return Trace(source, seed=settings["seed"], capture=settings["capture"], error=error)
+
+
+def read_trace(source: str, get: Callable[[], Any]) -> Trace:
+    """The Trace in the answer. Raises ProgramRefused if there is none."""
     try:
         return replace(parse_answer(Trace, get()), source=source)
     except ProgramRefused as refused:
-        error = _with_text(refused.error, source)
-    return Trace(source, seed=settings["seed"], capture=settings["capture"], error=error)
+        raise ProgramRefused(_with_text(refused.error, source)) from None
 
 
 def _with_text(error: ProgramError, source: str) -> ProgramError:

@@ -78,6 +78,14 @@ def out_of_time(timeout: float, line: int | None) -> ProgramError:
     )
 
 
+def too_slow_to_follow(seconds: float) -> ProgramError:
+    """The error for a program that does not keep up with a drag."""
+    return ProgramError(
+        f"This program takes longer than {seconds:g} s, so it does not follow the drag.",
+        hint="It is run once you let go.",
+    )
+
+
 def stopped_in_queue() -> ProgramError:
     return ProgramError("Stopped before it started.", hint="Run it again.", stopped=True)
 

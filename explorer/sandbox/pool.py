@@ -1,4 +1,4 @@
-"""The server's children, one per task: a fork on Linux, a new process elsewhere."""
+"""The server's children, one per task or live run: a fork on Linux, a new process elsewhere."""
 
 from __future__ import annotations
 
@@ -38,9 +38,13 @@ class Child:
     connection: Connection
 
     def send(self, task: Task) -> None:
-        header = protocol.dump({"job": task.name, "timeout": task.timeout})
-        self.connection.send(protocol.make_frame(protocol.HEADER, header))
+        header = {"job": task.name, "timeout": task.timeout, "live": task.live}
+        self.connection.send(protocol.make_frame(protocol.HEADER, protocol.dump(header)))
         self.connection.send(protocol.make_frame(protocol.REQUEST, task.body))
+
+    def send_next(self, task: Task) -> None:
+        """Send a live child, which has answered, one more request."""
+        self.connection.send(protocol.make_frame(protocol.NEXT, task.body))
 
     def end(self) -> ChildExit:
         child_exit = self.process.end()

@@ -3,8 +3,9 @@
 A frame is its length (4 bytes, big-endian), one byte for its kind, and JSON. The caller sends
 HEADER and REQUEST, and STOP if the job shall end early; the other side sends any number of WAIT,
 then STARTED, any number of PROGRESS, and one ANSWER or ERROR. A child sends STOP back once it has
-noticed it. `bytes` anywhere in a message are sent as base64. Never pickle: an
-untrusted program may have written what a child sends.
+noticed it. In a live run the caller may send NEXT, with one more request, after each ANSWER, and
+gets the same again, until either side closes the connection. `bytes` anywhere in a message are sent
+as base64. Never pickle: an untrusted program may have written what a child sends.
 
 The app and the children use blocking sockets (`FrameReader`), the server `Connection`.
 """
@@ -20,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-HEADER, REQUEST, STOP, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQXWSPAE"
+HEADER, REQUEST, NEXT, STOP, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQNXWSPAE"
 
 #: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
 LIMIT = 36 * 2**20
@@ -39,7 +40,7 @@ class InvalidMessage(ValueError):
 
 def make_frame(kind: int, body: bytes | bytearray = b"null", limit: int = LIMIT) -> bytes:
     """A frame ready to send. Raises MessageTooLarge."""
-    _check_size(len(body), limit)
+    check_size(len(body), limit)
     return len(body).to_bytes(4, "big") + bytes([kind]) + body
 
 
@@ -57,7 +58,8 @@ def load(body: bytes | bytearray | str, *, with_bytes: bool = True) -> Any:
         raise InvalidMessage(str(error)) from error
 
 
-def _check_size(size: int, limit: int) -> None:
+def check_size(size: int, limit: int = LIMIT) -> None:
+    """Raises MessageTooLarge."""
     if size > limit:
         raise MessageTooLarge(f"{size:,} bytes where {limit:,} are allowed")
 
@@ -80,7 +82,7 @@ class FrameBuffer:
         while len(self._data) >= _PREFIX:
             end = _PREFIX + int.from_bytes(self._data[:4], "big")
             kind = self._data[4]
-            _check_size(end - _PREFIX, LIMIT if self.limits is None else self.limits.get(kind, -1))
+            check_size(end - _PREFIX, LIMIT if self.limits is None else self.limits.get(kind, -1))
             if len(self._data) < end:
                 return
             with memoryview(self._data) as data:
@@ -111,7 +113,7 @@ class FrameReader:
                 self._expect(None, _PREFIX)
                 return frame
             size = int.from_bytes(self._data[:4], "big")
-            _check_size(size, LIMIT)
+            check_size(size, LIMIT)
             self._expect(self._data[4], size)
 
     def _expect(self, kind: int | None, size: int) -> None:

@@ -2,6 +2,9 @@
 
 A child that has run for `QUICK` seconds no longer occupies a processor: it continues at the lowest
 priority, so that a short program is answered soon, however many slow ones are running.
+
+During a drag, one child performs one task of its reader after the other: a live run. Each of its
+requests takes its turn in the queue; between them the child rests and takes no one's place.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import selectors
 import socket
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +25,7 @@ from explorer.sandbox.answer_limits import AnswerLimits
 from explorer.sandbox.fair_queue import FairQueue
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.protocol import Connection
-from explorer.sandbox.task import Task
+from explorer.sandbox.task import LIFE, Task
 from explorer.trace import from_plain, to_plain
 
 #: Seconds after which a child gives way to others.
@@ -39,19 +42,21 @@ MAX_BACKLOG = 2**20
 
 @dataclass(frozen=True)
 class JobHeader:
-    """The header of a request: the job's name, its time limit in seconds, the reader, and what the
-    child may send."""
+    """The header of a request: the job's name, its time limit in seconds, the reader, what the
+    child may send, and whether it should stay for further requests."""
 
     job: str
     timeout: float
     reader: str
     limits: AnswerLimits
+    live: bool = False
 
 
 def _parse_header(fields: dict[str, Any]) -> JobHeader:
     """Raises TypeError, KeyError or ValueError for an invalid header."""
     limits = from_plain(AnswerLimits, fields["limits"])
-    header = JobHeader(fields["job"], float(fields["timeout"]), fields["reader"], limits)
+    live = fields["live"] is True
+    header = JobHeader(fields["job"], float(fields["timeout"]), fields["reader"], limits, live)
     if not isinstance(header.job, str) or not isinstance(header.reader, str):
         raise TypeError("job and reader are strings")
     if not 0 < header.timeout <= MAX_SECONDS:
@@ -61,13 +66,20 @@ def _parse_header(fields: dict[str, Any]) -> JobHeader:
 
 @dataclass(eq=False)
 class Request:
-    """A task that a reader has asked for, and the connection for its answer."""
+    """A task that a reader has asked for, and the connection for its answer.
+
+    A live run has a `child` of its own from its first task on, and the next `task` takes the place
+    of the last. The child takes none after `ends`, and is ended at `rests_until` if it rests then.
+    """
 
     connection: Connection
     reader: str
     task: Task
     limits: AnswerLimits
     position: int = 0  # in the queue, as last sent to the reader
+    child: Child | None = None
+    ends: float = 0.0
+    rests_until: float = math.inf
 
     def refuse(self, error: ProgramError) -> None:
         body = protocol.dump(to_plain(error))
@@ -79,11 +91,12 @@ class Request:
 class RunningRequest:
     """A request whose task a child is performing; `started` is a time.monotonic() value, `messages`
     the number of messages before the answer so far. `stop_by` is when the child must have noticed
-    that the reader stops it."""
+    that the reader stops it. `is_next` says whether the child has performed others before."""
 
     request: Request
     child: Child
     started: float
+    is_next: bool = False
     messages: int = 0
     slow: bool = False
     stop_by: float = math.inf
@@ -99,11 +112,14 @@ class Server:
         parent_pipe: Any,
         token: str,
         pool: ForkPool | WorkerPool,
+        rest: float,
     ) -> None:
         self._selector, self._listener, self._token = selector, listener, token
-        self._pool, self._serving = pool, True
+        self._pool, self._rest_time, self._serving = pool, rest, True
         self._queue: FairQueue[Request] = FairQueue()
         self._running: list[RunningRequest] = []
+        self._live: list[Request] = []  # those with a child of their own, resting or not
+        self._most_live = max(2, pool.processors)
         listener.setblocking(False)
         selector.register(listener, selectors.EVENT_READ, lambda events: self._accept())
         selector.register(parent_pipe, selectors.EVENT_READ, lambda events: self._stop())
@@ -117,13 +133,16 @@ class Server:
             self._send_positions()
             if not len(self._queue):
                 self._pool.prepare()
-        for running in self._running:
-            running.child.process.kill()
+        for child in {
+            *(running.child for running in self._running),
+            *(request.child for request in self._live if request.child is not None),
+        }:
+            child.process.kill()
 
     def _stop(self) -> None:
         self._serving = False
 
-    # --- connections: a header, a request, and at most a stop until the end ---
+    # --- connections: a header, a request, and then a stop, or the next of a live run ---
 
     def _accept(self) -> None:
         try:
@@ -150,16 +169,27 @@ class Server:
     def _receive_request(
         self, connection: Connection, header: JobHeader, kind: int, body: bytes
     ) -> None:
-        task = Task(header.job, body, header.timeout)
+        task = Task(header.job, body, header.timeout, header.live)
         request = Request(connection, header.reader, task, header.limits)
-        connection.on_frame = lambda kind, body: self._stop_request(request)
+        connection.on_frame = partial(self._receive_more, request)
         connection.on_end = partial(self._cancel, request)
+        self._enqueue(request)
+
+    def _receive_more(self, request: Request, kind: int, body: bytes) -> None:
+        if kind != protocol.NEXT:
+            self._stop_request(request)
+        elif request.rests_until < math.inf:
+            request.rests_until = math.inf
+            request.task = replace(request.task, body=body)
+            self._enqueue(request)
+
+    def _enqueue(self, request: Request) -> None:
+        request.position = 0
         self._queue.add(request)
         if self._queue.count(request.reader) > MAX_WAITING_PER_READER:
-            self._queue.remove(request)
-            request.refuse(exit_reasons.queue_full())
+            self._refuse(request, exit_reasons.queue_full())
         elif len(self._queue) > MAX_WAITING:
-            self._queue.evict().refuse(exit_reasons.queue_full())
+            self._refuse(self._queue.evict(), exit_reasons.queue_full())
 
     def _stop_request(self, request: Request) -> None:
         """The reader wants what has been done so far."""
@@ -169,8 +199,7 @@ class Server:
                 running.stop_by = time.monotonic() + STOP_TIMEOUT
                 running.child.connection.send(protocol.make_frame(protocol.STOP))
         elif request in self._queue:
-            self._queue.remove(request)
-            request.refuse(exit_reasons.stopped_in_queue())
+            self._refuse(request, exit_reasons.stopped_in_queue())
 
     def _running_for(self, request: Request) -> RunningRequest | None:
         return next((r for r in self._running if r.request is request), None)
@@ -180,23 +209,39 @@ class Server:
         running = self._running_for(request)
         if running is not None:
             self._end(running, answered=False)
-        elif request in self._queue:
+        else:
+            self._drop(request)
+
+    def _refuse(self, request: Request, error: ProgramError) -> None:
+        """Send a request that is not running an error in place of the answer."""
+        request.refuse(error)
+        self._drop(request)
+
+    def _drop(self, request: Request) -> None:
+        """Forget a request that is not running, and end the child that rests for it."""
+        if request in self._queue:
             self._queue.remove(request)
+        if request in self._live:
+            self._live.remove(request)
+            assert request.child is not None
+            self._pool.release(request.child, answered=True)
+        request.connection.finish()
 
     # --- children ---
 
     def _start_requests(self) -> None:
         request = None
         try:
-            while len(self._queue) and self._has_room() and self._pool.ready():
-                request = self._queue.take(self._may_start)
+            while len(self._queue) and self._has_room():
+                is_ready = self._pool.ready()
+                request = self._queue.take(partial(self._may_start, is_ready))
                 if request is None:
                     return
                 self._start(request)
                 request = None
         except OSError:  # a worker or a fork could not be created
             traceback.print_exc()  # for the app's log
-            request = request or self._queue.take(lambda request: True)
+            request = request or self._queue.take(lambda request: request.child is None)
             if request is not None:
                 request.refuse(exit_reasons.server_not_started())
 
@@ -204,18 +249,44 @@ class Server:
         quick = sum(not running.slow for running in self._running)
         return quick < self._pool.processors and len(self._running) < self._pool.max_children
 
-    def _may_start(self, request: Request) -> bool:
-        """Whether fewer of this reader's requests are running than there are processors."""
+    def _may_start(self, is_ready: bool, request: Request) -> bool:
+        """Whether it has a child, or the pool one for it, and fewer of this reader's requests are
+        running than there are processors."""
         same = sum(running.request.reader == request.reader for running in self._running)
-        return same < self._pool.processors
+        return same < self._pool.processors and (is_ready or request.child is not None)
 
     def _start(self, request: Request) -> None:
-        running = RunningRequest(request, self._pool.take(request.task), time.monotonic())
-        running.child.connection.limit_frames(request.limits.frames())
-        running.child.connection.on_frame = partial(self._forward, running)
-        running.child.connection.on_end = partial(self._child_ended, running)
+        child, now = request.child, time.monotonic()
+        is_next = child is not None
+        if child is None:
+            stays = request.task.live and self._may_stay(request)
+            child = self._pool.take(replace(request.task, live=stays))
+            if stays:
+                request.child, request.ends = child, now + LIFE
+                self._live.append(request)
+        running = RunningRequest(request, child, now, is_next)
         self._running.append(running)
         request.connection.send(protocol.make_frame(protocol.STARTED))
+        child.connection.limit_frames(request.limits.frames())
+        child.connection.on_frame = partial(self._forward, running)
+        child.connection.on_end = partial(self._child_ended, running)
+        if is_next:
+            child.send_next(request.task)
+
+    def _may_stay(self, request: Request) -> bool:
+        """Whether there may be one more live child, and this reader has none. Without one, each
+        request of a drag is an ordinary one."""
+        readers = [live.reader for live in self._live]
+        return len(readers) < self._most_live and request.reader not in readers
+
+    def _rest(self, running: RunningRequest) -> None:
+        """The child of a live run has answered: it waits for the reader's next request."""
+        request, connection = running.request, running.child.connection
+        self._running.remove(running)
+        request.rests_until = time.monotonic() + self._rest_time
+        connection.on_frame = lambda kind, body: self._drop(request)
+        connection.on_end = partial(self._drop, request)
+        connection.pause(False)
 
     def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
         """Send the reader a frame from the child; ANSWER and ERROR end the request."""
@@ -230,19 +301,38 @@ class Server:
             else:
                 running.stop_by = math.inf
             return
+        frame = protocol.make_frame(kind, body)
+        if self._stays(running, kind):
+            self._rest(running)
+            reader.send(frame)
+            return
         reader.on_end = lambda: None
-        reader.send(protocol.make_frame(kind, body))  # before ending the child, which takes time
+        reader.send(frame)  # before ending the child, which takes time
         reader.finish()
         self._end(running, answered=True)
+
+    def _stays(self, running: RunningRequest, kind: int) -> bool:
+        """Whether the child, which has sent its last frame for this task, may take another."""
+        request = running.request
+        is_live = request in self._live and time.monotonic() < request.ends
+        return kind == protocol.ANSWER and is_live
 
     def _child_ended(self, running: RunningRequest) -> None:
         broken = running.child.connection.broken
         child_exit = self._end(running, answered=False)
+        if running.is_next and child_exit.status == 0 and not running.messages:
+            # A live child that is no longer as it was ends after its answer. This request came
+            # before that was known.
+            self._enqueue(running.request)
+            return
         error = exit_reasons.explain_exit(child_exit, running.request.task.timeout)
         running.request.refuse(exit_reasons.unreadable_answer() if broken else error)
 
     def _end(self, running: RunningRequest, answered: bool) -> exit_reasons.ChildExit:
         self._running.remove(running)
+        if running.request in self._live:
+            self._live.remove(running.request)
+            running.request.child = None
         return self._pool.release(running.child, answered)
 
     # --- time limits and positions in the queue ---
@@ -253,6 +343,7 @@ class Server:
             self._limit(r) if r.slow else min(r.started + QUICK, self._limit(r))
             for r in self._running
         ]
+        times += [request.rests_until for request in self._live]
         return max(0.0, min([*times, now + 1.0]) - now)
 
     def _limit(self, running: RunningRequest) -> float:
@@ -272,6 +363,10 @@ class Server:
                 is_stopped = now >= running.stop_by
                 late = exit_reasons.out_of_time(request.task.timeout, line)
                 request.refuse(exit_reasons.stopped_inside(line) if is_stopped else late)
+
+        for request in list(self._live):
+            if now >= request.rests_until:
+                self._drop(request)
 
     def _send_positions(self) -> None:
         for position, request in enumerate(list(self._queue), start=1):

@@ -26,7 +26,8 @@ class Settings:
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
     with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with; `walls` is
-    what the kernel shall forbid it. Without `warm_up`, processes start sooner and a child's first
+    what the kernel shall forbid it. `rest` is for how many seconds a live child waits for its
+    reader's next request. Without `warm_up`, processes start sooner and a child's first
     operations take longer. `worker` is empty for the server; a worker has a secret name instead of
     the token, with which it can only ask for its one task.
     """
@@ -38,6 +39,7 @@ class Settings:
     processors: int = field(default_factory=lambda: options().processes)
     memory: int = field(default_factory=lambda: options().memory * 2**20)
     walls: Walls = field(default_factory=lambda: options().walls)
+    rest: float = 2.0
     warm_up: bool = True
     worker: str = ""
 

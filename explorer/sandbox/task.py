@@ -5,6 +5,7 @@ A task is one execution of a job from `jobs.JOBS`.
 
 from __future__ import annotations
 
+import os
 import random
 import selectors
 import socket
@@ -23,6 +24,8 @@ from explorer.sandbox import exit_reasons, protocol
 from explorer.sandbox.answer_limits import limits_of
 from explorer.trace import to_plain
 
+#: Seconds for which a live child takes requests.
+LIFE = 60.0
 #: The fraction of the time limit after which a job should stop by itself.
 SOFT_LIMIT = 0.85
 
@@ -56,11 +59,13 @@ Job = Callable[[Any, Context], Any]
 
 @dataclass(frozen=True)
 class Task:
-    """A job's name, the request as JSON, and the time limit in seconds."""
+    """A job's name, the request as JSON, and the time limit in seconds. The child of a `live` task
+    stays for further requests."""
 
     name: str
     body: bytes | bytearray
     timeout: float
+    live: bool = False
 
 
 def receive_task(connection: socket.socket) -> Task | None:
@@ -69,7 +74,23 @@ def receive_task(connection: socket.socket) -> Task | None:
     if header is None or request is None:
         return None
     fields = protocol.load(header[1])
-    return Task(fields["job"], request[1], fields["timeout"])
+    return Task(fields["job"], request[1], fields["timeout"], fields["live"])
+
+
+def receive_next(connection: socket.socket) -> bytes | None:
+    """Wait for the next request of a live run; None when the server has closed the connection."""
+    frames = protocol.FrameBuffer()
+    while data := _read(connection):
+        frames.feed(data)
+        for kind, body in frames.frames():
+            return body if kind == protocol.NEXT else None
+    return None
+
+
+def _read(connection: socket.socket) -> bytes:
+    """What has arrived. The walls do not allow `recv`; Windows, without walls, cannot read."""
+    size = 2**16
+    return os.read(connection.fileno(), size) if os.name == "posix" else connection.recv(size)
 
 
 def perform_task(

@@ -23,6 +23,7 @@ def prepare_torch() -> None:
     started would wait for them for ever.
     """
     torch.set_num_threads(1)
+    torch.set_warn_always(True)  # not once per process: the next program of a live run needs them
     tempfile.gettempdir()
     image = torch.ones(1, 1, 8, 8)  # the BLAS and oneDNN libraries read /proc at their first use
     torch.nn.functional.conv2d(image, image[..., :3, :3]) @ torch.ones(6, 6)

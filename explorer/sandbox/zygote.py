@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from explorer.sandbox import kernel_restrictions, limits, protocol
-from explorer.sandbox.child import perform_one_task
+from explorer.sandbox.child import perform_tasks
 from explorer.sandbox.exit_reasons import ChildExit
 from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.task import Job, read_line
@@ -151,7 +151,7 @@ def _run_child(
         limits.isolate_fork(connection.fileno())
         if ahead:
             run_example()
-        perform_one_task(connection, jobs, line, *limit)
+        perform_tasks(connection, jobs, line, *limit)
         status = 0
     finally:
         os._exit(status)

@@ -10,14 +10,14 @@ from explorer.sandbox.settings import Settings
 def forking() -> Iterator[Sandbox]:
     if not Settings("", "").fork:
         pytest.skip("this system's children do not fork")
-    sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2)
+    sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2, rest=60.0)
     yield sandbox
     sandbox.stop()
 
 
 @pytest.fixture(scope="package")
 def portable() -> Iterator[Sandbox]:
-    sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2, fork=False)
+    sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2, fork=False, rest=60.0)
     yield sandbox
     sandbox.stop()
 

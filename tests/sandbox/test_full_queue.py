@@ -41,7 +41,7 @@ class ReaderConnection:
 def server() -> Iterator[Server]:
     ends = socket.socketpair()
     with selectors.DefaultSelector() as selector, socket.socket() as listener:
-        yield Server(selector, listener, ends[0], "token", BusyPool())  # type: ignore[arg-type]
+        yield Server(selector, listener, ends[0], "token", BusyPool(), 2.0)  # type: ignore[arg-type]
     for end in ends:
         end.close()
 

@@ -1,0 +1,270 @@
+"""Live runs: one child performs one request of its reader after the other."""
+
+from __future__ import annotations
+
+import json
+import random
+import selectors
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.sandbox import Sandbox, client
+from explorer.sandbox.answer_limits import LIMITS, limits_of
+from explorer.sandbox.live import LiveRun
+from explorer.sandbox.server import Request, RunningRequest, Server
+from explorer.sandbox.task import Task
+from explorer.trace import to_plain
+from explorer.trace.examples import EXAMPLES
+from tests.sandbox.test_calls import eventually, gone
+from tests.sandbox.test_forged_frames import PRELUDE
+from tests.sandbox.test_full_queue import BusyPool, ReaderConnection
+
+#: Seconds that a request may take on a busy machine.
+PATIENT = 30.0
+DOUBLE = "import torch\nx = torch.tensor(2.0, requires_grad=True)\n(x * x).backward()"
+
+
+def pids(call: Any, count: int) -> list[int]:
+    """The process ids of the children that performed this live call of `sleep`, and the next."""
+    answers = [call.result()]
+    for _ in range(count - 1):
+        call.again(0)
+        answers.append(call.result())
+    return answers
+
+
+def begin(box: Sandbox, reader: str) -> Any:
+    return box.submit("sleep", 0, reader=reader, live=True, timeout=PATIENT)
+
+
+# -- the child that stays ----------------------------------------------------------------------
+
+
+def test_one_child_performs_one_request_after_the_other(sandbox: Sandbox) -> None:
+    call = begin(sandbox, "a")
+    first, *others = pids(call, 4)
+    assert others == [first] * 3
+    assert call.connected
+    call.cancel()
+    assert eventually(lambda: gone(first))
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_child_that_has_rested_is_replaced(fork: bool) -> None:
+    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1, fork=fork, rest=0.1)
+    try:
+        call = begin(box, "a")
+        first, pid = call.result(), box.pid
+        assert eventually(lambda: gone(first), seconds=20)
+        call.again(0)
+        assert call.result() != first
+        assert box.pid == pid
+    finally:
+        box.stop()
+
+
+def test_a_reader_has_one_child_and_few_readers_have_any(forking: Sandbox) -> None:
+    calls = [begin(forking, reader) for reader in ("a", "b", "c")]
+    kept = [len({*pids(call, 3)}) for call in calls]
+    assert kept == [1, 1, 3]  # two processors
+    assert len({*pids(begin(forking, "a"), 3)}) == 3
+    calls[0].cancel()
+    assert eventually(lambda: len({*pids(begin(forking, "c"), 3)}) == 1)
+
+
+def test_children_that_rest_take_no_turn_from_others(forking: Sandbox) -> None:
+    calls = [begin(forking, reader) for reader in ("a", "b")]
+    first = [call.result() for call in calls]
+    with ThreadPoolExecutor(4) as pool:
+        others = [pool.submit(forking.call, "sleep", 0.3, reader=f"other {n}") for n in range(4)]
+        time.sleep(0.1)  # two of them run, two wait
+        calls[0].again(0)
+        assert calls[0].result() == first[0]
+        assert all(future.done() for future in others[:1])  # it has waited for its turn
+        for future in others:
+            future.result()
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("ends", "kind", "stays"), [(9, "A", True), (-1, "A", False), (9, "E", False)]
+)
+def test_no_child_takes_requests_for_ever(ends: float, kind: str, stays: bool) -> None:
+    near, far = socket.socketpair()
+    with selectors.DefaultSelector() as selector, socket.socket() as listener, near, far:
+        served = Server(selector, listener, near, "token", BusyPool(), 2.0)  # type: ignore[arg-type]
+        connection: Any = ReaderConnection()
+        request = Request(connection, "a", Task("run", b"", 1.0, live=True), limits_of("run"))
+        request.ends = time.monotonic() + ends
+        served._live.append(request)
+        running: Any = RunningRequest(request, None, time.monotonic())  # type: ignore[arg-type]
+        assert served._stays(running, ord(kind)) == stays
+
+
+# -- nothing is left of the last request ---------------------------------------------------------
+
+
+def fresh(source: str) -> str:
+    return json.dumps(to_plain(sandbox.run(source, timeout=PATIENT)))
+
+
+def test_two_hundred_requests_in_one_child_are_as_in_fresh_ones() -> None:
+    expected = {example.key: fresh(example.source) for example in EXAMPLES}
+    live = LiveRun(client.submit, limit=PATIENT)
+    children = set()
+    for example in random.Random(0).choices(EXAMPLES, k=200):
+        assert json.dumps(to_plain(live.run(example.source))) == expected[example.key], example.key
+        children.add(id(live._call._connection))  # type: ignore[union-attr]
+    live.close()
+    assert len(children) == 1
+
+
+#: Programs that leave something behind, or that torch warns about once in each process.
+UNTIDY = {
+    "gradient mode": "torch.set_grad_enabled(False)\nprint((x * 2).requires_grad)",
+    "print options": "torch.set_printoptions(precision=1)\nprint(torch.rand(3))",
+    "random numbers": "torch.manual_seed(7)\nprint(torch.rand(2))",
+    "an unfinished generator": "def g():\n    yield x\nh = [g()]\nnext(h[0])\nh.append(h)",
+    "a hook that fails": "x.register_hook(lambda g: 1 / 0)\n(x * 2).sum().backward()",
+    "an error in a mode": "with torch.no_grad():\n    raise ValueError('a')",
+    "an error in a transform": "torch.func.vmap(lambda x: 1 / 0)(x)",
+    "a graph in a cycle": "(x**2).sum().backward(create_graph=True)",
+    "a warning": "print(x.T)",
+    "another warning": "print(torch.ones(3, dtype=torch.complex64).float())",
+}
+
+
+def test_untidy_programs_change_nothing_for_the_next() -> None:
+    sources = [
+        f"import torch\nx = torch.ones(3, requires_grad=True)\n{code}" for code in UNTIDY.values()
+    ]
+    expected = [fresh(source) for source in sources]
+    live = LiveRun(client.submit, limit=PATIENT)
+    for _ in range(2):
+        assert [json.dumps(to_plain(live.run(source))) for source in sources] == expected
+    live.close()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch; torch.set_grad_enabled(False)",
+        "import threading; threading.Thread(target=time.sleep, args=(9,)).start()",
+    ],
+)
+def test_a_child_that_is_not_as_it_was_ends(forking: Sandbox, code: str) -> None:
+    call = forking.submit("raw", {"code": f"{code}\nresult = os.getpid()"}, live=True)
+    first = call.result()
+    call.again({"code": "result = os.getpid()"})
+    assert call.result() != first
+
+
+# -- children that do what they should not -------------------------------------------------------
+
+#: One that answers as it should.
+GOOD = "result = {'$': 'Trace', 'source': 'x', 'seed': 1}"
+#: What a program that has left the language does in the middle of a drag, and what is said.
+HOSTILE = {
+    "exit": ("os._exit(0)", "ended without a result"),
+    "crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed"),
+    "fork": ("os.fork()", "could not be read|forbidden"),
+    "sleep": ("time.sleep(60)", "takes longer than"),
+    "loop": ("while True: pass", "takes longer than"),
+    "memory": ("import torch\nx = []\nwhile True: x.append(torch.ones(2**24))", "more memory"),
+    "garbage": ("send(b'\\xff' * 64)", "could not be read"),
+    "an unknown frame": ("frame(b'Z', b'null')", "could not be read"),
+    "a next request": ("frame(b'N', b'null')", "could not be read"),
+    "an answer that is none": ("A(b'[1]')", "could not be read"),
+    "progress without an end": ("while True: P(b'1')", "could not be read"),
+}
+
+
+@pytest.fixture
+def drag(forking: Sandbox, monkeypatch: pytest.MonkeyPatch) -> LiveRun:
+    """A live run of plain Python."""
+    forking.call("double", 1, timeout=60)  # starts the server
+    monkeypatch.setitem(LIMITS, "raw", LIMITS["run"])
+    return LiveRun(Forging(forking).submit, "a", limit=PATIENT)
+
+
+class Forging:
+    """Has the child run each program as plain Python."""
+
+    def __init__(self, box: Sandbox) -> None:
+        self.box = box
+
+    def submit(self, job: str, request: Any, **options: Any) -> Any:
+        call = self.box.submit("raw", raw(request), **options)
+        again = call.again
+        call.again = lambda request: again(raw(request))  # type: ignore[method-assign]
+        return call
+
+
+def raw(request: Any) -> Any:
+    return {"code": PRELUDE + request["source"]}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_program_in_a_drag(drag: LiveRun, name: str) -> None:
+    code, said = HOSTILE[name]
+    assert drag.run(GOOD).seed == 1
+    drag._limit = 1.0 if "longer" in said else PATIENT
+    with pytest.raises(ProgramRefused, match=said) as refused:
+        drag.run(code + "\ntime.sleep(60)")
+    assert refused.value.error.message.endswith(".")
+    assert not drag.alive
+    drag._limit = PATIENT
+    assert drag.run(GOOD).seed == 1
+    drag.close()
+
+
+def test_an_answer_too_many_ends_the_child(drag: LiveRun) -> None:
+    code = "trace(b'\"seed\":1'); trace(b'\"seed\":2'); time.sleep(60)"
+    for _ in range(3):
+        assert drag.run(code).seed == 1
+        time.sleep(0.1)
+    drag.close()
+
+
+# -- LiveRun -------------------------------------------------------------------------------------
+
+
+def test_a_slow_program_ends_the_drag_and_not_the_next() -> None:
+    live = LiveRun(client.submit, limit=0.5)
+    sandbox.run("x = 1")
+    with pytest.raises(ProgramRefused, match=r"longer than 0\.5 s"):
+        live.run("while True:\n    sum(range(100_000))")
+    live._limit = PATIENT
+    assert live.run("x = 1").error is None
+    live.close()
+    with pytest.raises(ProgramRefused):
+        live.run("x = 1")
+
+
+def test_threads_get_their_own_answers() -> None:
+    live = LiveRun(client.submit, limit=PATIENT)
+    with ThreadPoolExecutor(4) as pool:
+        traces = list(pool.map(lambda n: live.run(f"x = {n}", seed=n), range(40)))
+    live.close()
+    assert [trace.variables for trace in traces] == [{"x": n} for n in range(40)]
+    assert [trace.seed for trace in traces] == list(range(40))
+
+
+def test_closing_while_another_thread_waits(forking: Sandbox) -> None:
+    sandbox.run("x = 1")
+    live = LiveRun(client.submit, limit=2.0)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(live.run, "while True:\n    sum(range(100_000))")
+        time.sleep(0.2)
+        start = time.monotonic()
+        live.close()
+        assert time.monotonic() - start < 1
+        with pytest.raises(ProgramRefused):
+            slow.result()
+    assert not live.alive
