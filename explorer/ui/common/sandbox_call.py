@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from cachetools import LRUCache
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.sandbox.client import parse_answer
 from explorer.trace import Trace
+from explorer.ui.common.live_run import end_live_run, reader
 
 #: How many programs' traces are kept for all readers together, and about how many bytes of them.
 #: The last one is kept whatever its size.
@@ -169,6 +169,7 @@ def forget(slot: str) -> None:
 
 def forget_all() -> None:
     """Cancel all jobs of this reader: none is needed for what they are to see next."""
+    end_live_run()
     for slot in list(_jobs()):
         forget(slot)
 
@@ -178,12 +179,6 @@ def enter_page(page: str) -> None:
     if st.session_state.setdefault(_PAGE, page) != page:
         st.session_state[_PAGE] = page
         forget_all()
-
-
-def reader() -> str | None:
-    """The reader's name for the sandbox."""
-    context = get_script_run_ctx()
-    return context.session_id if context else None
 
 
 def _jobs() -> dict[str, Job]:
