@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from explorer.trace.colours import FILLS, GRADIENT, LINE, REMARK, TEXT
+from explorer.trace.colours import FILLS, GRADIENT, HOOK, LINE, REMARK, TEXT
 from explorer.trace.passes import RawPass
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Edge, Node, TensorRecord
@@ -208,14 +208,16 @@ def dot_text(
     tensors: Mapping[int, TensorRecord],
     *,
     hide: Collection[str] = (),
+    hooks: Mapping[int, str] | None = None,
 ) -> str:
-    """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"."""
+    """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"; `hooks` says
+    what hooks did to tensors, by their ids."""
     shown = {node.id for node in nodes if node.kind not in hide}
     # An output is drawn next to the function that computed it: show its numbers only once.
     outputs = {node.tensor for node in nodes if node.kind == "output"}
     lines = [
         "digraph {",
-        '  graph [bgcolor="transparent" ranksep="0.3" nodesep="0.25"]',
+        '  graph [bgcolor="transparent" ranksep="0.22" nodesep="0.25"]',
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
         f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.05" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
@@ -227,9 +229,10 @@ def dot_text(
             style = ' style="filled,rounded,dashed"' if node.kind == "frozen" else ""
             label = "" if is_repeated else node.label
             kind = "nonleaf" if node.kind == "function" and label else node.kind
+            hook = (hooks or {}).get(record.id, "") if record is not None else ""
             lines.append(
                 f'  {node.id} [id="{node.id}" class="{kind}" fillcolor="{FILLS[node.kind]}"'
-                f"{style} label=<{_html_label(node, label, record)}>]"
+                f"{style} label=<{_html_label(node, label, record, hook)}>]"
             )
     for edge in edges:
         if edge.source in shown and edge.target in shown and edge.kind not in hide:
@@ -240,7 +243,7 @@ def dot_text(
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _html_label(node: Node, label: str, record: TensorRecord | None) -> str:
+def _html_label(node: Node, label: str, record: TensorRecord | None, hook: str) -> str:
     grey = f'<FONT COLOR="{REMARK}">{{}}</FONT>'
     bold = "{}" if record is not None and not record.named else "<B>{}</B>"
     head = bold.format(_escape(label)) + " " if label else ""
@@ -254,6 +257,8 @@ def _html_label(node: Node, label: str, record: TensorRecord | None) -> str:
                 f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_escape(line)}</FONT>'
                 for i, line in enumerate(lines)
             ]
+        if hook:
+            rows.append(f'<FONT COLOR="{HOOK}">{_escape(hook)}</FONT>')
     cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
 

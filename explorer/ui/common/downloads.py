@@ -34,4 +34,4 @@ def file(label: str, data: Callable[[], bytes], name: str, mime: str, help: str)
 
 
 def _picture(dot: str, kind: str) -> bytes:
-    return render_dot.render(dot, kind) or b""
+    return (render_dot.png(dot) if kind == "png" else render_dot.render(dot, kind)) or b""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ _LEGEND: dict[str, str] = {
 _KIND = re.compile(r'class="(\w+)')
 
 _HERE = Path(__file__).parent
+#: In this order they are one script; the last is the component.
+_SCRIPTS = ("graph_view", "graph_live", "graph_walk", "graph")
 _component = st.components.v2.component(
     "autograd_graph",
     html="""
@@ -40,10 +42,11 @@ _component = st.components.v2.component(
     <button class="out" title="Zoom out" aria-label="Zoom out">−</button>
     <button class="all" title="Show the whole graph">Fit</button>
   </div>
+  <div class="hint" aria-hidden="true"></div>
 </div>
 """,
     css=(_HERE / "graph.css").read_text(encoding="utf-8"),
-    js="".join((_HERE / name).read_text("utf-8") for name in ("graph_walk.js", "graph.js")),
+    js="".join((_HERE / f"{name}.js").read_text("utf-8") for name in _SCRIPTS),
 )
 
 
@@ -62,7 +65,27 @@ class Marks:
     moving: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True)
+class Links:
+    """What nodes have to do with the rest of the page, by their ids.
+
+    `places` are the tensor's id and the line: hovering marks the three in graph, table and
+    program. `notes` are sentences about the tensor's hooks.
+    """
+
+    places: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+#: By the id of a leaf: which number of the program it shows (the target of the event `ax-drag`),
+#: its `value`, and the `step` of a key where that does not follow from the value.
+Draggable = Mapping[str, Mapping[str, Any]]
+
+#: As high as the window allows (style.css).
+_HEIGHT = "var(--ax-graph-height)"
+_WITHOUT_DOT = 400
 _NONE = Marks()
+_NO_LINKS = Links()
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -77,11 +100,14 @@ def graph(
     key: str,
     head: Any,
     marks: Marks = _NONE,
-    height: int = 400,
+    links: Links = _NO_LINKS,
+    draggable: Draggable | None = None,
+    height: int | None = None,
     alt: str,
     on_choose: Callable[[str | None], None],
 ) -> None:
-    """Draw `dot`; `on_choose` is called with a node's id when the reader picks one.
+    """Draw `dot`, without a `height` as high as the window allows; `on_choose` is called with a
+    node's id when the reader picks one.
 
     A node is picked by a click or from the list of nodes, which is always there and goes into the
     row `head`.
@@ -96,9 +122,11 @@ def graph(
     else:
         drawn = _svg(dot) if render_dot.available() else None
         if drawn is None:
-            st.graphviz_chart(_outlined(dot, marks), width="stretch", height=height, alt=alt)
+            outlined = _outlined(dot, marks)
+            st.graphviz_chart(outlined, width="stretch", height=height or _WITHOUT_DOT, alt=alt)
         else:
-            _clickable(drawn, key=key, marks=marks, height=height, alt=alt, on_choose=on_choose)
+            data = _data(marks, links, draggable or {})
+            _clickable(drawn, data, key=key, height=height, alt=alt, on_choose=on_choose)
 
 
 def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
@@ -108,7 +136,8 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
         st.graphviz_chart(dot, width="stretch", height=height, alt=alt)
     else:
         chosen = (lambda _: None) if zoom else None
-        _clickable(drawn, key="miniature", height=height, alt=alt, on_choose=chosen)
+        data = _data(_NONE, _NO_LINKS, {})
+        _clickable(drawn, data, key="miniature", height=height, alt=alt, on_choose=chosen)
 
 
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
@@ -139,14 +168,27 @@ def describe(node: Node) -> str:
     return " · ".join(parts + where)
 
 
+def _data(marks: Marks, links: Links, draggable: Draggable) -> dict[str, Any]:
+    return {
+        "selected": marks.selected,
+        "current": marks.current,
+        "active": list(marks.active),
+        "hidden": list(marks.hidden),
+        "moving": [list(pair) for pair in marks.moving],
+        "places": {name: list(place) for name, place in links.places.items()},
+        "notes": dict(links.notes),
+        "draggable": {name: dict(target) for name, target in draggable.items()},
+    }
+
+
 def _clickable(
     svg: str,
+    data: Mapping[str, Any],
     *,
     key: str,
-    height: int,
+    height: int | None,
     alt: str,
-    marks: Marks = _NONE,
-    on_choose: Callable[[str | None], None] | None = None,
+    on_choose: Callable[[str | None], None] | None,
 ) -> None:
     name = render_dot.digest(svg)
     _component(
@@ -155,14 +197,10 @@ def _clickable(
             "svg": svg,
             "digest": name,
             "layout": f"{key}:{name}",
-            "selected": marks.selected,
-            "current": marks.current,
-            "active": list(marks.active),
-            "hidden": list(marks.hidden),
-            "moving": [list(pair) for pair in marks.moving],
-            "height": height,
+            "height": f"{height}px" if height else _HEIGHT,
             "alt": alt,
             "still": on_choose is None,
+            **data,
         },
         on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked or None),
     )

@@ -7,14 +7,18 @@ limit and may read no file, and of its SVG only known drawing elements and attri
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
-from explorer.trace.colours import GRADIENT, REMARK
+from explorer.trace.colours import GRADIENT, HOOK, REMARK
 
 SECONDS = 8.0
+#: The wider side of a picture in pixels, at least, and its least resolution in dots an inch.
+PIXELS, LEAST_DPI = 2000, 96
 
 _ELEMENTS = frozenset({"svg", "g", "path", "polygon", "polyline", "ellipse", "text"})
 _ATTRIBUTES = frozenset(
@@ -25,9 +29,10 @@ _ATTRIBUTES = frozenset(
         *("text-anchor", "font-family", "font-size", "font-weight", "font-style"),
     }
 )
+_SIZE = re.compile(rb'<svg width="(\d+)pt" height="(\d+)pt"')
 _SVG = "{http://www.w3.org/2000/svg}"
 #: The library's text colours become classes, for which the page has a colour in each theme.
-_WORDS = {REMARK: "remark", GRADIENT: "gradient"}
+_WORDS = {REMARK: "remark", GRADIENT: "gradient", HOOK: "hook"}
 
 
 def available() -> bool:
@@ -40,7 +45,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def render(dot: str, kind: str) -> bytes | None:
+def render(dot: str, kind: str, *options: str) -> bytes | None:
     """The graph laid out by `dot` as "svg" or "png"; None if it failed or took too long."""
     program = shutil.which("dot")
     if program is None:
@@ -49,7 +54,7 @@ def render(dot: str, kind: str) -> bytes | None:
     env = {k: v for k, v in os.environ.items() if k != "GV_FILE_PATH"} | {"SERVER_NAME": "none"}
     try:
         done = subprocess.run(
-            [program, "-Kdot", f"-T{kind}"],
+            [program, "-Kdot", f"-T{kind}", *options],
             input=dot.encode(),
             capture_output=True,
             timeout=SECONDS,
@@ -65,6 +70,17 @@ def svg(dot: str) -> str | None:
     """The graph as an SVG that holds shapes and text only; None if it cannot be laid out."""
     drawn = render(dot, "svg")
     return None if drawn is None else clean(drawn.decode(errors="replace"))
+
+
+def png(dot: str) -> bytes | None:
+    """The graph as a picture that is at least `PIXELS` wide or high; None if it cannot be drawn."""
+    drawn = render(dot, "svg")
+    size = _SIZE.search(drawn or b"")
+    if size is None:
+        return None
+    points = max(map(float, size.groups()))
+    dpi = max(LEAST_DPI, math.ceil(72 * PIXELS / max(points, 1)))
+    return render(dot, "png", f"-Gdpi={dpi}")
 
 
 def clean(text: str) -> str | None:

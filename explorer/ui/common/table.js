@@ -1,7 +1,8 @@
 // Draws a table from plain texts (textContent only: they are a stranger's) and reports clicks.
-// elements.js comes before it.
+// elements.js and table_live.js come before it.
 
 const drawn = new WeakMap()
+const listening = new WeakMap()
 
 function heading(columns) {
   const row = element("tr")
@@ -18,10 +19,12 @@ function heading(columns) {
 function line(row, columns, terms) {
   const tr = element("tr", row.kind)
   tr.dataset.id = row.id
+  if (row.tensor !== null) Object.assign(tr.dataset, { tensor: row.tensor, line: row.line ?? "" })
   row.cells.forEach((text, i) => {
     const faint = text === "None" || text === "False" ? " faint" : ""
     const cell = element("td", columns[i].style + faint, text)
     if (columns[i].style === "name") cell.title = text // may be cut off
+    cell.dataset.column = columns[i].title
     tr.append(cell)
   })
   const last = tr.lastElementChild
@@ -41,13 +44,14 @@ function line(row, columns, terms) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const [head, body] = ["thead", "tbody"].map((tag) => parentElement.querySelector(tag))
+  const table = parentElement.querySelector("table")
   const digest = JSON.stringify([data.columns, data.rows])
   if (drawn.get(parentElement) !== digest) {
     head.replaceChildren(heading(data.columns))
     body.replaceChildren(...data.rows.map((row) => line(row, data.columns, data.terms)))
     drawn.set(parentElement, digest)
+    free(table)
   }
-  const table = parentElement.querySelector("table")
   table.setAttribute("aria-label", data.label)
   parentElement.querySelector(".rest").textContent = data.rest
   const rows = [...body.children]
@@ -90,5 +94,10 @@ export default function (component) {
     stop(to[event.key])
     to[event.key].focus()
   }
-  return () => drawn.delete(parentElement)
+  if (!listening.has(parentElement)) listening.set(parentElement, listen(table))
+  return () => {
+    listening.get(parentElement)()
+    listening.delete(parentElement)
+    drawn.delete(parentElement)
+  }
 }

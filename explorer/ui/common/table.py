@@ -14,6 +14,7 @@ from explorer.ui.common.glossary import ELEMENTS, GLOSSARY
 MOST_ROWS = 200
 
 _HERE = Path(__file__).parent
+_SCRIPTS = ("table_live", "table")
 _component = st.components.v2.component(
     "row_table",
     html="""
@@ -21,7 +22,7 @@ _component = st.components.v2.component(
 <p class="rest"></p>
 """,
     css=(_HERE / "table.css").read_text(encoding="utf-8"),
-    js=ELEMENTS + (_HERE / "table.js").read_text(encoding="utf-8"),
+    js=ELEMENTS + "".join((_HERE / f"{name}.js").read_text("utf-8") for name in _SCRIPTS),
 )
 
 
@@ -40,13 +41,16 @@ class Column:
 class Row:
     """A row: one text per column. With fewer, the last cell takes the rest of the width and shows
     the `note`; in a full row the note is shown when the pointer is over the last cell. `term` is
-    the key of a glossary's term: that behind the note, in a full row that of the last cell."""
+    the key of a glossary's term: that behind the note, in a full row that of the last cell.
+    `tensor` and `line` are given where hovering marks them in the graph and the program."""
 
     id: int
     cells: tuple[str, ...]
     note: str = ""
     kind: str = ""
     term: str = ""
+    tensor: int | None = None
+    line: int | None = None
 
 
 def table(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
 import streamlit as st
 
 from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
-from explorer.ui.common.graph import graph, legend
+from explorer.trace.pass_hooks import hooked_tensors
+from explorer.ui.common.graph import Draggable, Links, graph, legend
 from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.render_dot import digest
@@ -29,23 +30,27 @@ _STALE = (
 @dataclass(frozen=True)
 class DrawnPass:
     """A graph ready to be laid out. `name` is the whole graph's, `unfolded` are the blocks the
-    reader has expanded, and `folded` says whether any block remains."""
+    reader has expanded, and `folded` says whether any block remains. `links` are to the table and
+    the program."""
 
     name: str
     dot: str
     nodes: tuple[Node, ...]
     unfolded: frozenset[str]
     folded: bool
+    links: Links
 
 
 @dataclass(frozen=True)
 class GraphPanel:
-    """The pass that is shown, its graph, and the places of the list of nodes and of the graph."""
+    """The pass that is shown, its graph, and the places of the list of nodes and of the graph.
+    `draggable` are the leaves whose number can be pulled."""
 
     shown: BackwardPass
     drawn: DrawnPass
     list_place: Any
     place: Any
+    draggable: Draggable = field(default_factory=dict)
 
     def draw_graph(self, picker: Picker, picked: Selection) -> None:
         """Draw the graph with what is picked, and the list of its nodes."""
@@ -56,6 +61,8 @@ class GraphPanel:
                 key="graph",
                 head=self.list_place,
                 marks=walk.marks(picked, self.shown, self.drawn.nodes),
+                links=self.drawn.links,
+                draggable=self.draggable,
                 alt=f"Graph of the backward pass from {self.shown.root}",
                 on_choose=picker.node,
             )
@@ -178,8 +185,20 @@ def _draw_pass(
     folded = len(nodes) > MAX_NODES
     if folded:
         nodes, edges = fold(nodes, edges, unfolded)
-    dot = dot_text(nodes, edges, _records_after(_trace, _shown), hide=hide)
-    return DrawnPass(name, dot, tuple(nodes), unfolded, folded)
+    hooked = hooked_tensors(_trace, _shown)
+    labels = {number: hooks.label for number, hooks in hooked.items()}
+    dot = dot_text(nodes, edges, _records_after(_trace, _shown), hide=hide, hooks=labels)
+    places = {node.id: (_tensor_of(node, _shown), node.line) for node in nodes}
+    notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
+    return DrawnPass(name, dot, tuple(nodes), unfolded, folded, Links(places, notes))
+
+
+def _tensor_of(node: Node, shown: BackwardPass) -> int | None:
+    """The id of a node's tensor; of an AccumulateGrad, its leaf's."""
+    if node.kind != "accumulate":
+        return node.tensor
+    sources = {edge.source for edge in shown.edges if edge.target == node.id}
+    return next((n.tensor for n in shown.nodes if n.id in sources), None)
 
 
 def _records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:

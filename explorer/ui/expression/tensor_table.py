@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from explorer.trace import Array, TensorRecord
 from explorer.trace.text import shape_text
@@ -63,16 +64,17 @@ def _tensor_row(record: TensorRecord, hidden: bool, loop: bool) -> Row:
     )
     leaf = record.is_leaf and record.requires_grad
     kind = "leaf" if leaf else "" if record.named else "unnamed"
+    row = Row(record.id, (), "", kind, tensor=record.id, line=record.line or None)
     if hidden:
-        return Row(record.id, (*start, "?", ""), "", kind)
+        return replace(row, cells=(*start, "?", ""))
     if record.grad is None:
         term = record.why_term if record.why_term in GLOSSARY else ""
-        return Row(record.id, (*start, "None"), record.why_none, kind, term)
+        return replace(row, cells=(*start, "None"), note=record.why_none, term=term)
     note = f".grad is None: {record.why_none}" if record.why_none else ""
     source = record.grad_from or ""
     term = "hook" if source == "hook" else ""
     cells = (*start, _array(record.grad), _READ_VIA.get(source, source))
-    return Row(record.id, cells, note, kind, term)
+    return replace(row, cells=cells, note=note, term=term)
 
 
 def _array(array: Array | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -79,8 +80,19 @@ def test_dot_opens_no_file(tmp_path: Path) -> None:
 
 
 @needs_dot
+@pytest.mark.parametrize("count", [1, 30])
+def test_a_picture_is_large_enough_for_a_slide(count: int) -> None:
+    chain = " -> ".join(f"n{i}" for i in range(count))
+    picture = render_dot.png(f"digraph {{ {chain} }}")
+    assert picture is not None
+    sides = struct.unpack(">II", picture[16:24])  # of the IHDR chunk
+    assert render_dot.PIXELS <= max(sides) < 2 * render_dot.PIXELS
+
+
+@needs_dot
 def test_bad_dot_is_none() -> None:
     assert render_dot.svg("digraph { n1 [") is None
+    assert render_dot.png("digraph { n1 [") is None
 
 
 @needs_dot
