@@ -96,7 +96,7 @@ SHOWN = {
 
 _ROW, _OPTION, _MAP = "tr[data-id]", "[role=option]", ".st-key-map >>> img"
 _NEXT, _PREVIOUS = (
-    Press(f".st-key-walk-chevron_{way} button", "g.node.current") for way in ("right", "left")
+    Press(f".st-key-walk-{way} button", "g.node.current") for way in ("next", "previous")
 )
 _PANEL, _TAB = ".st-key-panel [role=radio]", "[role=tab]"
 _EDITOR = ".st-key-program textarea"

@@ -15,7 +15,7 @@ _TITLES = {f"{example.group}: {example.title}": example for example in EXAMPLES}
 _PANELS = {
     "Tensors": lambda tab: tab.has("bidi_component", "tensors"),
     "Step": lambda tab: any(
-        words in tab.texts() for words in ("ax-step", "starts at <b>", "There was no backward")
+        words in tab.texts() for words in ("ax-flows", "starts at <b>", "There was no backward")
     ),
     "Tensor": lambda tab: "Choose a row" in tab.texts() or "What happened to it" in tab.texts(),
     "Events": lambda tab: "ax-events" in tab.texts() or "No backward, hook" in tab.texts(),
@@ -116,13 +116,13 @@ async def choose_example(reader: Reader) -> None:
 
 
 async def next_step(reader: Reader) -> None:
-    """The next step of the backward pass; after the last step, the first."""
+    """The next step of the backward pass; after the last step, the one before."""
     if not reader.tab.has("slider", "walk-slider"):
         raise NotApplicable
     slider = reader.tab.widget("slider", "walk-slider")
     at, last = int(slider.value[0] if slider.value else 0), int(slider.max)
-    target, button = (1, "walk-first_page") if at == last else (at + 1, "walk-chevron_right")
-    if target == at:
+    target, button = (at - 1, "walk-previous") if at == last else (at + 1, "walk-next")
+    if not target:
         raise NotApplicable
 
     def check(tab: Tab) -> str | None:

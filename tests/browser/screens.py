@@ -46,7 +46,7 @@ def click(selector: str) -> Act:
 def walk(steps: int) -> Act:
     def act(tab: Any) -> None:
         for number in range(1, steps + 1):
-            tab.locator(".st-key-walk-chevron_right button").first.click()
+            tab.locator(".st-key-walk-next button").first.click()
             tab.wait_for_selector(f".ax-step:has-text('Step {number} of')")
 
     return act

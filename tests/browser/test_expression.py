@@ -127,7 +127,7 @@ def test_nothing_scrolls_sideways(tab: Any, app: str, path: str) -> None:
 
 
 def forward(tab: Any) -> None:
-    tab.locator(".st-key-walk-chevron_right button").first.click()
+    tab.locator(".st-key-walk-next button").first.click()
 
 
 def show(tab: Any, panel: str) -> None:
@@ -146,7 +146,7 @@ def test_the_walk_moves_highlight_and_numbers(tab: Any, app: str) -> None:
     # z hands (0.5, 0.5) times 3 to y**2
     expect(tab.locator(".stMain")).to_contain_text("[[1.5, 1.5]]")
     expect(tab.locator(".katex-display")).to_have_count(2)
-    tab.locator(".st-key-walk-last_page button").first.click()
+    tab.locator(".st-key-walk-slider input").press("End")
     tab.wait_for_selector(".ax-step:has-text('x.grad')")
     expect(tab.locator("g.node.current text")).to_have_text(["AccumulateGrad"])
 

@@ -78,15 +78,15 @@ def expect_inert(tab: Any) -> None:
 def test_what_a_program_did(tab: Any, forged: str) -> None:
     tab.goto(f"{forged}/expression?program={quote(PROGRAM)}")
     tab.wait_for_selector("svg g.node", timeout=90_000)
-    tab.locator(".st-key-walk-last_page button").first.click()
+    tab.locator(".st-key-walk-slider input").press("End")
     tab.wait_for_selector(".ax-step:has-text('Step 4 of 4')")
     for title in PANELS.values():
         tab.get_by_role("radio", name=title, exact=True).click()
         tab.wait_for_selector(f"[role=radio][aria-checked=true]:has-text('{title}')")
         expect_inert(tab)
-    tab.locator(".st-key-walk-chevron_left button").first.click()
+    tab.locator(".st-key-walk-previous button").first.click()
     tab.wait_for_selector(".ax-step:has-text('Step 3 of 4')")
-    tab.wait_for_selector(".st-key-step")
+    tab.wait_for_selector(".st-key-local-rule")
     tab.wait_for_timeout(300)  # formulas are drawn later
     expect_inert(tab)
 

@@ -150,11 +150,12 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     tab.wait_for_selector("tr.selected td.name:text-is('weight')")
     expect_focus(tab, name="weight3")
 
-    # The walk: back to its buttons, and two steps from the start.
-    go_to(tab, "first_page", "Shift+Tab")
+    # The walk: back to its buttons, and a step to and fro.
+    tab.wait_for_selector(".ax-step:has-text('Step 2 of 2: weight.grad')")
+    go_to(tab, "chevron_leftPrevious step", "Shift+Tab")
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".ax-step:has-text('Step 1 of 2')")
-    go_to(tab, "chevron_right")
+    go_to(tab, "chevron_rightNext step", most=1)
     tab.keyboard.press("Enter")
     tab.wait_for_selector(".ax-step:has-text('Step 2 of 2: weight.grad')")
     expect(tab.locator("g.node[aria-current=step]")).to_have_count(1)

@@ -48,8 +48,8 @@ def test_the_words_of_a_page_stand_in_the_glossary(page: str, some: set[str]) ->
 @pytest.mark.fast
 def test_the_words_of_the_panels_stand_in_the_glossary() -> None:
     at = opened("pages/expression.py")
-    at.slider(key="walk-slider").set_value(3).run()  # which opens the panel of the step
-    found = {"step": terms(at)}
+    at.slider(key="walk-slider").set_value(3).run()
+    found = {}
     for panel in PANELS:
         at.button_group(key="panel").set_value(panel).run()
         assert not at.exception

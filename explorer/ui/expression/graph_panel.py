@@ -43,8 +43,8 @@ class DrawnPass:
 
 @dataclass(frozen=True)
 class GraphPanel:
-    """The pass that is shown, its graph, and the places of the list of nodes and of the graph.
-    `draggable` are the leaves whose number can be pulled."""
+    """The pass that is shown, its graph, and the places of the list of nodes and of the graph with
+    the walk below it. `draggable` are the leaves whose number can be pulled."""
 
     shown: BackwardPass
     drawn: DrawnPass
@@ -53,7 +53,7 @@ class GraphPanel:
     draggable: Draggable = field(default_factory=dict)
 
     def draw_graph(self, picker: Picker, picked: Selection) -> None:
-        """Draw the graph with what is picked, and the list of its nodes."""
+        """Draw the graph with what is picked, the list of its nodes and the walk."""
         with self.place:
             graph(
                 self.drawn.dot,
@@ -66,6 +66,7 @@ class GraphPanel:
                 alt=f"Graph of the backward pass from {self.shown.root}",
                 on_choose=picker.node,
             )
+            walk.walk_bar(picker, picked, self.shown)
             _unfold_buttons(self.drawn, picked.node)
 
 

@@ -39,6 +39,19 @@ BACKWARD_ROLES: dict[str, str] = {
     "Add": "both inputs receive the gradient",
     "Sub": "the left input receives the gradient, the right one its negative",
     "Mul": "each factor receives the gradient times the other factor",
+    "Div": "the numerator receives the gradient divided by the denominator, the denominator the "
+    "gradient times minus the quotient divided by the denominator",
+    "Neg": "the gradient changes its sign",
+    "Pow": "the gradient times the exponent times the base raised to one less",
+    "Sqrt": "the gradient is divided by twice the root",
+    "Exp": "the gradient times the result, as exp is its own derivative",
+    "Log": "the gradient is divided by the input",
+    "Sin": "the gradient times the cosine of the input",
+    "Cos": "the gradient times minus the sine of the input",
+    "Tanh": "the gradient times 1 minus the square of the result",
+    "Sigmoid": "the gradient times the result times 1 minus the result",
+    "Relu": "the gradient passes where the input is positive; elsewhere it becomes 0",
+    "Abs": "the gradient times the sign of the input",
     "Cat": "the gradient is split into the parts that were joined",
     "Stack": "the gradient is split into the parts that were stacked",
     "BackwardHookFunction": "a module's full backward hook is called",
@@ -54,14 +67,14 @@ _DATA_ROLES = {
 
 
 def role(node: Node, shown: BackwardPass) -> str:
-    """What a node of this pass is in the reader's program, in one or two sentences."""
+    """What a node of this pass does to the gradient, and what it is in the reader's program."""
     if node.kind == "accumulate":
         leaf = next((n.label for n in _inputs(node, shown) if n.label), node.label)
         return f"Adds the incoming gradient to {leaf or 'a leaf'}.grad."
     if node.kind != "function":
         return _DATA_ROLES.get(node.kind, "")
     step = next((s for s in shown.steps if s.node == node.id), None)
-    sentences = (_origin(node, shown), _backward_role(node), _without_gradient(node, step, shown))
+    sentences = (_backward_role(node), _without_gradient(node, step, shown), _origin(node, shown))
     return " ".join(filter(None, sentences))
 
 
@@ -69,17 +82,17 @@ def _origin(node: Node, shown: BackwardPass) -> str:
     """Which result of the program the node computed."""
     module = f", in {node.module}" if node.module else ""
     if not node.label:
-        return f"Part of computing {_user(node, shown)}{module}."
+        return f"It is part of computing {_user(node, shown)}{module}."
     line = f" on line {node.line}" if node.line else ""
-    return f"Computed {node.label}{line}{module}."
+    return f"It computed {node.label}{line}{module}."
 
 
 def _backward_role(node: Node) -> str:
     kind = re.sub(r"Backward\d*$", "", node.name)
-    if not node.name[-1:].isdigit() and node.name.endswith("Backward"):
-        return f"Backward: the backward you wrote in {kind} is called."
     text = BACKWARD_ROLES.get(kind, "")
-    return f"Backward: {text}." if text else ""
+    if node.name.endswith("Backward") and kind != "BackwardHookFunction":
+        text = f"the backward you wrote in {kind} is called"
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def _without_gradient(node: Node, step: BackwardStep | None, shown: BackwardPass) -> str:

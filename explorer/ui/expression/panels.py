@@ -60,13 +60,10 @@ def _draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> No
 
 
 def _panels(run: ProgramRun, shown: BackwardPass | None, picker: Picker, picked: Selection) -> None:
-    """Draw the switch and the walk's buttons, and the chosen panel below them."""
+    """Draw the switch, and the chosen panel below it."""
     if not run.trace.tensors:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
-        chosen = _switch(run)
-        if shown:
-            walk.walk_bar(picker, picked, shown)
+    chosen = _switch(run)
     draw = {
         "tensors": partial(_tensors, run, picker, picked),
         "step": partial(walk.step_panel, picked, shown),
@@ -95,9 +92,10 @@ def _switch(run: ProgramRun) -> str:
         key="panel",
         bind="query-params",
         label_visibility="collapsed",
-        help="Tensors: all of them in a table. Step: one node of the backward pass. Tensor: one in "
-        "detail. Events: hooks, zero_grad, step. Gradient check: compare with measured slopes. "
-        "Memory: hooks and retain_grad compared. Curves: loss and norms, pass by pass.",
+        help="Tensors: all of them in a table. Step: what a node of the backward pass takes in and "
+        "passes on. Tensor: one in detail. Events: hooks, zero_grad, step. Gradient check: compare "
+        "with measured slopes. Memory: hooks and retain_grad compared. Curves: loss and norms, "
+        "pass by pass.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The backward pass, node by node: buttons, a slider, and what happens at each step."""
+"""The backward pass, node by node: buttons, a slider, and the rule of each step."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _WIDTH = 32
 
 
 def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
-    """Draw buttons and a slider over the steps; 0 is before the first. They are parts of the
-    fragment that shows the selection, and of the row that is open."""
+    """Draw buttons and a slider over the steps, and the rule of the chosen step below them. 0 is
+    before the first. All are parts of the fragment that shows the selection."""
     last = len(shown.steps)
     if not last:
         return
@@ -37,45 +37,78 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         PLAYER.stop()
     go = partial(_go, picker)
 
-    def button(icon: str, text: str, number: int) -> None:
-        st.button(
-            text,
-            icon=f":material/{icon}:",
-            help=text,
-            key=f"walk-{icon}",
-            type="tertiary",
-            on_click=go,
-            args=(number,),
-            disabled=number == now or not 1 <= number <= last,
-        )
-
     def slid() -> None:
         number = st.session_state["walk-slider"]
         if number != now:  # a slider whose range changed reports its old value again
             go(number)
 
-    button("first_page", "First step", 1)
-    button("chevron_left", "Previous step", now - 1)
-    button("chevron_right", "Next step", now + 1)
-    button("last_page", "Last step", last)
-    toggled = PLAYER.button(
-        "Play the backward pass",
-        "Stop",
-        type="tertiary",
-        on_start=lambda: go(1 if now == last else now + 1),
-    )
-    st.session_state["walk-slider"] = now
-    st.slider(
-        "Step of the backward pass",
-        0,
-        last,
-        key="walk-slider",
-        label_visibility="collapsed",
-        help="Moves through the backward pass node by node; 0 is before the first",
-        on_change=slid,
-    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="walk"):
+        st.button(
+            "Previous step",
+            icon=":material/chevron_left:",
+            key="walk-previous",
+            type="tertiary",
+            on_click=go,
+            args=(now - 1,),
+            disabled=now == 0,
+        )
+        st.button(
+            "Next step",
+            icon=":material/chevron_right:",
+            key="walk-next",
+            type="tertiary",
+            on_click=go,
+            args=(now + 1,),
+            disabled=now == last,
+        )
+        toggled = PLAYER.button(
+            "Play",
+            "Pause",
+            help="Goes through the backward pass by itself",
+            type="tertiary",
+            on_start=lambda: go(1 if now == last else now + 1),
+        )
+        st.session_state["walk-slider"] = now
+        st.slider(
+            "Step of the backward pass",
+            0,
+            last,
+            key="walk-slider",
+            label_visibility="collapsed",
+            on_change=slid,
+        )
+        st.html(f'<div class="ax-note">{_count(now, shown)}</div>', width="content")
+    if picked.step is not None:
+        _rule(shown.steps[picked.step], shown)
     if toggled or ended:
         st.rerun()  # the whole page, which starts or stops the timer
+
+
+def _count(now: int, shown: BackwardPass) -> str:
+    """Where the walk stands, such as "3 of 7"."""
+    total = f"{shown.step_count:,}"
+    return f"{shown.steps[now - 1].number:,} of {total}" if now else f"{total} steps"
+
+
+def _rule(step: BackwardStep, shown: BackwardPass) -> None:
+    """The local rule of a step: in a sentence, in letters and with its numbers."""
+    with st.container(key="local-rule"):
+        st.html(rule_words(step, shown))
+        formula(step.formula, step.numbers)
+
+
+def rule_words(step: BackwardStep, shown: BackwardPass) -> str:
+    """What the node of a step is called, and what it does to the gradient."""
+    node = _node(step, shown)
+    sentences = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
+    if step.own:
+        sentences.append(f"The rule is your own backward, line {step.own}.")
+    term = term_link("accumulation" if node.kind == "accumulate" else "vjp")
+    return (
+        f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
+        f"{escape(title(node, shown))}</b> <code>{_function(node)}</code>: "
+        f"{escape(' '.join(filter(None, sentences)))} {term if step.formula else ''}</div>"
+    )
 
 
 def play_on(picker: Picker) -> None:
@@ -88,8 +121,6 @@ def play_on(picker: Picker) -> None:
 def _go(picker: Picker, number: int) -> None:
     """Go to a step, counted from 1."""
     picker.step(number - 1)
-    if st.session_state.get("panel") != "step":
-        st.session_state.panel = "step"
 
 
 def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
@@ -113,24 +144,15 @@ def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Mark
 
 
 def step_panel(picked: Selection, shown: BackwardPass | None) -> None:
-    """One step: gradients in, the rule with its numbers, and where the results go."""
+    """What one step took in, what it had saved, and where the results go."""
     if shown is None:
         st.html('<div class="ax-note">There was no backward pass to step through.</div>')
-        return
-    if picked.step is None:
+    elif picked.step is None:
         st.html(f'<div class="ax-note">{_unstepped(picked, shown)}</div>')
-        return
-    step = shown.steps[picked.step]
-    node = next((n for n in shown.nodes if n.id == step.node), Node("unknown", "", step.name))
-    rule = ""
-    if step.formula:
-        rule = term_link("accumulation" if node.kind == "accumulate" else "vjp")
-    with st.container(key="step"):  # a grid, of these parts and the formula
-        st.html(
-            f"{_head(step, node, shown)}{gradients_in(step, shown)}"
-            f'<div class="ax-flow"><span>{rule}</span></div>{gradients_out(step, shown)}'
-        )
-        formula(step.formula, step.numbers)
+    else:
+        step = shown.steps[picked.step]
+        parts = gradients_in(step, shown) + gradients_out(step, shown)
+        st.html(f'<div class="ax-flows">{parts}</div>')
 
 
 _NO_RULE = f"{UNKNOWN} The numbers were read by hooks."
@@ -158,15 +180,8 @@ def _left_out(shown: BackwardPass) -> str:
     return ""
 
 
-def _head(step: BackwardStep, node: Node, shown: BackwardPass) -> str:
-    sentences = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
-    if step.own:
-        sentences.append(f"The rule is your own backward, line {step.own}.")
-    return (
-        f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
-        f"{escape(title(node, shown))}</b> <code>{_function(node)}</code> "
-        f"{escape(' '.join(filter(None, sentences)))}</div>"
-    )
+def _node(step: BackwardStep, shown: BackwardPass) -> Node:
+    return next((n for n in shown.nodes if n.id == step.node), Node("unknown", "", step.name))
 
 
 def _function(node: Node) -> Html:
