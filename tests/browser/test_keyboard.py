@@ -116,6 +116,7 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     tab.keyboard.insert_text(PROGRAM)
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector("td.name:text-is('cost')")
+    tab.keyboard.press("Escape")
     tab.keyboard.press("Tab")  # leaves the editor, and writes nothing into it
     expect_focus(tab, name="play_arrowRun")
     expect(tab.locator("textarea")).to_have_value(PROGRAM)

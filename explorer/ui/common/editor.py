@@ -1,12 +1,14 @@
-"""The program editor: a text area with numbered lines in which lines can be marked.
+"""The program editor: a native text area, and a component that makes an editor for code of it.
 
-Numbers and marks are backgrounds of the text area itself and scroll with its text, so the program
-is on the screen only once. Line heights agree with style.css.
+The component (editor.js) draws the text in colour on a layer behind the text area, whose own text
+is then transparent, and adds what a text area lacks: indentation, pairs of brackets, numbers that
+can be dragged, marked lines. What it writes can be undone. After a pause in typing it commits the
+text as Ctrl+Enter does. Line heights agree with editor.css and editor.js.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -38,9 +40,10 @@ def gutter() -> str:
     return f'url("data:image/svg+xml,{quote(svg)}")'
 
 
-_lines = st.components.v2.component(
-    "editor_lines",
-    js=Path(__file__).with_name("editor_lines.js").read_text(encoding="utf-8"),
+_HERE = Path(__file__).parent
+_SCRIPTS = ("python_tokens.js", "editor_keys.js", "editor_numbers.js", "editor.js")
+_code = st.components.v2.component(
+    "program_editor", js="".join((_HERE / name).read_text("utf-8") for name in _SCRIPTS)
 )
 
 
@@ -64,8 +67,8 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
             bind="query-params",
             persist_state="session",
             label_visibility="collapsed",
-            help="Ctrl+Enter runs it, Tab leaves it. Click a line number to mark what that line "
-            "made.",
+            help="Ctrl+Enter runs it. Drag a number to change it. Tab indents; Escape, then Tab "
+            "leaves. Click a line number to mark what that line made.",
         )
         source = source or ""
     with top:
@@ -74,20 +77,23 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
 
 
 def draw_lines(
-    on_click: Callable[[int], None], *, error: int | None = None, selected: int | None = None
+    on_click: Callable[[int], None],
+    *,
+    error: int | None = None,
+    selected: int | None = None,
+    ends: Mapping[int, str] | None = None,
 ) -> None:
-    """Mark lines of the program, counted from 1; `on_click` is called with a line when its number
-    is clicked."""
+    """Colour the program and mark lines of it, counted from 1. `on_click` is called with a line
+    when its number is clicked; `ends` are texts to show at the ends of lines, such as values."""
     key = "lines"
-    marked = {"error": error, "selected": selected}
-    _lines(
+    _code(
         key=key,
         data={
             "editor": "editor",
+            "run": "run",
             "gutter": _GUTTER_WIDTH,
-            "top": _TOP,
-            "height": _LINE,
-            "marks": [[COLOURS[kind], line] for kind, line in marked.items() if line],
+            "marks": {"error": error, "selected": selected},
+            "ends": {str(line): text for line, text in (ends or {}).items()},
         },
         on_line_change=lambda: on_click(st.session_state[key].line),
     )

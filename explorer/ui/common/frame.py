@@ -22,7 +22,7 @@ from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
 
 _UI = Path(__file__).parents[1]
-_STYLE = Path(__file__).with_name("style.css")
+_SHARED = [Path(__file__).with_name(name) for name in ("style.css", "editor.css")]
 _ICON = str(Path(__file__).with_name("icon.svg"))
 NAME = "Autograd Explorer"
 #: Seen while it has the keyboard's focus. Streamlit's own link leads to before the navigation.
@@ -33,7 +33,7 @@ _SKIP = '<a class="ax-skip" href="#page">Skip the navigation</a>'
 def _styles(page: str) -> str:
     """The styles of all pages, and those in a page's folder, in one element."""
     gutter = f":root {{ --ax-gutter: {editor.gutter()}; }}"
-    files = (_STYLE, _UI / page / f"{page}.css")
+    files = (*_SHARED, _UI / page / f"{page}.css")
     rules = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
     return f"<style>{theme_css()}{gutter}{rules}</style>"
 
