@@ -5,10 +5,13 @@ import streamlit as st
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.editor import editor
 from explorer.ui.common.frame import draw_frame
+from explorer.ui.common.inputs import draw_handles
 from explorer.ui.common.layout import columns
 from explorer.ui.expression.answers import explanations
+from explorer.ui.expression.curve import draw_curve
 from explorer.ui.expression.graph_panel import graph_panel
 from explorer.ui.expression.lesson import apply_lesson
+from explorer.ui.expression.live_numbers import follow
 from explorer.ui.expression.panels import draw_selection
 from explorer.ui.expression.program import printed, run_program
 
@@ -19,6 +22,8 @@ below = st.container()
 with left:
     source, toolbar = editor(EXAMPLES)
     run, lesson = apply_lesson(run_program(source), toolbar)
+    draw_handles(run.trace, hidden=run.hidden)
+    draw_curve(run)
 with right:
     graph = graph_panel(run)
 if not run.running:
@@ -27,3 +32,4 @@ if not run.running:
     with left:
         printed(run.trace)
 draw_selection(run, graph, below)
+follow(run, graph)

@@ -16,6 +16,7 @@ from explorer.sandbox.client import (
     submit,
     submit_check,
     submit_run,
+    submit_sample,
 )
 from explorer.sandbox.kernel_restrictions import may_serve_everyone, missing
 from explorer.sandbox.live import LiveRun, submit_live
@@ -42,4 +43,5 @@ __all__ = [
     "submit_check",
     "submit_live",
     "submit_run",
+    "submit_sample",
 ]

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +31,7 @@ from explorer.sandbox.settings import Settings, start_process
 from explorer.trace import Trace, from_plain, to_plain
 from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
+from explorer.trace.sampling import Samples
 from explorer.trace.validation import validate
 
 #: The time limit of a job in seconds, unless another is given.
@@ -502,6 +503,21 @@ def submit_check(
     """The same without waiting; `options` are those of `Sandbox.submit`."""
     request = _check_request(source, seed, upstream)
     return submit("check", request, read=lambda get: parse_answer(Check, get()), **options)
+
+
+def submit_sample(
+    source: str,
+    *,
+    names: Sequence[str],
+    ranges: Sequence[Sequence[float]],
+    result: str,
+    seed: int = 0,
+    **options: Any,
+) -> Call[Samples]:
+    """`explorer.trace.sampling.sample` in a child; `options` are those of `Sandbox.submit`."""
+    leaves = {"names": list(names), "ranges": [list(ends) for ends in ranges]}
+    request: dict[str, Any] = {"source": source, "result": result, "seed": seed, **leaves}
+    return submit("sample", request, read=lambda get: parse_answer(Samples, get()), **options)
 
 
 def _check_request(source: str, seed: int, upstream: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from explorer.sandbox.self_test import self_test
 from explorer.sandbox.task import Context, Job
 from explorer.trace import to_plain
 from explorer.trace.check import check
+from explorer.trace.sampling import sample
 from explorer.training.replay import replay
 from explorer.vision.image import decode_to_plain
 
@@ -42,6 +43,11 @@ def check_gradients(request: Any, context: Context) -> Any:
     return to_plain(check(**request, deadline=context.deadline))
 
 
+def sample_program(request: Any, context: Context) -> Any:
+    """The result of a program for many values of a leaf; see `explorer.trace.sampling.sample`."""
+    return to_plain(sample(**request, deadline=context.deadline))
+
+
 def decode_image(request: bytes, context: Context) -> dict[str, Any]:
     """Decode an uploaded file to pixels; see `vision.image.from_plain`."""
     return decode_to_plain(request)
@@ -51,6 +57,7 @@ JOBS: dict[str, Job] = {
     "run": run_program,
     "replay": replay_training,
     "check": check_gradients,
+    "sample": sample_program,
     "image": decode_image,
     "self_test": self_test,
 }

@@ -213,8 +213,8 @@ def dot_text(
     """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"; `hooks` says
     what hooks did to tensors, by their ids."""
     shown = {node.id for node in nodes if node.kind not in hide}
-    # An output is drawn next to the function that computed it: show its numbers only once.
-    outputs = {node.tensor for node in nodes if node.kind == "output"}
+    outputs = _outputs(nodes)
+    numbers = node_numbers(nodes, tensors, hooks or {})
     lines = [
         "digraph {",
         '  graph [bgcolor="transparent" ranksep="0.22" nodesep="0.25"]',
@@ -229,10 +229,9 @@ def dot_text(
             style = ' style="filled,rounded,dashed"' if node.kind == "frozen" else ""
             label = "" if is_repeated else node.label
             kind = "nonleaf" if node.kind == "function" and label else node.kind
-            hook = (hooks or {}).get(record.id, "") if record is not None else ""
             lines.append(
                 f'  {node.id} [id="{node.id}" class="{kind}" fillcolor="{FILLS[node.kind]}"'
-                f"{style} label=<{_html_label(node, label, record, hook)}>]"
+                f"{style} label=<{_html_label(node, label, record, numbers.get(node.id, {}))}>]"
             )
     for edge in edges:
         if edge.source in shown and edge.target in shown and edge.kind not in hide:
@@ -243,22 +242,45 @@ def dot_text(
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _html_label(node: Node, label: str, record: TensorRecord | None, hook: str) -> str:
+def _outputs(nodes: Sequence[Node]) -> set[int | None]:
+    """The tensors with a node of their own beside the function that computed them: there their
+    name and numbers are shown, and not twice."""
+    return {node.tensor for node in nodes if node.kind == "output"}
+
+
+def node_numbers(
+    nodes: Sequence[Node], tensors: Mapping[int, TensorRecord], hooks: Mapping[int, str]
+) -> dict[str, dict[str, list[str]]]:
+    """By a node's id, the lines of its label with numbers: its "value" and, where it has them, its
+    "grad" and what "hook" did to it."""
+    outputs, numbers = _outputs(nodes), {}
+    for node in nodes:
+        is_repeated = node.kind == "function" and node.tensor in outputs
+        record = None if node.tensor is None or is_repeated else tensors.get(node.tensor)
+        if record is not None and node.kind not in ("accumulate", "saved", "base"):
+            lines = {"value": array_lines(record.value)}
+            if record.grad is not None:
+                lines["grad"] = array_lines(record.grad)
+            if hook := hooks.get(record.id):
+                lines["hook"] = [hook]
+            numbers[node.id] = lines
+    return numbers
+
+
+def _html_label(
+    node: Node, label: str, record: TensorRecord | None, numbers: Mapping[str, Sequence[str]]
+) -> str:
     grey = f'<FONT COLOR="{REMARK}">{{}}</FONT>'
     bold = "{}" if record is not None and not record.named else "<B>{}</B>"
     head = bold.format(_escape(label)) + " " if label else ""
     shape = shape_text(node.shape)
     rows = [head + grey.format(_escape(f"{node.name} {shape}".strip()))]
-    if record is not None and node.kind not in ("accumulate", "saved", "base"):
-        rows += [_escape(line) for line in array_lines(record.value)]
-        if record.grad is not None:
-            lines = array_lines(record.grad)
-            rows += [
-                f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_escape(line)}</FONT>'
-                for i, line in enumerate(lines)
-            ]
-        if hook:
-            rows.append(f'<FONT COLOR="{HOOK}">{_escape(hook)}</FONT>')
+    rows += [_escape(line) for line in numbers.get("value", ())]
+    rows += [
+        f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_escape(line)}</FONT>'
+        for i, line in enumerate(numbers.get("grad", ()))
+    ]
+    rows += [f'<FONT COLOR="{HOOK}">{_escape(line)}</FONT>' for line in numbers.get("hook", ())]
     cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
 

@@ -2,7 +2,7 @@
 // numbers of a drag, and lets the number of a leaf be pulled. It comes before graph.js.
 //
 // Events of the window: `ax-hover` {from, nodes, tensor, line} or null; `ax-numbers`
-// {nodes: {id: {value: [lines], grad: [lines], hook}}}; `ax-drag` {target, value, phase}.
+// {nodes: {id: {value: [lines], grad: [lines], hook: [line]}}}; `ax-drag` {target, value, phase}.
 
 const CHANGED_MS = 600
 const PIXELS_A_STEP = 4
@@ -71,7 +71,7 @@ function paintNumbers(box, nodes) {
     writeLines(box, numbers, numbers.value, lines.value)
     const grad = lines.grad?.map((line, i) => (i ? " ".repeat(GRAD.length) : GRAD) + line)
     writeLines(box, numbers, numbers.grad, grad)
-    writeLines(box, numbers, numbers.hook, [lines.hook ?? "hook"])
+    writeLines(box, numbers, numbers.hook, lines.hook)
   }
   clearTimeout(box.resting)
   box.resting = setTimeout(() => {

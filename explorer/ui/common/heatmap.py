@@ -21,7 +21,8 @@ def _unit(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
     return red / 255, green / 255, blue / 255
 
 
-_SIGNED = LinearSegmentedColormap.from_list(
+#: From blue over white to red.
+SIGNED_COLOURS = LinearSegmentedColormap.from_list(
     "signed", [_unit(c) for c in SIGNED], N=511
 ).with_extremes(bad=_unit(NAN))
 
@@ -50,4 +51,4 @@ def colours(values: np.ndarray) -> np.ndarray:
     finite = np.ma.masked_invalid(values)
     top = float(np.abs(finite).max()) if finite.count() else 0.0
     scaled = Normalize(-(top or 1.0), top or 1.0)(finite)
-    return np.asarray(_SIGNED(scaled, bytes=True))[..., :3]
+    return np.asarray(SIGNED_COLOURS(scaled, bytes=True))[..., :3]

@@ -38,7 +38,13 @@ function scale(axis, from, to) {
     step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
     for (let i = Math.ceil(low / step); i * step <= high + 1e-9 * span; i++) ticks.push(i * step)
   }
-  return { place, ticks, step }
+  // The value at a place, within the axis and as round as the width allows.
+  const value = (at) => {
+    const v = Math.max(axis.low, Math.min(axis.high, axis.low + ((at - from) / (to - from)) * (axis.high - axis.low)))
+    const fine = 10 ** Math.floor(Math.log10(span / 200))
+    return +(Math.round(v / fine) * fine).toPrecision(12)
+  }
+  return { place, value, ticks, step, low: axis.low, high: axis.high }
 }
 
 function colours(root) {
@@ -58,7 +64,7 @@ function colours(root) {
 }
 
 function draw(svg, data, width, paint) {
-  const height = data.caption ? data.height - 22 : data.height
+  const height = data.caption || data.place ? data.height - 22 : data.height
   const y = scale(data.y, height - BOTTOM, TOP)
   const labels = y.ticks.map((tick) => format(tick, y.step))
   const LEFT = Math.max(34, 12 + 6.4 * Math.max(...labels.map((label) => label.length)))
@@ -97,12 +103,14 @@ function draw(svg, data, width, paint) {
     if (cx !== null && cy !== null)
       inside.append(node("circle", { cx, cy, r: 4.5, fill: paint.mark, stroke: "white", "stroke-width": 2 }))
   }
+  if (data.place) inside.append(...drawPlace(data.place, x, y, paint, box))
   parts.push(frame, inside, ...legend(data, paint, width))
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`)
   svg.setAttribute("height", height)
   svg.setAttribute("role", "img")
   svg.setAttribute("aria-label", data.alt)
-  svg.replaceChildren(...(data.pointer ? [] : [node("title", {}, data.alt)]), ...parts)
+  svg.replaceChildren(...(data.pointer || data.place ? [] : [node("title", {}, data.alt)]), ...parts)
+  if (data.place) dragPlace(svg, { x, y }, data.place)
   if (!data.pointer) return () => null
   const pointed = inside.appendChild(node("g", {}))
   // Shows the values nearest to this place, and returns their position on the axis of x.
@@ -211,7 +219,9 @@ function makeChart(choose) {
   const update = (data, paint, width) => {
     point = draw(svg, data, width, paint)
     svg.classList.toggle("chooses", data.chooses)
-    caption.textContent = data.caption
+    svg.classList.toggle("pulls", Boolean(data.place))
+    svg.style.touchAction = data.place?.names.length === 1 ? "pan-y" : ""
+    caption.textContent = data.place ? placeCaption(data.place) : data.caption
     button.onclick = () => save(svg, paint, `${data.name}.svg`)
   }
   return { root, update }
@@ -240,23 +250,33 @@ export default function (component) {
     state.observer = new ResizeObserver(() => root.clientWidth !== state.width && state.draw())
     states.set(root, state)
     state.observer.observe(root)
+    state.follow = ({ detail }) => {
+      const cells = state.shown.map((cell) => (cell.place ? { ...cell, place: movedPlace(cell.place, detail) } : cell))
+      const moved = cells.some((cell, i) => cell.place !== state.shown[i].place)
+      state.shown = cells
+      if (moved) state.draw()
+    }
+    window.addEventListener("ax-numbers", state.follow)
   }
+  const received = JSON.stringify(data.cells)
+  if (received !== state.received) state.shown = data.cells
+  state.received = received
   state.choose = (at) => data.chooses && setTriggerValue("chosen", at)
   state.draw = () => {
-    state.cells = data.cells.map((cell, i) => {
+    state.cells = state.shown.map((cell, i) => {
       const [before, make] = [state.cells[i], cell.lines ? makeChart : makeBlank]
       return before?.make === make ? before : { make, ...make((at) => state.choose(at)) }
     })
     const roots = state.cells.map((cell) => cell.root)
     if (roots.some((cell, i) => cell !== root.children[i])) root.replaceChildren(...roots)
-    roots.forEach((cell, i) => cell.classList.toggle("wide", Boolean(data.cells[i].wide)))
+    roots.forEach((cell, i) => cell.classList.toggle("wide", Boolean(state.shown[i].wide)))
     // All is measured before anything is drawn, and drawn only where it is different.
     state.width = root.clientWidth
     const paint = colours(root)
     const widths = roots.map((cell) => Math.max(160, cell.clientWidth))
     state.cells.forEach((cell, i) => {
-      const shown = JSON.stringify([data.cells[i], paint, widths[i]])
-      if (shown !== cell.shown) cell.update({ ...data.cells[i], chooses: data.chooses }, paint, widths[i])
+      const shown = JSON.stringify([state.shown[i], paint, widths[i]])
+      if (shown !== cell.shown) cell.update({ ...state.shown[i], chooses: data.chooses }, paint, widths[i])
       cell.shown = shown
     })
   }
@@ -274,6 +294,7 @@ export default function (component) {
   }
   return () => {
     clearTimeout(state.timer)
+    window.removeEventListener("ax-numbers", state.follow)
     state.observer.disconnect()
     states.delete(root)
   }

@@ -19,7 +19,7 @@ _component = st.components.v2.component(
     "plots",
     html='<div class="cells"></div><div class="ax-note moment"></div>',
     css=(_FOLDER / "plot.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "plot.js").read_text(encoding="utf-8"),
+    js="".join((_FOLDER / name).read_text("utf-8") for name in ("plot_place.js", "plot.js")),
 )
 
 #: Most points of a line; of longer ones every k-th and the last.
@@ -50,10 +50,22 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A place on a plot whose axes are one or two inputs of a program: their names and values, the
+    gradient with respect to each, and the result. It is drawn with the tangent of a curve, or the
+    arrow of the gradient on contours; it follows drags (see `drag.py`), and can be dragged."""
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    grad: tuple[float | None, ...]
+    result: float | None
+
+
+@dataclass(frozen=True)
 class Plot:
     """`image` is a data URL that fills the axes, `now` the position of the marker, `mark` that of a
     vertical line, `caption` a sentence below. With `pointer` the values under the pointer are
-    shown. A `wide` one has a row for itself."""
+    shown. A `wide` one has a row for itself. The caption of one with a `place` is about that."""
 
     x: Axis
     y: Axis
@@ -65,6 +77,7 @@ class Plot:
     mark: float | None = None
     pointer: bool = False
     wide: bool = False
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,9 @@ def _to_data(cell: Plot | Blank) -> dict[str, Any]:
         return vars(cell)
     lines = [_plain(line) for line in cell.lines]
     now = cell.now if cell.now is not None and np.isfinite(cell.now).all() else None
-    return vars(cell) | {"x": vars(cell.x), "y": vars(cell.y), "lines": lines, "now": now}
+    place = vars(cell.place) if cell.place is not None else None
+    axes = {"x": vars(cell.x), "y": vars(cell.y)}
+    return vars(cell) | axes | {"lines": lines, "now": now, "place": place}
 
 
 def _plain(line: Line) -> dict[str, Any]:

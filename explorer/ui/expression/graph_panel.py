@@ -10,7 +10,9 @@ import streamlit as st
 
 from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
 from explorer.trace.pass_hooks import hooked_tensors
+from explorer.ui.common.drag import draggable_leaves
 from explorer.ui.common.graph import Draggable, Links, graph, legend
+from explorer.ui.common.inputs import in_link
 from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.render_dot import digest
@@ -84,7 +86,7 @@ def graph_panel(run: ProgramRun) -> GraphPanel | None:
     else:
         _remarks(run, shown)
     if shown and not run.running:
-        report_invalid(**{iterations.KEY: shown.number})
+        report_invalid(**{iterations.KEY: shown.number}, **in_link(run.trace))
     if shown is None:
         with head:
             downloads(run, None)
@@ -106,7 +108,7 @@ def graph_panel(run: ProgramRun) -> GraphPanel | None:
     list_place = head.container(width="content")
     with head:
         downloads(run, drawn.dot)
-    return GraphPanel(shown, drawn, list_place, place)
+    return GraphPanel(shown, drawn, list_place, place, draggable_leaves(run.trace, drawn.nodes))
 
 
 def _choose_pass(trace: Trace) -> BackwardPass | None:
@@ -188,7 +190,7 @@ def _draw_pass(
         nodes, edges = fold(nodes, edges, unfolded)
     hooked = hooked_tensors(_trace, _shown)
     labels = {number: hooks.label for number, hooks in hooked.items()}
-    dot = dot_text(nodes, edges, _records_after(_trace, _shown), hide=hide, hooks=labels)
+    dot = dot_text(nodes, edges, records_after(_trace, _shown), hide=hide, hooks=labels)
     places = {node.id: (_tensor_of(node, _shown), node.line) for node in nodes}
     notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
     return DrawnPass(name, dot, tuple(nodes), unfolded, folded, Links(places, notes))
@@ -202,7 +204,7 @@ def _tensor_of(node: Node, shown: BackwardPass) -> int | None:
     return next((n.tensor for n in shown.nodes if n.id in sources), None)
 
 
-def _records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
+def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
     """The records by id; where there are several passes, with the gradients this one left."""
     records = {record.id: record for record in trace.tensors}
     if trace.pass_count < 2:

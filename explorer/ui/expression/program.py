@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
 from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, run
 from explorer.ui.expression.iterations import asked_pass, compare_runs
 
@@ -57,10 +58,12 @@ def run_program(source: str) -> ProgramRun:
     if st.session_state.setdefault(_SOURCE, source) != source:
         st.session_state[_SOURCE] = source
         forget_all()
-    trace, upstream = run(source, capture=capture, afresh=pressed), None
+    inputs = read_inputs()
+    trace, upstream = run(source, inputs=inputs, capture=capture, afresh=pressed), None
     if trace is not None and trace.needs_upstream:
         upstream = _choose_upstream(trace.needs_upstream)
-        trace = run(source, capture=capture, upstream=upstream, afresh=pressed, slot="run-from")
+        settings: dict[str, Any] = {"inputs": inputs, "capture": capture, "upstream": upstream}
+        trace = run(source, **settings, afresh=pressed, slot="run-from")
     shown = None
     if trace is None:
         forget(_AGAIN)
@@ -84,6 +87,7 @@ def _repeat_for_pass(first: ProgramRun, capture: str, *, afresh: bool) -> Progra
         return first
     again = run(
         trace.source,
+        inputs=trace.inputs,
         capture=capture,
         upstream=first.upstream,
         iteration=number,
@@ -100,8 +104,9 @@ def _repeat_for_pass(first: ProgramRun, capture: str, *, afresh: bool) -> Progra
 def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:
     """The trace of the same program, its non-leaf gradients read in another way; None while it
     runs."""
-    slot = f"run-{capture}"
-    return run(shown.trace.source, capture=capture, upstream=shown.upstream, slot=slot)
+    trace, slot = shown.trace, f"run-{capture}"
+    settings = {"inputs": trace.inputs, "capture": capture, "upstream": shown.upstream}
+    return run(trace.source, **settings, slot=slot)
 
 
 def _choose_capture() -> str:

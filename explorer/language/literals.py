@@ -1,0 +1,85 @@
+"""Where the numbers of a program's leaves stand in its text, so that they can be changed there.
+
+Nothing is executed. What the text means is decided by a run; a place that is found here is only an
+offer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from explorer.language.syntax import MAX_SOURCE
+from explorer.language.thread_safe_ast import parse_tree
+
+#: Calls around a literal that leave it the only number of a leaf.
+_WRAPPERS = frozenset({"tensor", "Parameter", "Variable", "requires_grad_", "float", "double"})
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number in the text: `line` counts from 1, `column` and `end` count characters from 0."""
+
+    name: str
+    line: int
+    column: int
+    end: int
+    value: float
+    text: str
+
+
+def leaf_literals(source: str) -> list[Literal]:
+    """The numbers of assignments such as `a = torch.tensor(2.0, requires_grad=True)`, outside of
+    functions and loops; none if the text cannot be parsed."""
+    if len(source) > MAX_SOURCE:
+        return []
+    try:
+        tree = parse_tree(source)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+    return list(_assigned(tree, source.split("\n")))
+
+
+def _assigned(tree: ast.Module, lines: list[str]) -> Iterator[Literal]:
+    for statement in tree.body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+            continue
+        target, number = statement.targets[0], _only_number(statement.value)
+        if not isinstance(target, ast.Name) or number is None or number.end_lineno is None:
+            continue
+        line, last, last_bytes = number.lineno, number.end_lineno, number.end_col_offset
+        if line != last or last_bytes is None or line > len(lines):
+            continue
+        encoded = lines[line - 1].encode()
+        text = encoded[number.col_offset : last_bytes].decode(errors="replace")
+        try:
+            value = float(text)
+        except ValueError:
+            continue
+        column = len(encoded[: number.col_offset].decode(errors="replace"))
+        yield Literal(target.id, line, column, column + len(text), value, text)
+
+
+def _only_number(value: ast.expr) -> ast.expr | None:
+    """The literal that a leaf is made from, with its sign; None if it is not made from just one."""
+    while isinstance(value, ast.Call):
+        function = value.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name not in _WRAPPERS:
+            return None
+        if value.args:
+            value = value.args[0]
+        elif isinstance(function, ast.Attribute):
+            value = function.value
+        else:
+            return None
+        if not isinstance(value, ast.Call):
+            return value if _is_number(value) else None
+    return None
+
+
+def _is_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        value = value.operand
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)

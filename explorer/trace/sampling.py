@@ -1,0 +1,110 @@
+"""The result of a program as a function of one or two of its leaves.
+
+The program runs as it stands, guarded as always, once for every value; nothing is recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import torch
+
+from explorer.language import Environment, Program, ProgramRefused, Watcher, isolated
+from explorer.language.literals import leaf_literals
+
+#: How many values of one leaf, and of each of two, are tried one after the other, as long as there
+#: is time for more. Odd numbers, so that the middle is one of them.
+COUNTS = {1: (9, 33, 121), 2: (9, 21, 41)}
+#: How long all runs may take, in seconds.
+SECONDS = 0.6
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The values of each leaf, and those of the result: `values[i, j]` at the first leaf's i-th and
+    the second's j-th. NaN where the program fails or its result is not a real scalar."""
+
+    names: tuple[str, ...]
+    axes: tuple[np.ndarray, ...]
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        """A child that has left the language may answer anything."""
+        shape = tuple(len(axis) for axis in self.axes if axis.ndim == 1)
+        is_plain = all(array.dtype.kind == "f" for array in (*self.axes, self.values))
+        is_plain &= all(np.isfinite(axis).all() and len(axis) > 1 for axis in self.axes)
+        if not (is_plain and len(self.names) == len(shape) and self.values.shape == shape):
+            raise ValueError("not samples")
+
+
+def sample(
+    source: str,
+    names: Sequence[str],
+    ranges: Sequence[Sequence[float]],
+    *,
+    result: str,
+    seed: int = 0,
+    deadline: float | None = None,
+) -> Samples:
+    """Run a program for values of one or two leaves between the two numbers of their ranges.
+
+    The leaves are those that `leaf_literals` finds, `result` is the name of the result. Fewer
+    values are tried of a slow program. Raises ProgramRefused for text outside the language,
+    ValueError if a name is not that of a leaf.
+    """
+    text, variables = with_variables(source, names)
+    program = Program(text)
+    leaves = len(names)
+    until = time.monotonic() + SECONDS
+    with isolated(seed):
+        for count in COUNTS[leaves]:
+            started = time.monotonic()
+            axes = tuple(np.linspace(low, high, count) for low, high in ranges)
+            points = product(*(axis.tolist() for axis in axes))
+            values = [
+                _result(program, dict(zip(variables, point, strict=True)), result, seed, deadline)
+                for point in points
+            ]
+            now = time.monotonic()
+            # The next count takes about 4 ** leaves times as long.
+            if now + (now - started) * 4**leaves > until:
+                break
+    return Samples(tuple(names), axes, np.array(values).reshape([len(axis) for axis in axes]))
+
+
+def with_variables(source: str, names: Sequence[str]) -> tuple[str, list[str]]:
+    """The text with a variable in place of each leaf's number, and the variables. Raises ValueError
+    if a name is not that of a leaf."""
+    literals = {each.name: each for each in leaf_literals(source)}
+    if missing := [name for name in names if name not in literals]:
+        raise ValueError(f"not a leaf made of one number: {', '.join(missing)}")
+    lines, variables = source.split("\n"), {}
+    chosen = {literals[name] for name in names}
+    for literal in sorted(chosen, key=lambda each: (each.line, each.column), reverse=True):
+        variable = f"{literal.name}_sample"
+        while variable in source:
+            variable += "_"
+        line = lines[literal.line - 1]
+        lines[literal.line - 1] = line[: literal.column] + variable + line[literal.end :]
+        variables[literal.name] = variable
+    return "\n".join(lines), [variables[name] for name in names]
+
+
+def _result(
+    program: Program, variables: dict[str, float], result: str, seed: int, deadline: float | None
+) -> float:
+    environment = Environment(Watcher(deadline=deadline))
+    environment.names |= variables
+    torch.default_generator.manual_seed(seed)  # without the devices that manual_seed asks
+    try:
+        environment.run(program)
+        value = environment.variables.get(result)
+        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
+            return float(value.detach())
+    except (ProgramRefused, RuntimeError, ValueError, TypeError):
+        pass
+    return float("nan")

@@ -1,0 +1,53 @@
+// Follows the hand: of what is reported as `ax-drag` the newest is sent, one at a time, and the next
+// one when the numbers that came back as `ax-numbers` have been painted.
+
+const LOST = 3000 // ms after which an answer is no longer expected
+const states = new WeakMap()
+
+const sameTarget = (a, b) => JSON.stringify(a.target) === JSON.stringify(b.target)
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  let state = states.get(parentElement)
+  if (!state) {
+    state = { queue: [], waiting: null, count: 0 }
+    states.set(parentElement, state)
+    state.note = parentElement.querySelector("div")
+    state.next = () => {
+      clearTimeout(state.lost)
+      state.waiting = null
+      const event = state.queue.shift()
+      if (!event) return
+      const { target, value, phase } = event
+      if (phase === "end") {
+        state.note.textContent = ""
+        // Numbers without a sign are the editor's; it has put this one into the text already.
+        const { like, line, column, end } = target
+        const text = Number.isInteger(value) && like?.includes(".") ? value.toFixed(1) : String(value)
+        if (like?.startsWith("-")) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { line, column, end, text } }))
+      }
+      state.waiting = `${Date.now()}-${(state.count += 1)}`
+      state.lost = setTimeout(state.next, LOST)
+      state.send({ target, value, phase, number: state.waiting })
+    }
+    state.heard = ({ detail }) => {
+      const last = state.queue.at(-1)
+      if (last?.phase === "move" && sameTarget(last, detail)) state.queue.pop()
+      state.queue.push(detail)
+      if (!state.waiting) state.next()
+    }
+    window.addEventListener("ax-drag", state.heard)
+  }
+  state.send = (event) => setTriggerValue("moved", event)
+  if (data.number && data.number === state.waiting) {
+    clearTimeout(state.lost)
+    state.note.textContent = data.note
+    if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
+    requestAnimationFrame(() => state.next())
+  }
+  return () => {
+    clearTimeout(state.lost)
+    window.removeEventListener("ax-drag", state.heard)
+    states.delete(parentElement)
+  }
+}

@@ -1,0 +1,178 @@
+"""Numbers that follow a drag: each position of the hand is run, and what it changed is painted.
+
+Handles, literals in the editor and leaves of the graph report the hand by the browser's event
+`ax-drag`. The component of this module asks for one frame at a time; the frame, which holds only
+numbers that changed, goes back as its data, and it tells them to all parts of the page by
+`ax-numbers`. When the hand lets go, an input is kept and the page is run once; a number in the
+text is put in by the editor, which then runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import streamlit as st
+
+from explorer.language.literals import Literal, leaf_literals
+from explorer.trace import BackwardPass, Node, TensorRecord, Trace
+from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input
+from explorer.ui.common.live_run import end_live_run, live_run
+
+#: The numbers of a frame: by part of the page and name.
+Numbers = Mapping[str, Mapping[str, Any]]
+
+_component = st.components.v2.component(
+    "drag",
+    html='<div role="status"></div>',
+    css=Path(__file__).with_name("drag.css").read_text(encoding="utf-8"),
+    js=Path(__file__).with_name("drag.js").read_text(encoding="utf-8"),
+)
+_MOVED = "The graph changes with this value. It is drawn again when you let go."
+
+
+@st.fragment
+def follow_drag(
+    trace: Trace,
+    *,
+    key: str = "drag",
+    numbers: Callable[[Trace], Numbers],
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Follow what is dragged on a page that shows `trace`.
+
+    `numbers` are those of a trace that the page shows, `settings` those of its run.
+    """
+    state = st.session_state.setdefault(f"{key}.state", {})
+
+    def moved() -> None:
+        event = st.session_state[key].moved
+        if isinstance(event, dict):
+            state["data"] = {"number": event.get("number"), "numbers": {}, "note": ""}
+            with suppress(ValueError, TypeError, IndexError, KeyError, RecursionError):
+                _answer(event, trace, state, partial(live_run, **settings), numbers)
+
+    _component(key=key, data=state.get("data", {}), on_moved_change=moved)
+    if state.pop("kept", False):
+        st.rerun()
+
+
+def _answer(
+    event: dict[str, Any],
+    trace: Trace,
+    state: dict[str, Any],
+    run: Callable[[str, dict[str, Value]], Trace | None],
+    numbers: Callable[[Trace], Numbers],
+) -> None:
+    """Put the frame for one position of the hand into the `state`. Raises ValueError and its like
+    for an event that is none."""
+    source, inputs, moved = _place(trace, event["target"], event["value"])
+    if event.get("phase") == "end":
+        end_live_run()
+        for name in moved:
+            set_input(name, inputs[name])
+        state["kept"] = bool(moved)
+        return
+    frame = run(source, inputs)
+    if frame is None:
+        return
+    data = state["data"]
+    if frame.error is not None:
+        data["note"] = frame.error.message
+        return
+    of, before = state.get("before", (None, {}))
+    if of is not trace:
+        before = numbers(trace)
+    now = numbers(frame)
+    state["before"] = trace, now
+    data["numbers"] = _changed(before, now)
+    if not same_structure(trace.passes, frame.passes):
+        data["note"] = _MOVED
+
+
+def _changed(before: Any, now: Mapping[str, Any]) -> dict[str, Any]:
+    """What is different now, in dicts of dicts."""
+    changed = {}
+    for name, value in now.items():
+        old = before.get(name) if isinstance(before, Mapping) else None
+        if value != old:
+            changed[name] = _changed(old, value) if isinstance(value, Mapping) else value
+    return changed
+
+
+def _place(
+    trace: Trace, target: dict[str, Any], value: Any
+) -> tuple[str, dict[str, Value], list[str]]:
+    """The text and the inputs with a value in its target, and the names of those that moved."""
+    inputs: dict[str, Value] = dict(trace.inputs)
+    inputs |= {name: kept for name, kept in read_inputs().items() if name in inputs}
+    if "line" in target:
+        return replace_literal(trace.source, target, value), inputs, []
+    names: list[str] = target["inputs"] if "inputs" in target else [target["input"]]
+    if not all(name in inputs for name in names):
+        raise ValueError("no such input")
+    values = value if "inputs" in target else [value]
+    for name, each in zip(names, values, strict=True):
+        whole = _with_element(inputs[name], target.get("index", []), each)
+        inputs[name] = checked_value(name, whole)
+    return trace.source, inputs, names
+
+
+def _with_element(whole: Any, index: Sequence[int], value: Any) -> Any:
+    """Nested lists with one element replaced; all of it without an index."""
+    if not index:
+        return value
+    first, *rest = index
+    parts = list(whole)
+    parts[first] = _with_element(parts[first], rest, value)
+    return parts
+
+
+def replace_literal(source: str, target: Mapping[str, Any], value: float) -> str:
+    """The text with another number in place of a literal, as Python reads it: what is put into the
+    editor is written more nicely. Raises ValueError if there is none."""
+    lines = source.split("\n")
+    line, column, end = (int(target[name]) for name in ("line", "column", "end"))
+    if not (1 <= line <= len(lines) and 0 <= column < end):
+        raise ValueError("no such place")
+    before = lines[line - 1]
+    literal = before[column:end]
+    float(literal)
+    is_whole = literal.lstrip("+-").isdecimal() and value == int(value)
+    new = repr(int(value) if is_whole else float(value))
+    new = f"({new})" if value < 0 else new  # -2**2 is something else
+    lines[line - 1] = before[:column] + new + before[end:]
+    return "\n".join(lines)
+
+
+def same_structure(first: Sequence[BackwardPass], second: Sequence[BackwardPass]) -> bool:
+    """Whether the graphs of these passes have the same nodes and edges."""
+    return [_structure(one) for one in first] == [_structure(one) for one in second]
+
+
+def _structure(shown: BackwardPass) -> Any:
+    return [(node.id, node.kind, node.name) for node in shown.nodes], shown.edges
+
+
+def draggable_leaves(trace: Trace, nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
+    """The leaves of a graph whose number can be dragged: by the node's id, where the number stands
+    and what it is."""
+    records: dict[int | None, TensorRecord] = {record.id: record for record in trace.tensors}
+    literals: dict[Any, Literal] = {
+        (each.name, each.line): each for each in leaf_literals(trace.source)
+    }
+    targets: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        record = records.get(node.tensor) if node.kind == "leaf" else None
+        if record is None or record.shape:
+            continue
+        if record.name in trace.inputs:
+            targets[node.id] = {"input": record.name, "value": trace.inputs[record.name]}
+        elif literal := literals.get((record.name, record.line)):
+            place = {"line": literal.line, "column": literal.column, "end": literal.end}
+            targets[node.id] = {**place, "value": literal.value, "like": literal.text}
+    return targets

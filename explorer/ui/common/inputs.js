@@ -1,0 +1,199 @@
+// A row for each input: its name, a slider, fields for its numbers, the gradient, the shape, Reset.
+// What the hand does is told to the window as `ax-drag`; `ax-numbers` brings the numbers of a frame.
+
+const rows = new WeakMap() // by the root: the rows by name
+const SHAPES = [[], [2], [3], [4], [2, 2], [2, 3], [3, 2], [3, 3]]
+const PAUSE = 500 // ms after the last key until its number is kept
+
+function make(tag, attributes) {
+  const node = document.createElement(tag)
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
+  return node
+}
+
+const format = (value) => String(+value.toPrecision(6))
+const shapeOf = (value) => (Array.isArray(value) ? [value.length, ...shapeOf(value[0])] : [])
+const shapeText = (shape) => (shape.length === 0 ? "scalar" : shape.length === 1 ? `vector ${shape[0]}` : shape.length === 2 ? `matrix ${shape.join("×")}` : shape.join("×"))
+const at = (value, index) => index.reduce((part, i) => part[i], value)
+
+// Of a value, another with this shape: the same numbers, continued by one more each.
+function reshape(value, shape) {
+  const numbers = [value].flat(Infinity)
+  let i = 0
+  const next = () => {
+    if (i >= numbers.length) numbers.push(+(numbers[i - 1] + 1).toPrecision(6))
+    return numbers[i++]
+  }
+  const build = ([length, ...rest]) => (length === undefined ? next() : Array.from({ length }, () => build(rest)))
+  return build(shape)
+}
+
+function places(shape) {
+  const [length, ...rest] = shape
+  if (length === undefined) return [[]]
+  return Array.from({ length }, (_, i) => places(rest).map((place) => [i, ...place])).flat()
+}
+
+// One number: what of it is held, and what it tells.
+function makeNumber(row, index) {
+  const label = index.length ? `${row.name} at ${index.join(", ")}` : row.name
+  const field = make("input", { type: "number", step: "any", "aria-label": label, title: "Type a number, or drag it sideways" })
+  const slider = index.length ? null : make("input", { type: "range", step: "any", "aria-label": `${label}, slider` })
+  const number = { field, slider, index, value: 0, held: false, moved: false }
+  let timer
+
+  number.show = (value) => {
+    number.value = value
+    if (field.getRootNode().activeElement !== field || Number(field.value) !== value) field.value = format(value)
+    if (slider) slider.value = value
+  }
+  const tell = (value, phase) => {
+    // Frames that were asked for earlier may still arrive after the hand has let go.
+    number.held = true
+    clearTimeout(number.release)
+    if (phase === "end") number.release = setTimeout(() => (number.held = false), PAUSE)
+    number.moved = phase === "move"
+    const target = index.length ? { input: row.name, index } : { input: row.name }
+    window.dispatchEvent(new CustomEvent("ax-drag", { detail: { target, value, phase } }))
+  }
+  const end = () => {
+    clearTimeout(timer)
+    if (number.moved) tell(number.value, "end")
+  }
+  const move = (value) => {
+    if (!Number.isFinite(value)) return
+    number.show(value)
+    tell(value, "move")
+  }
+  // To a multiple of a step, which is a round number of the decimal system.
+  const round = (value, step) => +(Math.round(value / step) * step).toPrecision(12)
+  const small = () => row.reach / 500
+
+  const onKey = (event) => {
+    const way = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 }[event.key]
+    const sideways = event.key === "ArrowLeft" || event.key === "ArrowRight"
+    if (!way || (event.target === field && sideways) || event.altKey || event.ctrlKey || event.metaKey) return
+    event.preventDefault()
+    const step = event.shiftKey ? row.reach / 500 : row.reach / 50
+    move(round(number.value + way * step, step))
+    clearTimeout(timer)
+    timer = setTimeout(end, PAUSE)
+  }
+
+  field.oninput = () => field.value !== "" && (number.value = Number(field.value), slider && (slider.value = field.value), tell(number.value, "move"))
+  field.onchange = end
+  field.onblur = () => (end(), (field.value = format(number.value)))
+  field.onkeydown = (event) => (event.key === "Enter" ? end() : onKey(event))
+  // Dragging the field sideways; a press without a movement puts the caret into it.
+  let from = null
+  field.onpointerdown = (event) => {
+    from = { x: event.clientX, value: number.value, moved: false }
+  }
+  field.onpointermove = (event) => {
+    if (!from || !event.buttons) return
+    const way = event.clientX - from.x
+    if (!from.moved && Math.abs(way) < 4) return
+    if (!from.moved) field.setPointerCapture(event.pointerId)
+    from.moved = true
+    event.preventDefault()
+    const step = event.shiftKey ? small() / 10 : small()
+    move(round(from.value + way * step, step))
+  }
+  field.onpointerup = field.onpointercancel = () => {
+    if (from?.moved) (field.blur(), end())
+    from = null
+  }
+  if (slider) {
+    slider.oninput = () => move(round(Number(slider.value), small()))
+    slider.onchange = end
+    slider.onblur = end
+    slider.onkeydown = onKey
+  }
+  return number
+}
+
+function makeRow(data) {
+  const shape = data.value === null ? null : shapeOf(data.value)
+  const root = make("div", { class: "row" })
+  const row = { root, name: data.name, shape: JSON.stringify(shape), reach: data.reach }
+  const name = make("span", { class: "name", title: data.name })
+  name.textContent = data.name
+  row.numbers = (shape ? places(shape) : []).map((index) => makeNumber(row, index))
+  row.grad = make("span", { class: "grad" })
+  const reset = make("button", { type: "button", title: `Reset ${data.name}`, "aria-label": `Reset ${data.name}` })
+  reset.textContent = "↺"
+  row.reset = reset
+  reset.onclick = () => row.keep(null)
+  const choice = make("select", { "aria-label": `Shape of ${data.name}`, title: "Scalar, vector or matrix" })
+  const known = SHAPES.some((each) => JSON.stringify(each) === row.shape)
+  for (const each of known || !shape ? SHAPES : [shape, ...SHAPES]) {
+    const option = make("option", { value: JSON.stringify(each) })
+    option.textContent = shapeText(each)
+    choice.append(option)
+  }
+  choice.value = row.shape
+  choice.onchange = () => row.keep(reshape(row.value ?? 1, JSON.parse(choice.value)))
+  const scalar = shape?.length === 0
+  const fields = make("div", { class: "fields" })
+  if (shape) fields.style.gridTemplateColumns = `repeat(${shape.at(-1) ?? 1}, minmax(7ch, 9ch))`
+  if (!scalar) fields.append(...row.numbers.map((number) => number.field))
+  const parts = scalar ? [row.numbers[0].slider, row.numbers[0].field] : [fields]
+  root.append(name, ...parts, row.grad, choice, reset)
+  row.show = (value, grad) => {
+    row.grad.textContent = grad.split("\n").map((line, i) => (i ? "     " : "grad ") + line).join("\n")
+    row.value = value
+    row.gradient = grad
+    for (const number of row.numbers) if (!number.held) number.show(at(value, number.index))
+  }
+  return row
+}
+
+function update(row, data, keep) {
+  row.keep = (value) => keep({ name: data.name, value })
+  row.reach = data.reach
+  for (const { slider } of row.numbers) {
+    if (!slider) continue
+    slider.min = -data.reach
+    slider.max = data.reach
+  }
+  row.reset.disabled = !data.changed
+  row.show(data.value, data.grad)
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  const root = parentElement.querySelector(".handles")
+  let state = rows.get(root)
+  if (!state) {
+    state = { byName: new Map(), drawn: "" }
+    rows.set(root, state)
+    state.paint = ({ detail }) => {
+      for (const [name, changed] of Object.entries(detail.inputs ?? {})) {
+        const row = state.byName.get(name)
+        const { value, grad } = { value: row?.value, grad: row?.gradient, ...changed }
+        if (row && row.shape === JSON.stringify(shapeOf(value))) row.show(value, state.hidden ? "?" : grad)
+      }
+    }
+    window.addEventListener("ax-numbers", state.paint)
+  }
+  state.hidden = data.hidden
+  const drawn = JSON.stringify(data.handles)
+  if (state.drawn !== drawn) {
+    state.drawn = drawn
+    const before = state.byName
+    state.byName = new Map()
+    for (const each of data.handles) {
+      const shape = JSON.stringify(each.value === null ? null : shapeOf(each.value))
+      const kept = before.get(each.name)
+      const row = kept?.shape === shape ? kept : makeRow(each)
+      update(row, each, (event) => setTriggerValue("kept", event))
+      state.byName.set(each.name, row)
+    }
+    const wanted = [...state.byName.values()].map((row) => row.root)
+    if (wanted.length !== root.children.length || wanted.some((node, i) => node !== root.children[i])) root.replaceChildren(...wanted)
+  }
+  return () => {
+    window.removeEventListener("ax-numbers", state.paint)
+    rows.delete(root)
+  }
+}

@@ -1,0 +1,170 @@
+"""The values of a program's inputs: handles to change them, the session, and the link.
+
+A value that the reader has set is kept in the session under the input's name, and in the link as
+`in.x=2.7`; defaults are not. Handles only report what the hand does, by the event `ax-drag`;
+`drag.py` answers it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from explorer.trace import TensorRecord, Trace
+from explorer.trace.running import validate_arguments
+from explorer.trace.text import array_lines
+from explorer.ui.common import query_params
+
+#: The start of the name of an input in the link.
+PREFIX = "in."
+#: Most characters of a value in the link, and most numbers that have a field of their own.
+_LONGEST, _MOST_FIELDS = 20_000, 64
+_STATE = "inputs.values"
+
+Value = float | list[Any]
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "input_handles",
+    html='<div class="handles" role="group" aria-label="Inputs"></div>',
+    css=(_HERE / "inputs.css").read_text(encoding="utf-8"),
+    js=(_HERE / "inputs.js").read_text(encoding="utf-8"),
+)
+
+
+def read_inputs() -> dict[str, Value]:
+    """The values that the reader has set, in this session or by the link it began with."""
+    if _STATE not in st.session_state:
+        values = {}
+        for key in st.query_params:
+            if not key.startswith(PREFIX):
+                continue
+            value = _parse(key, st.query_params[key])
+            if value is not None:
+                values[key.removeprefix(PREFIX)] = value
+            query_params.validate(key, partial(_is_value, key))
+        st.session_state[_STATE] = values
+    return dict(st.session_state[_STATE])
+
+
+def set_input(name: str, value: Value | None) -> None:
+    """Keep a value that the reader has set; None goes back to the default."""
+    values = read_inputs()
+    values.pop(name, None)
+    if value is not None:
+        values[name] = value
+    st.session_state[_STATE] = values
+
+
+def _is_value(key: str, text: str) -> bool:
+    return _parse(key, text) is not None
+
+
+def _parse(key: str, text: str) -> Value | None:
+    """The value of an input in the link; None if it cannot be one."""
+    name = key.removeprefix(PREFIX)
+    try:
+        value = json.loads(text[:_LONGEST], parse_constant=lambda word: None)
+        return checked_value(name, value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def checked_value(name: str, value: Any) -> Value:
+    """The value as an input that a run accepts. Raises ValueError or RecursionError."""
+    if any(type(number) not in (int, float) for number in _flat(value)):
+        raise ValueError(f"{name} is no number")
+    plain: Value = validate_arguments(0, "hook", None, inputs={name: value})["inputs"][name]
+    if not all(map(math.isfinite, _flat(plain))):
+        raise ValueError(f"{name} is not finite")
+    return plain
+
+
+def _flat(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        return [value]
+    return [number for part in value for number in _flat(part)]
+
+
+def in_link(trace: Trace) -> dict[str, str]:
+    """By their names in the link, the values of all inputs of a run."""
+    return {PREFIX + name: _text(value) for name, value in trace.inputs.items()}
+
+
+def _text(value: Value) -> str:
+    """JSON without spaces; whole numbers without a fraction."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_text, value))}]"
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def reach(value: float) -> float:
+    """How far a slider goes to both sides of 0: 5, 10, 20, 50 …, and always beyond the value."""
+    power = 10.0 ** max(0, math.floor(math.log10(max(abs(value), 1))))
+    sizes = (step * p for p in (power, 10 * power) for step in (1, 2, 5))
+    return next((size for size in sizes if size >= 5 and abs(value) < 0.98 * size), 10 * power)
+
+
+def leaf_of(trace: Trace, name: str) -> TensorRecord | None:
+    """The tensor of an input."""
+    return next((t for t in trace.tensors if t.name == name and t.is_leaf), None)
+
+
+def input_numbers(trace: Trace) -> dict[str, Any]:
+    """By name, what the handles of a run show: the value, and the gradient as text."""
+    numbers = {}
+    for name, value in trace.inputs.items():
+        leaf = leaf_of(trace, name)
+        lines = array_lines(leaf.grad) if leaf is not None else []
+        numbers[name] = {"value": value, "grad": "\n".join(lines) or "None"}
+    return numbers
+
+
+def draw_handles(
+    trace: Trace, *, key: str = "inputs", hidden: bool = False, link: bool = True
+) -> None:
+    """Draw a row for every input of a run; nothing where it has none. With `hidden`, gradients are
+    shown as "?". The `link` is brought up to date."""
+    changed = read_inputs()
+    if link and trace.source:
+        _write_link({name: changed[name] for name in trace.inputs if name in changed})
+    if not trace.inputs:
+        return
+    rows = []
+    for name, numbers in input_numbers(trace).items():
+        value = changed.get(name, numbers["value"])
+        flat = _flat(value)
+        rows.append(
+            {
+                "name": name,
+                "value": value if len(flat) <= _MOST_FIELDS else None,
+                "grad": "?" if hidden else numbers["grad"],
+                "reach": max(map(reach, flat)),
+                "changed": name in changed,
+            }
+        )
+
+    def kept() -> None:
+        event = st.session_state[key].kept
+        if isinstance(event, dict) and event.get("name") in trace.inputs:
+            name, value = event["name"], event.get("value")
+            with suppress(ValueError):
+                set_input(name, None if value is None else checked_value(name, value))
+
+    _component(key=key, data={"handles": rows, "hidden": hidden}, on_kept_change=kept)
+
+
+def _write_link(values: Mapping[str, Value]) -> None:
+    wanted = {PREFIX + name: _text(value) for name, value in values.items()}
+    for key in [key for key in st.query_params if key.startswith(PREFIX) and key not in wanted]:
+        del st.query_params[key]
+    for key, text in wanted.items():
+        if st.query_params.get(key) != text:
+            st.query_params[key] = text

@@ -1,0 +1,151 @@
+"""The result of a program around the values of its inputs: a curve with its tangent, or contours
+with the arrow of the gradient."""
+
+from __future__ import annotations
+
+import base64
+import io
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from matplotlib.figure import Figure
+
+from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.trace import TensorRecord, Trace
+from explorer.trace.colours import CONTOUR
+from explorer.trace.sampling import Samples, with_variables
+from explorer.ui.common import sandbox_call
+from explorer.ui.common.heatmap import SIGNED_COLOURS
+from explorer.ui.common.inputs import leaf_of, reach, read_inputs
+from explorer.ui.common.plot import Axis, Blank, Line, Place, Plot, around, draw_plots
+from explorer.ui.common.render_dot import digest
+from explorer.ui.expression.program import ProgramRun
+
+_SLOT, _LAST = "curve", "curve.last"
+#: How high the curve and the contours are, in CSS pixels.
+_CURVE, _CONTOURS = 230, 300
+#: The samples whose values may lie outside of the picture, at both ends together.
+_OUTSIDE = 0.06
+
+
+def draw_curve(run: ProgramRun) -> None:
+    """Draw the result over one scalar input, or over two; nothing for other programs."""
+    trace = run.trace
+    result = result_of(trace)
+    names = tuple(trace.inputs)
+    if run.hidden or result is None or not 1 <= len(names) <= 2:
+        return
+    if any(isinstance(value, list) for value in trace.inputs.values()):
+        return
+    samples = _sample(trace, names, result.name)
+    height = _CURVE if len(names) == 1 else _CONTOURS
+    place = result_place(trace, result)
+    cell: Plot | Blank = Blank("")
+    if samples is not None and np.isfinite(samples.values).any():
+        draw = _curve if len(names) == 1 else _contours
+        cell = draw(samples, place, result.name)
+    draw_plots({"curve": (cell, height)}, "", key="curve")
+
+
+def result_of(trace: Trace) -> TensorRecord | None:
+    """The named scalar that the only backward started from."""
+    if trace.error or trace.pass_count != 1:
+        return None
+    roots = [t for t in trace.tensors if t.name == trace.passes[0].root and t.named]
+    return roots[-1] if roots and not roots[-1].shape else None
+
+
+def result_place(trace: Trace, result: TensorRecord) -> Place:
+    """Where the result is, and its gradient there."""
+    leaves = [leaf_of(trace, name) for name in trace.inputs]
+    gradients = tuple(_scalar(leaf.grad if leaf else None) for leaf in leaves)
+    values = tuple(float(value) for value in trace.inputs.values() if not isinstance(value, list))
+    return Place(tuple(trace.inputs), values, gradients, _scalar(result.value))
+
+
+def _scalar(array: object) -> float | None:
+    """A finite number, as JSON has it."""
+    is_number = isinstance(array, np.ndarray) and array.size == 1
+    value = float(array.item()) if is_number and isinstance(array, np.ndarray) else np.nan
+    return value if np.isfinite(value) else None
+
+
+def _sample(trace: Trace, names: tuple[str, ...], result: str) -> Samples | None:
+    """The samples; None if there are none yet. What the inputs are now decides only how far they
+    reach."""
+    values = [(trace.inputs | read_inputs())[name] for name in names]
+    reaches = [reach(value) for value in values if not isinstance(value, list)]
+    if len(reaches) != len(names):
+        return None
+    request: dict[str, Any] = {
+        "source": trace.completed,
+        "names": list(names),
+        "ranges": [[-far, far] for far in reaches],
+        "result": result,
+        "seed": trace.seed,
+    }
+    try:
+        text, _ = with_variables(trace.completed, names)
+        name = digest(repr((text, reaches, result)))
+        last, samples = st.session_state.get(_LAST, ("", None))
+        if last == name:
+            return samples
+        submit = partial(sandbox.submit_sample, **request, timeout=2.0)
+        samples = sandbox_call.ask(_SLOT, name, submit, label="")
+        if samples is not None:
+            st.session_state[_LAST] = name, samples
+    except (ProgramRefused, ValueError):
+        return None
+    return samples
+
+
+def _curve(samples: Samples, place: Place, result: str) -> Plot:
+    (x,), y = samples.axes, samples.values
+    known = np.sort(y[np.isfinite(y)])
+    cut = int(_OUTSIDE / 2 * len(known))
+    middle = known[cut : len(known) - cut].tolist()
+    now = [] if place.result is None else [place.result]
+    shown = known.tolist() if known[-1] - known[0] < 8 * (middle[-1] - middle[0]) else middle
+    name = place.names[0]
+    return Plot(
+        Axis(name, float(x[0]), float(x[-1])),
+        around([*shown, *now], result, linear=True),
+        (Line(x, y),),
+        f"{result} over {name}, with the tangent at the value of {name}. Dragging moves {name}",
+        wide=True,
+        place=place,
+    )
+
+
+def _contours(samples: Samples, place: Place, result: str) -> Plot:
+    x, y = samples.axes
+    first, second = place.names
+    return Plot(
+        Axis(first, float(x[0]), float(x[-1])),
+        Axis(second, float(y[0]), float(y[-1])),
+        (),
+        f"Contours of {result} over {first} and {second}, with the arrow of the gradient. Blue is "
+        f"negative, red is positive. Dragging moves {first} and {second}",
+        image=_picture(samples),
+        wide=True,
+        place=place,
+    )
+
+
+def _picture(samples: Samples) -> str:
+    """Contours without axes, as a data URL."""
+    x, y = samples.axes
+    values = np.ma.masked_invalid(samples.values.T)
+    top = float(np.quantile(np.abs(values.compressed()), 0.98)) or 1.0
+    figure = Figure(figsize=(5, 3), dpi=100, frameon=False)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    levels = np.linspace(-top, top, 22)
+    axes.contourf(x, y, values, levels=levels, cmap=SIGNED_COLOURS, extend="both")
+    axes.contour(x, y, values, levels=levels, colors=CONTOUR, linewidths=0.5)
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()

@@ -1,0 +1,60 @@
+"""The numbers of the Expression page that follow a drag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from explorer.trace import Trace
+from explorer.trace.pass_graph import node_numbers
+from explorer.trace.pass_hooks import hooked_tensors
+from explorer.ui.common.drag import Numbers, follow_drag
+from explorer.ui.common.inputs import input_numbers
+from explorer.ui.expression.curve import result_of, result_place
+from explorer.ui.expression.graph_panel import GraphPanel, records_after
+from explorer.ui.expression.program import ProgramRun
+from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
+
+
+def follow(run: ProgramRun, graph: GraphPanel | None) -> None:
+    """Let the page's numbers follow what is dragged."""
+    shown = graph.shown.number if graph else None
+    numbers = partial(page_numbers, shown) if not run.hidden else _no_numbers
+    settings = {"capture": run.trace.capture, "upstream": run.upstream}
+    follow_drag(run.trace, numbers=numbers, settings=settings)
+
+
+def _no_numbers(trace: Trace) -> Numbers:
+    """Of a run whose gradients are hidden."""
+    return {}
+
+
+def page_numbers(shown: int | None, trace: Trace) -> Numbers:
+    """The numbers of a trace as the graph of the pass `shown`, the table, the handles and the ends
+    of lines show them."""
+    titles = [column.title for column in tensor_columns(trace.tensors)]
+    return {
+        "nodes": _graph_numbers(shown, trace),
+        "rows": {
+            str(row.id): dict(zip(titles, row.cells, strict=False))
+            for row in tensor_rows(trace.tensors)
+        },
+        "inputs": input_numbers(trace),
+        "lines": {str(line): text for line, text in trace.echo},
+        "result": _result(trace),
+    }
+
+
+def _graph_numbers(shown: int | None, trace: Trace) -> Mapping[str, Any]:
+    drawn = next((p for p in trace.passes if p.number == shown), None)
+    if drawn is None:
+        return {}
+    hooks = {number: hooked.label for number, hooked in hooked_tensors(trace, drawn).items()}
+    return node_numbers(drawn.nodes, records_after(trace, drawn), hooks)
+
+
+def _result(trace: Trace) -> dict[str, Any]:
+    """What the curve shows."""
+    record = result_of(trace)
+    return {} if record is None else {"value": result_place(trace, record).result}

@@ -1,0 +1,97 @@
+"""Inputs on the Expression page: handles, the link, drags and the curve."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from explorer.trace import run
+from explorer.ui.expression.live_numbers import page_numbers
+from tests.pages.test_pages import ROOT, component, html_of, rows
+
+
+def opened(program: str, **link: str) -> Any:
+    """The Expression page by a link."""
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at.query_params["program"] = program
+    for name, value in link.items():
+        at.query_params[f"in.{name}"] = value
+    return at.switch_page("pages/expression.py").run()
+
+
+def handles(at: Any) -> dict[str, Any]:
+    return {handle["name"]: handle for handle in component(at, "handles")["handles"]}
+
+
+def numbers(source: str, inputs: dict[str, Any]) -> Any:
+    """What the page shows of a frame."""
+    trace = run(source, inputs=inputs)
+    assert trace.error is None
+    return page_numbers(1, trace)
+
+
+def test_a_free_name_has_a_handle_with_its_gradient() -> None:
+    handle = handles(opened("x**2 + 3*x"))["x"]
+    assert not handle["changed"]
+    assert float(handle["grad"]) == pytest.approx(2 * handle["value"] + 3, rel=1e-4)
+
+
+def test_the_link_sets_an_input_and_follows_it() -> None:
+    at = opened("x**2 + 3*x", x="2.75")
+    assert handles(at)["x"]["value"] == 2.75
+    assert rows(at)["x"][-3:-1] == ["2.75", "8.5"]
+    at.session_state["inputs.values"] = {"x": -1.5}  # as a drag does at its end
+    at.run()
+    assert at.query_params["in.x"] == "-1.5"
+    assert rows(at)["x"][-3:-1] == ["-1.5", "0"]
+    at.session_state["inputs.values"] = {}
+    at.run()
+    assert "in.x" not in at.query_params
+    assert not handles(at)["x"]["changed"]
+
+
+def test_a_frame_has_the_numbers_of_the_page() -> None:
+    at = opened("x**2 + 3*x", x="5")
+    frame = numbers("x**2 + 3*x", {"x": 5})
+    assert frame["inputs"]["x"] == {"value": 5.0, "grad": "13"}
+    assert frame["result"]["value"] == 40
+    table = component(at, "rows")
+    for row in table["rows"]:
+        texts = dict(zip([c["title"] for c in table["columns"]], row["cells"], strict=False))
+        assert frame["rows"][str(row["id"])] == texts
+    graph = component(at, "svg")["svg"]
+    for lines in frame["nodes"].values():
+        assert all(f">{line}<" in graph for line in lines["value"])
+        assert all(f">grad {line}<" in graph for line in lines.get("grad", ()))
+
+
+def test_a_value_that_cannot_be_used_is_said() -> None:
+    at = opened("x**2 + 3*x", x="<b>1e999")
+    assert not at.exception
+    assert "The link asks for in.x = &lt;b&gt;1e999" in html_of(at)
+    assert "in.x" not in at.query_params
+
+
+def test_a_vector_has_a_number_for_each_element() -> None:
+    at = opened("(x**2).sum()", x="[1,2,3]")
+    handle = handles(at)["x"]
+    assert (handle["value"], handle["grad"]) == ([1, 2, 3], "[2, 4, 6]")
+    assert numbers("(x**2).sum()", {"x": [1, 5, 3]})["inputs"]["x"]["grad"] == "[2, 10, 6]"
+
+
+def test_the_curve_is_that_of_the_result_and_its_slope_the_gradient() -> None:
+    at = opened("x**2 + 3*x", x="2")
+    cells = [c for c in map(_data, at.get("bidi_component")) if "cells" in c]
+    (cell,) = cells[0]["cells"]
+    place, (line,) = cell["place"], cell["lines"]
+    assert place == {"names": ["x"], "values": [2], "grad": [7], "result": 10}
+    assert line["y"] == pytest.approx([x**2 + 3 * x for x in line["x"]], abs=1e-4)
+    assert (line["x"][0], line["x"][-1]) == (-5, 5)
+
+
+def _data(element: Any) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(element.proto.json)
+    return data

@@ -1,0 +1,79 @@
+"""Samples of a program's result equal plain PyTorch's."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.trace.sampling import Samples, sample
+
+PROGRAM = """\
+import torch
+x = torch.tensor(2.0, requires_grad=True)
+y = torch.tensor(-3.0, requires_grad=True)
+out = x**2 + 3*x*torch.sin(y)
+"""
+
+
+def test_a_curve_is_that_of_plain_torch() -> None:
+    samples = sample(PROGRAM, ["x"], [[-5, 5]], result="out")
+    (axis,) = samples.axes
+    x = torch.tensor(axis, dtype=torch.float32)
+    expected = x**2 + 3 * x * torch.sin(torch.tensor(-3.0))
+    assert samples.names == ("x",)
+    assert [axis[0], axis[len(axis) // 2], axis[-1]] == [-5, 0, 5]
+    np.testing.assert_allclose(samples.values, expected.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_two_leaves_make_a_grid_in_their_order() -> None:
+    samples = sample(PROGRAM, ["y", "x"], [[-1, 1], [0, 4]], result="out")
+    y, x = (torch.tensor(axis, dtype=torch.float32) for axis in samples.axes)
+    expected = x**2 + 3 * x * torch.sin(y[:, None])
+    np.testing.assert_allclose(samples.values, expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_where_the_program_fails_there_is_nan() -> None:
+    program = (
+        "import torch\nx = torch.tensor(2.0, requires_grad=True)\n"
+        "if x < 0:\n    raise ValueError('negative')\nout = x.log()\n"
+    )
+    samples = sample(program, ["x"], [[-1, 1]], result="out")
+    (axis,) = samples.axes
+    assert np.isnan(samples.values[axis < 0]).all()
+    np.testing.assert_allclose(samples.values[axis > 0], np.log(axis[axis > 0]), rtol=1e-5)
+
+
+def test_random_numbers_are_those_of_the_run() -> None:
+    program = (
+        "import torch\nx = torch.tensor(2.0, requires_grad=True)\nout = x + torch.randn(()) * 0.1\n"
+    )
+    samples = sample(program, ["x"], [[0, 1]], result="out", seed=7)
+    torch.manual_seed(7)
+    noise = float(torch.randn(()) * 0.1)
+    np.testing.assert_allclose(samples.values, samples.axes[0] + noise, rtol=1e-5)
+
+
+def test_a_slow_program_gets_fewer_samples() -> None:
+    program = (
+        "import torch\nx = torch.tensor(2.0, requires_grad=True)\nout = x\n"
+        "for i in range(2000):\n    out = out + x / 2000\n"
+    )
+    started = time.monotonic()
+    samples = sample(program, ["x"], [[-1, 1]], result="out", deadline=started + 60)
+    assert len(samples.values) < 121
+    finite = np.isfinite(samples.values)
+    np.testing.assert_allclose(samples.values[finite], 2 * samples.axes[0][finite], atol=1e-3)
+
+
+def test_only_leaves_made_of_one_number_have_a_curve() -> None:
+    with pytest.raises(ValueError, match="z"):
+        sample(PROGRAM, ["z"], [[0, 1]], result="out")
+
+
+def test_samples_that_do_not_fit_together_are_none() -> None:
+    axis, values = np.linspace(0, 1, 3), np.zeros(4)
+    with pytest.raises(ValueError, match="not samples"):
+        Samples(("x",), (axis,), values)
+    with pytest.raises(ValueError, match="not samples"):
+        Samples(("x",), (np.array([0.0, np.inf, 1.0]),), np.zeros(3))
