@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 from collections.abc import Callable
 from typing import Any
 
+from explorer.language.completion.names import MODULES, SIMILAR
 from explorer.language.errors import OutsideLanguage
 from explorer.language.guard import Guard, formatting, limits, operators
-from explorer.language.vocabulary import closest_name
+from explorer.language.vocabulary import closest_name, module_members
 from explorer.language.vocabulary.class_proxy import ClassProxy, unwrap
-from explorer.language.vocabulary.left_out import LEFT_OUT_BUILTINS
+from explorer.language.vocabulary.left_out import LEFT_OUT_BUILTINS, LEFT_OUT_MODULES
 
 #: Built-ins that are safe as they are.
 PLAIN = """
@@ -27,16 +29,7 @@ GUARDED = """
     str list tuple set map filter min max
 """
 
-#: Names that usually come from an import, which is easily forgotten when pasting.
-IMPORTS = {
-    "torch": "import torch",
-    "nn": "import torch.nn as nn",
-    "F": "import torch.nn.functional as F",
-    "optim": "import torch.optim as optim",
-    "np": "import numpy as np",
-    "math": "import math",
-    "random": "import random",
-}
+_TORCH_FUNCTIONS = {name for name in module_members("torch") or {} if len(name) > 2}
 
 
 def make_builtins(guard: Guard) -> dict[str, Any]:
@@ -63,9 +56,14 @@ def explain_missing_name(name: str, known: set[str]) -> tuple[str, str]:
     name = name[:60]
     if name in LEFT_OUT_BUILTINS or hasattr(builtins, name):
         return f"{name} is not supported here.", LEFT_OUT_BUILTINS.get(name, "")
-    if name in IMPORTS:
-        return f"The name {name} is not defined.", f"Add this line at the top: {IMPORTS[name]}"
-    closest = closest_name(name, known | set(PLAIN.split()) | set(GUARDED.split()))
+    if name in MODULES:
+        home = MODULES[name].split()[1].split(".")[0]
+        hint = LEFT_OUT_MODULES.get(home, f"Add this line at the top: {MODULES[name]}")
+        return f"The name {name} is not defined.", hint
+    functions = set(PLAIN.split()) | set(GUARDED.split()) | _TORCH_FUNCTIONS
+    closest = closest_name(name, known | functions | MODULES.keys())
+    if difflib.SequenceMatcher(None, name, closest).ratio() < SIMILAR:
+        closest = ""
     hint = f"Did you mean {closest}?" if closest else "Give it a value on a line above this one."
     return f"The name {name} is not defined.", hint
 

@@ -145,6 +145,11 @@ KNOWN_MESSAGES: tuple[tuple[str, str, str], ...] = (
         "Leave the device out, or write device = 'cuda' if torch.cuda.is_available() else 'cpu'.",
     ),
     (
+        r"bitwise_xor|unsupported operand type\(s\) for \^",
+        "The operator ^ is exclusive or, which floats do not have.",
+        "Write a power with **.",
+    ),
+    (
         r"maximum recursion depth exceeded",
         "A function calls itself without end.",
         "Check the condition that should stop it.",

@@ -18,6 +18,7 @@ from torch.nn.modules.module import (
 
 from explorer.language import builtins
 from explorer.language.completion import complete, unchanged
+from explorer.language.completion.fixes import fix_failed, fix_unreadable
 from explorer.language.errors import OutsideLanguage, ProgramError, ProgramRefused, ProgramStopped
 from explorer.language.explain import FILE, explain
 from explorer.language.guard import Guard
@@ -62,12 +63,14 @@ class Program:
 
     def __init__(self, source: str, inputs: Mapping[str, Any] | None = None) -> None:
         self.source = without_prompts(source)
-        plain = inputs is None
-        self.completed = unchanged(self.source) if plain else complete(self.source, inputs)
+        self.is_whole = inputs is not None
+        self.completed = complete(self.source, inputs) if self.is_whole else unchanged(self.source)
         try:
             tree = parse(self.completed.code)
         except ProgramRefused as refused:
-            raise ProgramRefused(self.completed.as_typed(refused.error)) from None
+            error = self.completed.as_typed(refused.error)
+            offered = fix_unreadable(error, self.source) if self.is_whole else error
+            raise ProgramRefused(offered) from None
         try:
             tree, self.locations = rewrite(tree, self.completed)
             with AST_LOCK:
@@ -126,7 +129,11 @@ class Environment:
     def explain(self, error: BaseException, program: Program) -> ProgramError:
         """The exception, described for the reader who wrote this program."""
         described = explain(error, program.source, set(self.variables))
-        return program.completed.without_column(described)
+        described = program.completed.without_column(described)
+        if not program.is_whole or described.stopped:
+            return described
+        missing = getattr(error, "name", None) if isinstance(error, NameError) else None
+        return fix_failed(described, missing, program.source)
 
 
 @contextmanager

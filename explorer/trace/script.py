@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from explorer.language import without_prompts
+from explorer.language.completion import Completed, complete
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.records import TensorRecord, Trace
 from explorer.trace.running import Upstream, is_expression
@@ -30,19 +31,20 @@ def script(trace: Trace, *, upstream: Upstream = None) -> str:
     The script prints the output of the program, then each named tensor of the trace with its
     line, value and gradient. A program that Python cannot parse is returned unchanged.
     """
-    source = without_prompts(trace.source)
+    completed = complete(without_prompts(trace.source), trace.inputs)
+    source = completed.code
     try:
         tree = parse_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     lines = [line.encode() for line in source.split("\n")]
-    edits = list(_recording_calls(tree, lines, _recorded_variables(trace)))
+    edits = list(_recording_calls(tree, lines, _recorded_variables(trace), completed))
     edits += [  # a __future__ import is allowed only at the top of a file
         (node.lineno, node.col_offset, "# ")
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module == "__future__"
     ]
-    naming_edits, backward_lines = _added_backward(trace, tree, lines, upstream)
+    naming_edits, backward_lines = _added_backward(trace, tree, lines, upstream, completed)
     # From the end, so that an edit does not shift the next; edits at one position keep their order.
     ordered = sorted([*edits, *naming_edits], key=lambda edit: edit[:2])
     for line, column, text in ordered[::-1]:
@@ -62,13 +64,13 @@ def _recorded_variables(trace: Trace) -> dict[tuple[int, str], set[str]]:
     """By line and function: the variables that hold the named tensors recorded there."""
     variables: dict[tuple[int, str], set[str]] = defaultdict(set)
     for record in trace.tensors:
-        if record.named and record.line:
+        if record.named:
             name = record.name
             if record.scope:  # "forward.h_2": the second call's h
                 name = name.removeprefix(record.scope.split(".")[-1] + ".")
                 name = re.sub(r"_\d+$", "", name)
             if variable := _ROOT.match(name):
-                variables[record.line, record.scope].add(variable[0])
+                variables[record.line or 0, record.scope].add(variable[0])
     return variables
 
 
@@ -87,13 +89,17 @@ def _imports(tree: ast.Module, name: str) -> bool:
 
 
 def _recording_calls(
-    tree: ast.Module, lines: list[bytes], variables: dict[tuple[int, str], set[str]]
+    tree: ast.Module,
+    lines: list[bytes],
+    variables: dict[tuple[int, str], set[str]],
+    completed: Completed,
 ) -> Iterator[Edit]:
     """The calls that record tensors, each after the statement that assigned or changed one."""
     for statement, scope in _statements(tree.body, ""):
         body = getattr(statement, "body", None)
         inner = f"{scope}.{statement.name}".lstrip(".") if _is_def(statement) else scope  # type: ignore[attr-defined]
-        line = statement.iter.lineno if isinstance(statement, ast.For) else statement.lineno
+        at = statement.iter if isinstance(statement, ast.For) else statement
+        line = completed.line(at.lineno) or 0
         names = [n for n in sorted(variables.get((line, inner), ())) if _binds(statement, n)]
         where = f', "{inner}"' if inner else ""
         calls = [f'_record_variable("{name}", {line}, {name}{where})' for name in names]
@@ -170,7 +176,7 @@ def _binds(statement: ast.stmt, name: str) -> bool:
 
 
 def _added_backward(
-    trace: Trace, tree: ast.Module, lines: list[bytes], upstream: Upstream
+    trace: Trace, tree: ast.Module, lines: list[bytes], upstream: Upstream, completed: Completed
 ) -> tuple[list[Edit], list[str]]:
     """If backward was run for the program: edits that name its root, and the lines that call it."""
     if not trace.passes or not trace.passes[-1].ours:
@@ -179,13 +185,13 @@ def _added_backward(
     record = next((r for r in reversed(trace.tensors) if r.name == last_pass.root), None)
     root, edits = last_pass.root, []
     if record is not None and not record.named:
-        edits = _name_result(tree, lines, record)
+        edits = _name_result(tree, lines, record, completed)
         root = "_output" if edits else f"({root})"
     if not is_expression(root, is_name=record is not None and record.named):
         comment = "# The explorer ran backward from the last scalar; give it a name to do so here."
         return [], ["", comment]
     gradient = ""
-    if upstream == "sum":
+    if upstream == "sum" or (upstream is None and trace.needs_upstream):
         gradient = f"torch.ones_like({root})"
     elif upstream == "mean":
         gradient = f"torch.ones_like({root}) / {root}.numel()"
@@ -195,10 +201,13 @@ def _added_backward(
     return edits, ["", comment, "_record_leaves()", f"{root}.backward({gradient})"]
 
 
-def _name_result(tree: ast.Module, lines: list[bytes], record: TensorRecord) -> list[Edit]:
+def _name_result(
+    tree: ast.Module, lines: list[bytes], record: TensorRecord, completed: Completed
+) -> list[Edit]:
     """The edit that assigns the result of an expression statement to a name."""
     for node in tree.body:
-        if isinstance(node, ast.Expr) and node.lineno == node.end_lineno == record.line:
+        is_line = completed.line(node.lineno) == record.line and node.lineno == node.end_lineno
+        if isinstance(node, ast.Expr) and is_line:
             text = lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode()
             if text.startswith(record.name):
                 return [(node.lineno, node.col_offset, "_output = ")]
@@ -308,7 +317,8 @@ def _print_table():
         if any(row is printed for printed in [*rows[:3], rows[-1]]):
             tensor = row["tensor"]
             own = (tensor.is_leaf and tensor.requires_grad) or tensor.retains_grad
-            print(f"{{row['label']}} (line {{row['place'][0]}})")
+            line = row["place"][0]
+            print(f"{{row['label']}} ({{f'line {{line}}' if line else 'input'}})")
             print("  value", _text(row["values"]))
             print("  grad ", _text(tensor.grad if own else row["grad"]))
 

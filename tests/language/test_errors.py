@@ -25,7 +25,7 @@ ERRORS = {
     T + "x = torch.Generator(device='cuda')": (2, "no CUDA device", "is_available"),
     T + "torch.set_num_threads(2)": (2, "set_num_threads", "Leave this line out"),
     T + "torch.backends.cudnn.deterministic = True": (2, "torch.backends", "Leave this line out"),
-    "x = nn.Linear(1, 1)": (1, "The name nn is not defined", "import torch.nn as nn"),
+    "x = nn.Linear(1, 1)": (1, "The name nn is not defined", "from torch import nn"),
     "total = 1\nprint(totl)": (2, "The name totl is not defined", "Did you mean total?"),
     "x = (1,\ny = 2": (1, "not valid Python", "brackets"),
     "if x = 1:\n    pass": (1, "not valid Python", "=="),

@@ -1,28 +1,34 @@
 """Completes a program: what is typed is understood, and runs in plain Python.
 
 Imports that are missing are added. A name without a value becomes an input, a leaf with
-requires_grad, unless the program makes tensors of its own: then the name is probably a mistake. A
-program that lacks nothing stays as it is. Nothing is executed, and the time is proportional to the
-length.
+requires_grad, unless the program makes tensors of its own: then the name is probably a mistake.
+Notations of mathematics are read where their meaning is certain: `notation` has those that Python
+cannot parse, `reading` those that it would understand in another way. A program that lacks nothing
+stays as it is. Nothing is executed, and the time is proportional to the length.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from explorer.language.completion.header import Imports, imports_torch, input_line, opening
 from explorer.language.completion.names import (
     depends,
     derived_names,
     find_import,
     find_inputs,
-    free_names,
+    global_names,
     makes_tensors,
     names_in,
     uses_of,
 )
+from explorer.language.completion.notation import Unreadable, read_notation
+from explorer.language.completion.reading import Reader, uncalled_function
 from explorer.language.completion.shapes import default_values
 from explorer.language.completion.text import Text
 from explorer.language.errors import ProgramError
@@ -36,6 +42,14 @@ NEWLINE = "\n"
 MOST_INPUTS = 64
 #: Functions and methods whose result is no value to show.
 _ACTIONS = {"print", "backward", "register_hook", "retain_grad", "setattr", "delattr", "step"}
+
+
+#: What `reading` may change in a program without free names: 2(3 + 1), (1 + 2)(3 + 4), 2.5^2.
+_READ = re.compile(r"[0-9)]\s*\(|\^")
+
+
+#: A line that begins with d/dx may be Python: d/dx(x**2).
+_DERIVATIVE = re.compile(r"^\s*[d∂]\s*/\s*[d∂]\w", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -91,11 +105,11 @@ class Completed:
 def complete(source: str, inputs: Mapping[str, Any] | None = None) -> Completed:
     """Complete a program; `inputs` are values of its free names.
 
-    A text that cannot be parsed, or is too long, is left as it is.
+    A text that is too long, or has no certain meaning, is left as it is.
     """
     try:
         return _complete(source, inputs or {}) if len(source) <= MAX_SOURCE else unchanged(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, Unreadable):
         return unchanged(source)
 
 
@@ -104,32 +118,93 @@ def unchanged(source: str) -> Completed:
     return Completed(source, source)
 
 
+class _Program:
+    """A text that Python can parse, and what it lacks."""
+
+    def __init__(self, code: str) -> None:
+        self.code, self.tree = code, parse_tree(code)
+        self.free, self.bound = global_names(code)
+        self.imports: dict[str, str] = {}
+        self.inputs: list[str] = []
+        self.derived: set[str] = set()
+        if not self.free:
+            return
+        if sum(1 for _ in ast.walk(self.tree)) > MAX_NODES:
+            raise Unreadable
+        uses = uses_of(self.tree, self.free)
+        found = {name: find_import(name, places) for name, places in uses.items()}
+        self.imports = {name: statement for name, statement in found.items() if statement}
+        if not makes_tensors(self.tree):
+            unknown = {name: uses[name] for name in uses if name not in self.imports}
+            defined = set(names_in(self.tree)) - self.free
+            self.inputs = find_inputs(unknown, defined)[:MOST_INPUTS]
+        self.derived = derived_names(self.tree, set(self.inputs))
+
+
 def _complete(source: str, given: Mapping[str, Any]) -> Completed:
-    tree = parse_tree(source)
-    free = free_names(source)
-    if not free or sum(1 for _ in ast.walk(tree)) > MAX_NODES:
-        return unchanged(source)
-    text = Text(source)
-    uses = uses_of(tree, free)
-    imports = {name: find_import(name, places) for name, places in uses.items()}
-    unknown = {name: places for name, places in uses.items() if not imports[name]}
-    defined = set(names_in(tree)) - free
-    names = [] if makes_tensors(tree) else find_inputs(unknown, defined)[:MOST_INPUTS]
-    values = default_values(tree, names) | {n: given[n] for n in names if n in given}
-    output = name_result(text, tree, set(names))
-    header = _header(tree, imports, values)
-    if not header:
-        return unchanged(source)
-    code, lines = text.with_header(header, _end_of_imports(tree))
-    return Completed(source, code, lines, values, output, tuple(_import_readings(imports)))
+    readings: list[str] = []
+    values: dict[str, Any] = {}
+    lines: list[int | None] = list(range(1, source.count("\n") + 2))
+    try:
+        program = _Program(source)
+        is_derivative = "d" in program.free and bool(_DERIVATIVE.search(source))
+    except SyntaxError:
+        is_derivative = True
+    if is_derivative:
+        notation = read_notation(textwrap.dedent(source))
+        program, values, readings = _Program(notation.text), notation.values, notation.readings
+    name, parameters, line = uncalled_function(program.tree)
+    if name and not program.bound & set(parameters):
+        code = program.code.rstrip("\n")
+        lines = [*lines[: code.count("\n") + 1], line]
+        program = _Program(f"{code}\n{name}({', '.join(parameters)})")
+    for _ in range(2):  # what is read may have other inputs
+        text = Text(program.code)
+        reader = Reader(text, program.tree, program.free, program.derived)
+        if not _may_need_reading(program) or not reader.read():
+            break
+        program = _Program(text.changed())
+        readings += reader.readings
+    if not values.keys() <= set(program.inputs):
+        raise Unreadable
+    inputs = default_values(program.tree, program.inputs) | values
+    inputs |= {name: given[name] for name in inputs if name in given}
+    return _with_header(source, program, lines, inputs, readings)
 
 
-def name_result(text: Text, tree: ast.Module, inputs: set[str]) -> str:
+def _may_need_reading(program: _Program) -> bool:
+    return bool(program.free) or bool(_READ.search(program.code))
+
+
+def _with_header(
+    source: str,
+    program: _Program,
+    lines: list[int | None],
+    inputs: dict[str, Any],
+    readings: list[str],
+) -> Completed:
+    """The program with what it lacks, and a name for its result."""
+    start = opening(program.tree)
+    needs_torch = bool(inputs) and not imports_torch(start)
+    imports = Imports(program.imports.values(), torch=needs_torch)
+    header = [*imports.lines, *(input_line(name, value) for name, value in inputs.items())]
+    if not header and program.code == source:
+        return unchanged(source)
+    text = Text(program.code)
+    output = _name_result(text, program) if inputs else ""
+    after = start[-1].end_lineno or 0 if start else 0
+    code = text.changed().split("\n")
+    code[after:after] = header
+    lines[after:after] = [None] * len(header)
+    said = tuple(dict.fromkeys([*imports.readings, *readings]))
+    return Completed(source, "\n".join(code), tuple(lines), inputs, output, said)
+
+
+def _name_result(text: Text, program: _Program) -> str:
     """Give a name to the result of the last bare expression that depends on inputs."""
-    derived = derived_names(tree, inputs)
-    for statement in reversed(tree.body):
-        if isinstance(statement, ast.Expr) and _is_result(statement.value, derived):
-            name, taken = "out", set(names_in(tree))
+    for statement in reversed(program.tree.body):
+        if isinstance(statement, ast.Expr) and _is_result(statement.value, program.derived):
+            name, taken = "out", set(names_in(program.tree))
             while name in taken:
                 name += "_"
             text.insert(statement, f"{name} = ")
@@ -144,61 +219,3 @@ def _is_result(value: ast.expr, derived: set[str]) -> bool:
         if name in _ACTIONS or name.endswith("_"):
             return False
     return not isinstance(value, ast.Name | ast.Attribute) and depends(value, derived)
-
-
-def _header(tree: ast.Module, imports: dict[str, str], values: dict[str, Any]) -> list[str]:
-    """The lines to add: imports, and the inputs."""
-    plain = [line for line in imports.values() if line and " import " not in line]
-    homes: dict[str, list[str]] = {}
-    for line in imports.values():
-        if " import " in line:
-            home, _, name = line.partition(" import ")
-            homes.setdefault(home, []).append(name)
-    if values and "import torch" not in plain and not _imports_torch(tree):
-        plain.insert(0, "import torch")
-    return [
-        *dict.fromkeys(plain),
-        *(f"{home} import {', '.join(names)}" for home, names in homes.items()),
-        *(f"{n} = torch.tensor({v!r}, requires_grad=True)" for n, v in values.items()),
-    ]
-
-
-def _opening(tree: ast.Module) -> list[ast.stmt]:
-    """The docstring and the imports at the beginning."""
-    end = 0
-    for statement in tree.body:
-        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if not (isinstance(statement, ast.Import | ast.ImportFrom) or (is_text and not end)):
-            break
-        end += 1
-    following = tree.body[end : end + 1]
-    while end and following and following[0].lineno == tree.body[end - 1].end_lineno:
-        end -= 1
-        following = tree.body[end : end + 1]
-    return tree.body[:end]
-
-
-def _end_of_imports(tree: ast.Module) -> int:
-    """The line after which lines can be added."""
-    opening = _opening(tree)
-    return opening[-1].end_lineno or 0 if opening else 0
-
-
-def _imports_torch(tree: ast.Module) -> bool:
-    return any(
-        isinstance(statement, ast.Import)
-        and any(
-            alias.name.split(".")[0] == "torch" and not alias.asname for alias in statement.names
-        )
-        for statement in _opening(tree)
-    )
-
-
-def _import_readings(imports: dict[str, str]) -> list[str]:
-    modules = [line.split()[1] for line in imports.values() if line.startswith("import ")]
-    readings = [f"`{name}` was imported." for name in modules]
-    for line in imports.values():
-        if line.startswith("from "):
-            home, _, name = line.removeprefix("from ").partition(" import ")
-            readings.append(f"`{name}` was imported from `{home}`.")
-    return list(dict.fromkeys(readings))

@@ -47,6 +47,8 @@ _CREATOR_NAMES = """
 _CREATORS = set(_CREATOR_NAMES.split())
 #: Arguments that are no tensors.
 _OPTIONS = {"dim", "axis", "keepdim", "dtype", "device", "size", "shape", "lr", "requires_grad"}
+#: Functions of counts, and of functions.
+_OF_OTHERS = {"range", "grad", "vmap", "jacrev", "jacfwd", "hessian", "map", "filter", "reduce"}
 #: How similar a name is to another one if it is probably that one, misspelt.
 SIMILAR = 0.75
 
@@ -68,7 +70,7 @@ class Use:
 
     @property
     def is_number(self) -> bool:
-        """Whether a tensor could be used here: not as a count, a key or an option."""
+        """Whether a tensor could be used here: not as a count, a key or an option, nor alone."""
         parent = self.parent
         if isinstance(parent, ast.Attribute):
             return parent.attr in _TENSOR_NAMES or bool(_closest(parent.attr, _TENSOR_NAMES))
@@ -76,15 +78,24 @@ class Use:
             index = parent.slice
             return not (isinstance(index, ast.Constant) and isinstance(index.value, str))
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name):
-            return parent.func.id != "range"
-        return not (isinstance(parent, ast.keyword) and parent.arg in _OPTIONS)
+            return parent.func.id not in _OF_OTHERS
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div):
+            return not (_is_differential(parent.left) and _is_differential(parent.right))
+        is_option = isinstance(parent, ast.keyword) and parent.arg in _OPTIONS
+        return not (is_option or isinstance(parent, ast.Expr))
+
+
+def _is_differential(node: ast.expr) -> bool:
+    """Whether this is dy or dx, of which dy/dx is not a quotient."""
+    return isinstance(node, ast.Name) and node.id[0] in "d∂" and len(node.id) > 1
 
 
 _TENSOR_NAMES = readable_names(torch.Tensor)
 
 
-def free_names(code: str) -> set[str]:
-    """The names that a program reads and nowhere defines. Raises SyntaxError or RecursionError."""
+def global_names(code: str) -> tuple[set[str], set[str]]:
+    """The names that a program reads and nowhere defines, and those it defines outside functions.
+    Raises SyntaxError or RecursionError."""
     with AST_LOCK:
         pending = [symtable.symtable(code, "<program>", "exec")]
     used, bound = set(), set()
@@ -98,7 +109,8 @@ def free_names(code: str) -> set[str]:
                     bound.add(symbol.get_name())
                 if symbol.is_referenced():
                     used.add(symbol.get_name())
-    return {n for n in used - bound if not hasattr(builtins, n) and not n.startswith("__")}
+    free = {n for n in used - bound if not hasattr(builtins, n) and not n.startswith("__")}
+    return free, bound
 
 
 def uses_of(tree: ast.AST, names: set[str]) -> dict[str, list[Use]]:
@@ -122,12 +134,19 @@ def find_import(name: str, uses: list[Use]) -> str:
         return line if _exists(line) else ""
     if any(use.is_call for use in uses):
         real = _OTHER_NAMES.get(name, name)
+        if name == "grad" and all(_takes_function(use) for use in uses):
+            return "from torch.func import grad"
         for home in _HOMES:
             if real in (module_members(home) or {}):
                 return f"from {home} import {_renamed(real, name)}"
     elif name in _CONSTANTS:
         return f"from math import {_renamed(_CONSTANTS[name], name)}"
     return ""
+
+
+def _takes_function(use: Use) -> bool:
+    """Whether this is grad(f): torch has another one, grad(y, x)."""
+    return isinstance(use.parent, ast.Call) and len(use.parent.args) == 1
 
 
 def _renamed(real: str, name: str) -> str:
@@ -194,17 +213,29 @@ def _creates(node: ast.AST) -> bool:
 
 
 def derived_names(tree: ast.Module, inputs: set[str]) -> set[str]:
-    """The inputs, and the names whose values are computed from them."""
-    derived = set(inputs)
-    assigns = [
-        n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AugAssign | ast.NamedExpr)
-    ]
-    assigns.sort(key=lambda node: node.lineno)
-    for node in [*assigns, *assigns[:200]]:  # once more: a loop may use what a later line sets
-        if depends(node.value, derived):
+    """The inputs, and the names whose values are computed from them: variables, and parameters of
+    functions that are called with them."""
+    functions: dict[str, list[str]] = {}
+    steps: list[tuple[ast.expr, list[str]]] = []
+    calls: list[ast.Call] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name] = [argument.arg for argument in node.args.args]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            calls.append(node)
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.NamedExpr):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                derived |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+            names = [name for target in targets for name in names_in(target)]
+            steps.append((node.value, names))
+            if isinstance(node.value, ast.Lambda):
+                parameters = [argument.arg for argument in node.value.args.args]
+                functions |= dict.fromkeys(names, parameters)
+    steps += [(call, functions.get(call.func.id, [])) for call in calls]  # type: ignore[attr-defined]
+    steps.sort(key=lambda step: step[0].lineno)
+    derived = set(inputs)
+    for value, names in [*steps, *steps[:200]]:  # again: a loop may use what a later line sets
+        if depends(value, derived):
+            derived.update(names)
     return derived
 
 

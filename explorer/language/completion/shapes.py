@@ -137,6 +137,13 @@ class _Needs:
             return [(left, left_kind, False), (right, right_kind, False)]
         else:
             kind = _DIMENSIONS.get(name, wanted)
+        if isinstance(function, ast.Call):  # Linear(2, 1)(x)
+            kind = _VECTOR
+            self.indices += [
+                n.value - 1
+                for n in function.args[:1]
+                if isinstance(n, ast.Constant) and type(n.value) is int
+            ]
         if name in _OF_POSITIVES:
             self.positive = True
         bounded = name in _OF_FRACTIONS or (

@@ -32,6 +32,10 @@ class Text:
         """The text of a node."""
         return self.source[self.start(node) : self.end(node)]
 
+    @property
+    def is_changed(self) -> bool:
+        return bool(self._changes)
+
     def insert(self, node: ast.expr | ast.stmt, new: str) -> None:
         """Insert text before a node."""
         self.replace(self.start(node), self.start(node), new)
@@ -46,10 +50,3 @@ class Text:
             parts += [self.source[position:start], new]
             position = end
         return "".join([*parts, self.source[position:]])
-
-    def with_header(self, header: list[str], after: int) -> tuple[str, tuple[int | None, ...]]:
-        """The changed text with more lines after the line `after`, and where each line is from."""
-        lines = self.changed().split("\n")
-        numbers = list(range(1, len(lines) + 1))
-        code = [*lines[:after], *header, *lines[after:]]
-        return "\n".join(code), (*numbers[:after], *[None] * len(header), *numbers[after:])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from explorer.trace.answers import (
     backward_errors,
@@ -19,6 +20,7 @@ from explorer.trace.answers import (
     nonfinite,
     silent_mistakes,
     training,
+    typed,
     zero_gradients,
 )
 from explorer.trace.records import Answer
@@ -41,6 +43,7 @@ FAMILIES: tuple[Callable[[RunAnalysis], Iterator[Answer]], ...] = (
     zero_gradients.explain,
     corners.explain,
     training.explain_steps,
+    typed.explain,
 )
 
 
@@ -50,6 +53,7 @@ def explain(analysis: RunAnalysis) -> tuple[Answer, ...]:
     for explain_family in FAMILIES:
         try:
             for answer in explain_family(analysis):
+                answer = replace(answer, line=answer.line or None)
                 answers.setdefault((answer.key, answer.title), answer)
         except Exception:
             # A program may make tensors nobody thought of; the trace is worth more than an answer.

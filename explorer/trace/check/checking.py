@@ -268,7 +268,7 @@ class _LeafComparison:
             verdict, note = "agrees", ""
         return LeafCheck(
             name=self.recorder.name_of(self.leaf),
-            line=None if record is None else record.line,
+            line=None if record is None else record.line or None,
             shape=tuple(self.leaf.shape),
             verdict=verdict,
             checked=checked,

@@ -1,0 +1,45 @@
+"""What was typed is Python, but perhaps not what was meant: plain numbers, and `^`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from explorer.language import without_prompts
+from explorer.language.completion.fixes import integer_xor, numbers_to_leaves
+from explorer.trace.records import Answer
+from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.text import join_names
+
+
+def explain(analysis: RunAnalysis) -> Iterator[Answer]:
+    """Only for a program that ran and has no tensors."""
+    if analysis.error is not None or analysis.records:
+        return
+    source = without_prompts(analysis.source)
+    power = integer_xor(source)
+    if power is not None:
+        yield Answer(
+            "typed.xor",
+            f"Why is {power.text} not a power?",
+            "In Python, ^ is exclusive or, which compares the bits of two whole numbers. "
+            "A power is written **.",
+            f"Write {power.text.replace('^', '**')}.",
+            power.line,
+            fix=power.fix,
+        )
+        return
+    leaves = numbers_to_leaves(source)
+    if leaves is not None:
+        names, several = join_names(leaves.names), len(leaves.names) > 1
+        yield Answer(
+            "typed.number",
+            "Why is there no gradient?",
+            f"{names} {'are plain numbers' if several else 'is a plain number'}. "
+            "Autograd records only what is computed from tensors that require grad.",
+            f"Make {'each of them' if several else 'it'} a leaf: "
+            "torch.tensor(…, requires_grad=True).",
+            leaves.line,
+            leaves.names,
+            "leaf",
+            leaves.fix,
+        )
