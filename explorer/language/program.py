@@ -153,7 +153,7 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
     ):
         saved = dict(vars(options))
         warnings.simplefilter("default")
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # programs run on the CPU alone
         RANDOM.seed(seed)
         NUMPY_RANDOM.seed(seed % 2**32)
         try:

@@ -102,7 +102,7 @@ def perform_task(
     """
     lines = memoryview(line).cast("I")
     lines[0] = 0
-    torch.manual_seed(0)  # a fork has its parent's generator state: the same for every reader
+    torch.default_generator.manual_seed(0)  # a fork has its parent's: the same for every reader
     random.seed(0)
     context = Context(
         progress=lambda message: _send(connection, protocol.PROGRESS, message),
