@@ -20,6 +20,7 @@ GROUPS = (
     "trace",
     "loops",
     "sandbox",
+    "drag",
     "training",
     "networks",
     "vision",
