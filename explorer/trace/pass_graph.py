@@ -25,8 +25,8 @@ from explorer.trace.torchviz_graph import DrawnNode, leaf_of
 
 #: A graph with more nodes than this is drawn folded.
 MAX_NODES = 300
-#: Longest name in a label.
-MAX_NAME = 40
+#: Longest name, and longest line of numbers, in a label.
+MAX_NAME, MAX_LINE = 40, 34
 
 
 def pass_graph(
@@ -258,9 +258,9 @@ def node_numbers(
         is_repeated = node.kind == "function" and node.tensor in outputs
         record = None if node.tensor is None or is_repeated else tensors.get(node.tensor)
         if record is not None and node.kind not in ("accumulate", "saved", "base"):
-            lines = {"value": array_lines(record.value)}
+            lines = {"value": array_lines(record.value, MAX_LINE)}
             if record.grad is not None:
-                lines["grad"] = array_lines(record.grad)
+                lines["grad"] = array_lines(record.grad, MAX_LINE)
             if hook := hooks.get(record.id):
                 lines["hook"] = [hook]
             numbers[node.id] = lines

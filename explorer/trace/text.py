@@ -25,8 +25,20 @@ def number(value: object) -> str:
     return str(value)
 
 
-def array_lines(array: Array | None) -> list[str]:
-    """A tensor as text, shortened, with a line for each row; a summary on two lines."""
+def array_lines(array: Array | None, width: int | None = None) -> list[str]:
+    """A tensor as text, shortened, with a line for each row; a summary on two lines.
+
+    With a `width`, as many numbers of each row (but one) as fit into that many characters.
+    """
+    columns = COLUMNS
+    lines = _array_lines(array, columns)
+    while width is not None and columns > 1 and max(map(len, lines), default=0) > width:
+        columns -= 1
+        lines = _array_lines(array, columns)
+    return lines
+
+
+def _array_lines(array: Array | None, columns: int) -> list[str]:
     if array is None:
         return []
     if isinstance(array, Summary):
@@ -39,24 +51,24 @@ def array_lines(array: Array | None) -> list[str]:
     if array.size == 0:
         return ["[]"]
     if array.ndim == 1:
-        return [_row(array)]
+        return [_row(array, columns)]
     if array.ndim == 2:
-        rows = [_row(row) for row in array[:ROWS]]
+        rows = [_row(row, columns) for row in array[:ROWS]]
         rows += ["…"] if len(array) > ROWS else []
         if len(rows) == 1:
             return [f"[{rows[0]}]"]
         return [f"[{rows[0]},", *[f" {row}," for row in rows[1:-1]], f" {rows[-1]}]"]
     if array.size <= COLUMNS:
-        return ["[" * (array.ndim - 1) + _row(array.reshape(-1)) + "]" * (array.ndim - 1)]
+        return ["[" * (array.ndim - 1) + _row(array.reshape(-1), columns) + "]" * (array.ndim - 1)]
     flat = array.reshape(-1)
     if flat.dtype.kind in "fiu":
         return [f"{number(flat.min())} … {number(flat.max())}"]
-    return [_row(flat)]
+    return [_row(flat, columns)]
 
 
-def _row(row: np.ndarray) -> str:
-    numbers = [number(v) for v in row[:COLUMNS]]
-    return "[" + ", ".join(numbers + (["…"] if len(row) > COLUMNS else [])) + "]"
+def _row(row: np.ndarray, columns: int) -> str:
+    numbers = [number(v) for v in row[:columns]]
+    return "[" + ", ".join(numbers + (["…"] if len(row) > columns else [])) + "]"
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:

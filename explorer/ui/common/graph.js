@@ -54,7 +54,7 @@ function follow(box, before) {
     const [w, h] = box.size()
     const { k } = box.view
     const fits = box.bounds.width * k <= w && box.bounds.height * k <= h
-    if (!fits || k < READABLE || common.length < now.size) return false
+    if (!fits || common.length < now.size) return false
     box.place(k)
     return true
   }
@@ -149,7 +149,7 @@ export default function (component) {
     boxes.set(parentElement, box)
     box.silence = listen(box)
   }
-  Object.assign(box, { still: data.still, places: data.places, draggable: data.draggable })
+  Object.assign(box, { still: data.still, small: data.small, places: data.places, draggable: data.draggable })
   parentElement.querySelector(".box").classList.toggle("still", data.still)
   parentElement.querySelector(".box").style.height = data.height
   if (box.digest !== data.digest || box.layout !== data.layout) replace(box, data)

@@ -137,7 +137,9 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
     else:
         chosen = (lambda _: None) if zoom else None
         data = _data(_NONE, _NO_LINKS, {})
-        _clickable(drawn, data, key="miniature", height=height, alt=alt, on_choose=chosen)
+        _clickable(
+            drawn, data | {"small": True}, key="miniature", height=height, alt=alt, on_choose=chosen
+        )
 
 
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
@@ -200,6 +202,7 @@ def _clickable(
             "height": f"{height}px" if height else _HEIGHT,
             "alt": alt,
             "still": on_choose is None,
+            "small": False,
             **data,
         },
         on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked or None),

@@ -2,7 +2,8 @@
 // numbers of a drag, and lets the number of a leaf be pulled. It comes before graph.js.
 //
 // Events of the window: `ax-hover` {from, nodes, tensor, line} or null; `ax-numbers`
-// {nodes: {id: {value: [lines], grad: [lines], hook: [line]}}}; `ax-drag` {target, value, phase}.
+// {nodes: {id: {value: [lines], grad: [lines], hook: [line]}}}, as `node_numbers` in pass_graph.py
+// makes them; `ax-drag` {target, value, phase}.
 
 const CHANGED_MS = 600
 const PIXELS_A_STEP = 4

@@ -3,8 +3,10 @@
 
 const STEP = 1.25
 const MARGIN = 10
-const READABLE = 1.3 // the labels' 10 units are then 13 pixels
-const LARGEST = 1.7
+const TOOLS = 46 // what the buttons take of a box's top
+const READABLE = 1.301 // the labels' 10 units are then 13 pixels
+const LEGIBLE = 0.84 // where there is little room
+const LARGEST = 2
 const HINT_MS = 1400
 const PLATFORM_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"
 
@@ -18,7 +20,10 @@ function mount(parent) {
   const box = { canvas, parent, svg: null, view: null, touched: false, pointers: new Map() }
   Object.assign(box, { order: [], places: {}, draggable: {}, numbers: new Map(), changed: new Set(), hidden: new Set() })
 
-  box.size = () => [canvas.clientWidth || 600, canvas.clientHeight || 400]
+  box.size = () => {
+    const { width, height } = canvas.getBoundingClientRect()
+    return [width || 600, height || 400]
+  }
 
   box.draw = () => {
     if (!box.svg || !box.view) return
@@ -41,14 +46,14 @@ function mount(parent) {
     const [w, h] = box.size()
     const { width, height } = box.bounds
     box.view = { k, x: (width - w / k) / 2, y: Math.min((height - h / k) / 2, 0) }
-    if (height * k > h) box.view.y = -MARGIN / k
+    if (height * k > h) box.view.y = -(w < 480 ? TOOLS : MARGIN) / k
     box.draw()
   }
 
   // The first view: all of it if its words can then be read, else a readable part.
   box.open = () => {
     const whole = box.whole()
-    box.place(box.still ? whole : Math.max(whole, READABLE))
+    box.place(box.still || (box.small && whole > LEGIBLE) ? whole : Math.max(whole, box.small ? 1 : READABLE))
     box.centre()
   }
 

@@ -17,6 +17,8 @@ import xml.etree.ElementTree as ET
 from explorer.trace.colours import GRADIENT, HOOK, REMARK
 
 SECONDS = 8.0
+#: Rounds of its optimization for each node: without a limit, 270 nodes took 15 s; with it, 2 s.
+_ROUNDS = "-Gnslimit=4"
 #: The wider side of a picture in pixels, at least, and its least resolution in dots an inch.
 PIXELS, LEAST_DPI = 2000, 96
 
@@ -54,7 +56,7 @@ def render(dot: str, kind: str, *options: str) -> bytes | None:
     env = {k: v for k, v in os.environ.items() if k != "GV_FILE_PATH"} | {"SERVER_NAME": "none"}
     try:
         done = subprocess.run(
-            [program, "-Kdot", f"-T{kind}", *options],
+            [program, "-Kdot", f"-T{kind}", _ROUNDS, *options],
             input=dot.encode(),
             capture_output=True,
             timeout=SECONDS,
