@@ -16,16 +16,18 @@ from explorer.ui.expression.panels import draw_selection
 from explorer.ui.expression.program import printed, run_program
 
 draw_frame("expression")
-left, right = columns(0.44, 0.56)
+left, right = columns(0.4, 0.6)
 below = st.container()
 
 with left:
     source, toolbar = editor(EXAMPLES)
-    run, lesson = apply_lesson(run_program(source), toolbar)
+    tools = toolbar.container(horizontal=True, gap="xxsmall", width="content")
+    more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
+    run, lesson = apply_lesson(run_program(source, more), tools)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
 with right:
-    graph = graph_panel(run)
+    graph = graph_panel(run, tools, more)
 if not run.running:
     with left if graph else right:  # explanations stand where there is room for them
         explanations(run, lesson)

@@ -309,6 +309,7 @@ def test_the_answer_is_on_the_first_screen(tab: Any, app: str, answer: str) -> N
 
 def test_the_program_can_be_stepped(tab: Any, app: str) -> None:
     open_page(tab, app)
+    tab.get_by_role("button", name="More").click()
     tab.get_by_role("button", name="Open in Optimizer").click()
     tab.wait_for_url("**/optimizer**")
     setup = tab.locator(".st-key-own-setup textarea")

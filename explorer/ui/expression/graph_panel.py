@@ -10,6 +10,7 @@ import streamlit as st
 
 from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
 from explorer.trace.pass_hooks import hooked_tensors
+from explorer.ui.common import render_dot
 from explorer.ui.common.drag import draggable_leaves
 from explorer.ui.common.graph import Draggable, Links, graph, legend
 from explorer.ui.common.inputs import in_link
@@ -22,10 +23,11 @@ from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker, Selection
 
 _UNFOLDED = "unfolded"
+_SAVED = "Draws the values that operations save for backward"
 #: Marks the graph while the program runs again.
 _STALE = (
     '<div class="ax-note">From the previous run</div>'
-    "<style>.st-key-graph { opacity: 0.45; }</style>"
+    "<style>.st-key-graph { opacity: 0.45; transition: opacity 0.3s 0.5s; }</style>"
 )
 
 
@@ -72,8 +74,9 @@ class GraphPanel:
             _unfold_buttons(self.drawn, picked.node)
 
 
-def graph_panel(run: ProgramRun) -> GraphPanel | None:
-    """Draw the graph's tools and make places for the graph, or say why there is none."""
+def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
+    """Draw what stands above and below the graph and make a place for it, or say why there is
+    none. Its download goes into the row `tools`, what is needed rarely into `more`."""
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
     if run.trace.passes and not run.running:
         iterations.validate_link(run.trace)
@@ -82,32 +85,29 @@ def graph_panel(run: ProgramRun) -> GraphPanel | None:
         if run.running and shown:
             st.html(_STALE, width="content")
     if run.running and not shown:
-        st.html('<div class="ax-note">The graph appears here when the program has run.</div>')
+        st.html(
+            '<div class="ax-note ax-waiting">The graph appears here when the program has run.</div>'
+        )
     else:
         _remarks(run, shown)
     if shown and not run.running:
         report_invalid(**{iterations.KEY: shown.number}, **in_link(run.trace))
     if shown is None:
-        with head:
+        with tools:
             downloads(run, None)
         return None
-    place, foot = st.container(), st.container(horizontal=True, vertical_alignment="center")
-    key = foot.empty()
+    place, foot = st.container(), st.container()
+    with more:
+        saved = st.toggle("Show saved values", key="saved", bind="query-params", help=_SAVED)
+    drawn = draw_pass(run.trace, shown, saved=saved)
     with foot:
+        legend(drawn.dot)
+    with tools:
+        downloads(run, drawn.dot)
+    list_place = more.container() if render_dot.available() else head.container(width="content")
+    with more:
         if not run.hidden:
             step_program(run.trace)
-    saved = foot.toggle(
-        "Show saved values",
-        key="saved",
-        bind="query-params",
-        help="Draws the values that operations save for backward",
-    )
-    drawn = draw_pass(run.trace, shown, saved=saved)
-    with key:
-        legend(drawn.dot)
-    list_place = head.container(width="content")
-    with head:
-        downloads(run, drawn.dot)
     return GraphPanel(shown, drawn, list_place, place, draggable_leaves(run.trace, drawn.nodes))
 
 

@@ -10,9 +10,10 @@ import streamlit as st
 
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
-from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, run
+from explorer.ui.common.widgets import label
 from explorer.ui.expression.iterations import asked_pass, compare_runs
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
@@ -44,9 +45,12 @@ class ProgramRun:
     repeated: str = ""
 
 
-def run_program(source: str) -> ProgramRun:
-    """Draw the Run button and the settings of a run; run the program."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+def run_program(source: str, more: Any) -> ProgramRun:
+    """Draw the Run button, and in `more` the settings of a run; run the program."""
+    with more:
+        capture = _choose_capture()
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small", key="run-row")
+    with row:
         pressed = st.button(
             "Run",
             type="primary",
@@ -54,12 +58,12 @@ def run_program(source: str) -> ProgramRun:
             key="run",
             help="Run the program again. In the editor: Ctrl+Enter",
         )
-        capture = _choose_capture()
     if st.session_state.setdefault(_SOURCE, source) != source:
         st.session_state[_SOURCE] = source
         forget_all()
     inputs = read_inputs()
-    trace, upstream = run(source, inputs=inputs, capture=capture, afresh=pressed), None
+    with row:  # how far the run is stands beside the button
+        trace, upstream = run(source, inputs=inputs, capture=capture, afresh=pressed), None
     if trace is not None and trace.needs_upstream:
         upstream = _choose_upstream(trace.needs_upstream)
         settings: dict[str, Any] = {"inputs": inputs, "capture": capture, "upstream": upstream}
@@ -111,8 +115,7 @@ def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:
 
 def _choose_capture() -> str:
     """How gradients of non-leaf tensors are read."""
-    label = html(term_link("non-leaf", "Non-leaf"), " gradients by")
-    st.html(f'<div class="ax-note">{label}</div>', width="content")
+    label(term_link("non-leaf", "Non-leaf"), " gradients by")
     return st.segmented_control(
         "Gradients of non-leaf tensors by",
         list(_CAPTURE),
