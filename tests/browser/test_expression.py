@@ -199,7 +199,7 @@ def test_the_address_holds_the_step(tab: Any, app: str) -> None:
     open_page(tab, app)
     forward(tab)
     tab.wait_for_selector(".ax-step:has-text('Step 1 of 5')")
-    tab.wait_for_url("**at=node-*")
+    tab.wait_for_url("**at=step-*")
     tab.goto(tab.url)
     tab.wait_for_selector(".ax-step:has-text('Step 1 of 5')")
 

@@ -51,18 +51,33 @@ _component = st.components.v2.component(
 
 
 @dataclass(frozen=True)
+class Sum:
+    """What stands at a node: `before` the moving texts arrive, the `parts` once they have, and
+    then the `total`. If nothing is `added`, only where the node shows no gradient of its own."""
+
+    node: str
+    before: str
+    parts: str
+    total: str
+    added: bool
+
+
+@dataclass(frozen=True)
 class Marks:
     """Ids of what is highlighted: the chosen node, the step's node and the edges it uses.
 
-    `hidden` are the nodes whose gradient is not shown yet, and `moving` the texts that move along
-    edges, by the edge's id; graph_walk.js paints these two.
+    The others are painted by graph_walk.js: `hidden` are the nodes whose gradient is not shown,
+    `arriving` those whose gradient is complete once the texts `moving` along edges (by the edge's
+    id) have arrived, and `sums` what stands at nodes meanwhile.
     """
 
     selected: str | None = None
     current: str | None = None
     active: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    arriving: tuple[str, ...] = ()
     moving: tuple[tuple[str, str], ...] = ()
+    sums: tuple[Sum, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,7 +191,9 @@ def _data(marks: Marks, links: Links, draggable: Draggable) -> dict[str, Any]:
         "current": marks.current,
         "active": list(marks.active),
         "hidden": list(marks.hidden),
+        "arriving": list(marks.arriving),
         "moving": [list(pair) for pair in marks.moving],
+        "sums": [vars(one) for one in marks.sums],
         "places": {name: list(place) for name, place in links.places.items()},
         "notes": dict(links.notes),
         "draggable": {name: dict(target) for name, target in draggable.items()},

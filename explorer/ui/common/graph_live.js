@@ -66,6 +66,7 @@ function writeLines(box, numbers, texts, lines) {
 }
 
 function paintNumbers(box, nodes) {
+  stopWalk(box)
   for (const [id, lines] of Object.entries(nodes ?? {})) {
     const numbers = box.numbers.get(id)
     if (!numbers) continue

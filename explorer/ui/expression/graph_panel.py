@@ -17,7 +17,7 @@ from explorer.ui.common.inputs import in_link
 from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.render_dot import digest
-from explorer.ui.expression import iterations, walk
+from explorer.ui.expression import iterations, step_marks, walk
 from explorer.ui.expression.downloads import downloads
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker, Selection
@@ -64,7 +64,7 @@ class GraphPanel:
                 self.drawn.nodes,
                 key="graph",
                 head=self.list_place,
-                marks=walk.marks(picked, self.shown, self.drawn.nodes),
+                marks=step_marks.marks(picked, self.shown, self.drawn.nodes),
                 links=self.drawn.links,
                 draggable=self.draggable,
                 alt=f"Graph of the backward pass from {self.shown.root}",

@@ -11,7 +11,7 @@ from explorer.trace import BackwardPass
 from explorer.ui.common.editor import draw_lines
 from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.table import table
-from explorer.ui.expression import iterations, walk
+from explorer.ui.expression import iterations, step_marks, walk
 from explorer.ui.expression.curves_panel import curves_panel
 from explorer.ui.expression.events_panel import events_panel
 from explorer.ui.expression.gradient_check import check_panel
@@ -65,7 +65,7 @@ def _panels(run: ProgramRun, shown: BackwardPass | None, picker: Picker, picked:
         return
     chosen = _switch(run)
     draw = {
-        "tensors": partial(_tensors, run, picker, picked),
+        "tensors": partial(_tensors, run, shown, picker, picked),
         "step": partial(walk.step_panel, picked, shown),
         "tensor": partial(tensor_panel, run.trace, picker, picked),
         "events": partial(events_panel, run.trace),
@@ -99,10 +99,13 @@ def _switch(run: ProgramRun) -> str:
     )
 
 
-def _tensors(run: ProgramRun, picker: Picker, picked: Selection) -> None:
+def _tensors(
+    run: ProgramRun, shown: BackwardPass | None, picker: Picker, picked: Selection
+) -> None:
+    awaited = step_marks.awaited(picked, shown, run.trace.tensors) if shown else {}
     table(
         tensor_columns(run.trace.tensors),
-        tensor_rows(run.trace.tensors, hidden=run.hidden),
+        tensor_rows(run.trace.tensors, hidden=run.hidden, awaited=awaited),
         key="tensors",
         label="Tensors of the program",
         total=len(run.trace.tensors),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -17,11 +17,12 @@ PARAMETER = "at"
 @dataclass(frozen=True)
 class Selection:
     """The node, the tensor and the step (its place in `steps`) that belong together; any may be
-    missing."""
+    missing. `walking`: it was picked as a step of the walk, which hides what comes later."""
 
     node: Node | None = None
     tensor: TensorRecord | None = None
     step: int | None = None
+    walking: bool = False
 
     @property
     def line(self) -> int | None:
@@ -67,11 +68,10 @@ class Picker:
             self.node(node.id if node else None)
 
     def step(self, index: int | None) -> None:
-        """Pick the node of a step of the backward pass; None or an index out of range
-        deselects."""
+        """Walk to a step of the backward pass; None or an index out of range deselects."""
         steps = self._shown.steps if self._shown else ()
         inside = index is not None and 0 <= index < len(steps)
-        self.node(steps[index].node if inside and index is not None else None)
+        self._keep(f"step-{steps[index].node}" if inside and index is not None else "")
 
     def current(self) -> Selection:
         """What is picked, each with its counterparts; the link is brought up to date."""
@@ -80,8 +80,10 @@ class Picker:
         name, pick = st.session_state[self._key]
         kind, _, value = pick.partition("-") if name == self._name else ("", "", "")
         selection = Selection()
-        if kind == "node":
+        if kind in ("node", "step"):
             selection = self._of_node(value)
+            if kind == "step" and selection.step is not None:
+                selection = replace(selection, walking=True)
         elif kind == "tensor" and value.isdecimal():
             selection = self._of_tensor(int(value))
         parameter = pick if selection != Selection() else ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from explorer.trace import Array, TensorRecord
 from explorer.trace.text import shape_text
@@ -45,13 +46,21 @@ def tensor_columns(tensors: Sequence[TensorRecord]) -> tuple[Column, ...]:
     return tuple(c for c in COLUMNS if c.title != "Iteration" or in_loop(tensors))
 
 
-def tensor_rows(tensors: Sequence[TensorRecord], *, hidden: bool = False) -> tuple[Row, ...]:
-    """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`."""
+def tensor_rows(
+    tensors: Sequence[TensorRecord],
+    *,
+    hidden: bool = False,
+    awaited: Mapping[int, int] = MappingProxyType({}),
+) -> tuple[Row, ...]:
+    """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`.
+    `awaited` are the steps that bring gradients which have not arrived, by the tensors' ids."""
     loop = in_loop(tensors)
-    return tuple(_tensor_row(record, hidden, loop) for record in tensors[:MOST_ROWS])
+    return tuple(
+        _tensor_row(record, hidden, loop, awaited.get(record.id)) for record in tensors[:MOST_ROWS]
+    )
 
 
-def _tensor_row(record: TensorRecord, hidden: bool, loop: bool) -> Row:
+def _tensor_row(record: TensorRecord, hidden: bool, loop: bool, step: int | None) -> Row:
     start = (
         record.name,
         str(record.line or "input"),
@@ -67,6 +76,8 @@ def _tensor_row(record: TensorRecord, hidden: bool, loop: bool) -> Row:
     row = Row(record.id, (), "", kind, tensor=record.id, line=record.line or None)
     if hidden:
         return replace(row, cells=(*start, "?", ""))
+    if step is not None:
+        return replace(row, cells=(*start, "not yet"), note=f"It arrives at step {step:,}.")
     if record.grad is None:
         term = record.why_term if record.why_term in GLOSSARY else ""
         return replace(row, cells=(*start, "None"), note=record.why_none, term=term)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from html import escape
 from itertools import pairwise
@@ -13,7 +13,6 @@ from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
 from explorer.trace.rules import UNKNOWN
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
-from explorer.ui.common.graph import Marks
 from explorer.ui.common.player import Player
 from explorer.ui.common.widgets import formula
 from explorer.ui.expression.node_roles import role
@@ -121,26 +120,6 @@ def play_on(picker: Picker) -> None:
 def _go(picker: Picker, number: int) -> None:
     """Go to a step, counted from 1."""
     picker.step(number - 1)
-
-
-def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
-    """What is highlighted in the graph: the chosen node, the step's node, and the edges along
-    which it passes gradients. A node inside a folded block is marked by its block."""
-    drawn = {node.id for node in nodes}
-    lines = {node.id: f"line{node.line or 0}" for node in shown.nodes}
-
-    def where(name: str) -> str:
-        return name if name in drawn else lines.get(name, name)
-
-    chosen = where(picked.node.id) if picked.node else None
-    if picked.step is None:
-        return Marks(selected=chosen)
-    step = shown.steps[picked.step]
-    ways = [(flow.to, step.node) for flow in step.grads_out if flow.to is not None]
-    if not ways:  # AccumulateGrad: into its leaf
-        ways = [(edge.source, edge.target) for edge in shown.edges if edge.target == step.node]
-    active = tuple(f"{where(a)}-{where(b)}" for a, b in ways)
-    return Marks(selected=chosen, current=where(step.node), active=active)
 
 
 def step_panel(picked: Selection, shown: BackwardPass | None) -> None:

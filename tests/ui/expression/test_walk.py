@@ -8,7 +8,7 @@ import pytest
 
 import explorer
 from explorer.trace import Trace
-from explorer.ui.expression import walk
+from explorer.ui.expression import step_marks, walk
 from explorer.ui.expression.selection import Selection
 
 pytestmark = pytest.mark.fast
@@ -61,7 +61,7 @@ def test_the_edges_in_use_are_edges_of_the_graph(trace: Trace) -> None:
     edges = {f"{edge.source}-{edge.target}" for edge in shown.edges}
     for i, step in enumerate(shown.steps):
         node = next(n for n in shown.nodes if n.id == step.node)
-        marks = walk.marks(Selection(node, None, i), shown, shown.nodes)
+        marks = step_marks.marks(Selection(node, None, i), shown, shown.nodes)
         assert marks.current == step.node
         assert marks.active
         assert set(marks.active) <= edges
@@ -89,5 +89,5 @@ def test_a_short_pass_keeps_every_step(trace: Trace) -> None:
 def test_a_step_in_a_folded_block_marks_the_block(trace: Trace) -> None:
     shown = trace.passes[0]
     node = next(n for n in shown.nodes if n.id == shown.steps[0].node)
-    marks = walk.marks(Selection(node, None, 0), shown, ())
+    marks = step_marks.marks(Selection(node, None, 0), shown, ())
     assert marks.current == f"line{node.line}"
