@@ -215,11 +215,12 @@ def backward_from_output(
     Returns the name of its output if that is not a scalar and `upstream` is None. Then backward
     runs only for a program with inputs, from the sum. Raises ProgramRefused if backward fails.
     """
-    outputs = [
-        live
-        for live in recorder.all_tensors()
-        if live.grad_fn is not None and live.is_current() and not _is_functorch(live.tensor)
-    ]
+    with torch._C.DisableTorchFunction():  # reading values is no operation of the program
+        outputs = [
+            live
+            for live in recorder.all_tensors()
+            if live.grad_fn is not None and live.is_current() and not _is_functorch(live.tensor)
+        ]
     if not outputs:
         return None
     named = [live for live in outputs if live.named and not live.scope]
