@@ -7,7 +7,7 @@ from explorer.ui.common.editor import editor
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.inputs import draw_handles
 from explorer.ui.common.layout import columns
-from explorer.ui.expression.answers import explanations
+from explorer.ui.expression.answers import explanations, remarks
 from explorer.ui.expression.curve import draw_curve
 from explorer.ui.expression.graph_panel import graph_panel
 from explorer.ui.expression.lesson import apply_lesson
@@ -24,11 +24,12 @@ with left:
     tools = toolbar.container(horizontal=True, gap="xxsmall", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
     run, lesson = apply_lesson(run_program(source, more), tools)
+    remarks(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
 with right:
     graph = graph_panel(run, tools, more)
-if not run.running:
+if run.live or not run.running:
     with left if graph else right:  # explanations stand where there is room for them
         explanations(run, lesson)
     with left:

@@ -18,6 +18,8 @@ PULSE = 0.05
 #: Reading the clock takes as long as a short statement, so it is read as often as this many seconds
 #: go by, and at least once in so many statements.
 _INTERVAL, _MOST_STATEMENTS = 0.01, 16
+#: The message of a program that was stopped at its deadline.
+TOOK_TOO_LONG = "The program took too long and was stopped."
 
 
 class Output:
@@ -128,7 +130,7 @@ class Watcher:
         self._last_time = now
         if self.deadline is not None and now > self.deadline:
             raise ProgramStopped(
-                "The program took too long and was stopped.",
+                TOOK_TOO_LONG,
                 "Check that the loop ends, or use fewer iterations or smaller tensors.",
             )
         if self.on_pulse is not None and now >= self._next_pulse:

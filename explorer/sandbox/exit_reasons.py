@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 
 from explorer.language import ProgramError
+from explorer.language.watcher import TOOK_TOO_LONG
 
 _CRASH = (
     "PyTorch or Python itself crashed while running this program.",
@@ -32,6 +33,7 @@ _KILLED = (
     "The operating system stopped this program, probably because memory ran low.",
     "Use smaller tensors, or run it again.",
 )
+_OUT_OF_TIME = "The program ran for more than"
 _RUN_AGAIN = "Run it again. If the error comes back, shorten the program."
 _NO_RESULT = ("The program ended without a result.", _RUN_AGAIN)
 
@@ -72,7 +74,7 @@ def explain_exit(child_exit: ChildExit, timeout: float) -> ProgramError:
 
 def out_of_time(timeout: float, line: int | None) -> ProgramError:
     return ProgramError(
-        f"The program ran for more than {timeout:g} s and was stopped.",
+        f"{_OUT_OF_TIME} {timeout:g} s and was stopped.",
         line=line,
         hint="Look for a loop that never ends, or an operation on too many numbers.",
     )
@@ -147,6 +149,11 @@ def server_lost() -> ProgramError:
     return ProgramError(
         "The process that ran this program ended unexpectedly.", hint="Run it again."
     )
+
+
+def is_out_of_time(error: ProgramError) -> bool:
+    """Whether the program was stopped at a time limit: a longer one may be enough."""
+    return error.message.startswith((TOOK_TOO_LONG, _OUT_OF_TIME))
 
 
 def is_temporary(error: ProgramError) -> bool:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from explorer.language import ProgramError
 from explorer.trace import run
+from explorer.ui.common import errors
 from explorer.ui.expression.live_numbers import page_numbers
 from tests.pages.test_pages import ROOT, component, html_of, rows
 
@@ -73,6 +75,22 @@ def test_a_value_that_cannot_be_used_is_said() -> None:
     assert not at.exception
     assert "The link asks for in.x = &lt;b&gt;1e999" in html_of(at)
     assert "in.x" not in at.query_params
+
+
+def test_how_a_text_was_read_is_said_and_the_value_stands_at_its_line() -> None:
+    at = opened("x**2 + 3*x", x="2")
+    shown = html_of(at)
+    assert "<summary>3 lines were added</summary>" in shown
+    assert "x = torch.tensor(2.0, requires_grad=True)" in shown
+    ends = next(data["ends"] for data in map(_data, at.get("bidi_component")) if "ends" in data)
+    assert ends["1"].startswith("tensor(10.")
+
+
+def test_a_fix_is_offered_as_markup_that_cannot_break_out() -> None:
+    error = ProgramError("Wrong.", hint="Write **.", fix='x**2 # "><script>')
+    shown = errors.as_html(error, can_apply=True)
+    assert 'data-fix="x**2 # &quot;&gt;&lt;script&gt;"' in shown
+    assert "data-fix" not in errors.as_html(error)
 
 
 def test_a_vector_has_a_number_for_each_element() -> None:

@@ -36,7 +36,9 @@ def component(at: Any, has: str) -> dict[str, Any]:
 
 
 def run_program(at: Any, source: str) -> Any:
-    return at.text_area(key="program").set_value(source).run()
+    """Type a program and press Run."""
+    at.text_area(key="program").set_value(source)
+    return at.button(key="run").click().run()
 
 
 def rows(at: Any) -> dict[str, list[str]]:

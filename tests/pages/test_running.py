@@ -85,6 +85,25 @@ def test_stop_keeps_what_was_done(at: Any) -> None:
     assert "You stopped" in html_of(at)
 
 
+def test_what_is_typed_runs_for_a_second_and_the_picture_stays(at: Any) -> None:
+    before = component(at, "svg")["svg"]
+
+    def typed(source: str, check: Callable[[Any], bool]) -> None:
+        run_until(at.text_area(key="program").set_value(source).run(), check)
+
+    typed(LOOP, has("This program takes longer than 1 s: press Run."))
+    assert component(at, "svg")["svg"] == before
+    job = at.session_state["sandbox.jobs"]["run"]
+    at.run()  # and does not run again by itself
+    assert at.session_state["sandbox.jobs"]["run"] is job
+    typed("import torch\ntorch.ones(2) @ torch.ones(3)", has("ax-rest"))
+    assert component(at, "svg")["svg"] == before
+    assert "Line 2" in html_of(at)
+    assert component(at, "marks")["marks"]["error"] == 2
+    at.button(key="run").click().run()
+    run_until(at, lambda at: "ax-rest" not in html_of(at) and "Line 2" in html_of(at))
+
+
 def test_new_text_cancels_the_run(at: Any) -> None:
     run_until(run_program(at, LOOP), has("Running: line"))
     job = at.session_state["sandbox.jobs"]["run"]

@@ -37,6 +37,12 @@ export default function (component) {
       if (!state.waiting) state.next()
     }
     window.addEventListener("ax-drag", state.heard)
+    // Buttons in markup, with a whole program (`apply_button` in errors.py).
+    state.pressed = ({ target }) => {
+      const text = target.closest?.("button[data-fix]")?.dataset.fix
+      if (text !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text } }))
+    }
+    document.addEventListener("click", state.pressed)
   }
   state.send = (event) => setTriggerValue("moved", event)
   if (data.number && data.number === state.waiting) {
@@ -48,6 +54,7 @@ export default function (component) {
   return () => {
     clearTimeout(state.lost)
     window.removeEventListener("ax-drag", state.heard)
+    document.removeEventListener("click", state.pressed)
     states.delete(parentElement)
   }
 }

@@ -14,14 +14,22 @@ def program_error(error: ProgramError) -> None:
     st.html(as_html(error))
 
 
-def as_html(error: ProgramError) -> str:
-    """The error box; every part but the markup is escaped."""
+def apply_button(fix: str | None) -> str:
+    """A button that puts a changed program into the editor (drag.js listens), if there is one."""
+    if fix is None:
+        return ""
+    return f'<button type="button" class="ax-apply" data-fix="{escape(fix)}">Apply</button>'
+
+
+def as_html(error: ProgramError, *, can_apply: bool = False) -> str:
+    """The error box; every part but the markup is escaped. `can_apply` offers the error's fix."""
     where = f"Line {error.line}: " if error.line else ""
     parts = [f"<div><b>{where}</b>{escape(error.message)}</div>"]
     if error.text.strip():
         parts.append(f"<pre>{escape(_pointed(error))}</pre>")
-    if error.hint:
-        parts.append(f'<div class="ax-hint">{escape(error.hint)}</div>')
+    button = apply_button(error.fix) if can_apply else ""
+    if error.hint or button:
+        parts.append(f'<div class="ax-hint">{escape(error.hint)} {button}</div>')
     if error.detail:
         parts.append(
             "<details><summary>Original error message</summary>"

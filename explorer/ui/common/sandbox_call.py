@@ -22,6 +22,7 @@ from cachetools import LRUCache
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
+from explorer.sandbox import exit_reasons
 from explorer.sandbox.client import parse_answer
 from explorer.trace import Trace
 from explorer.ui.common.live_run import end_live_run, reader
@@ -259,11 +260,13 @@ def run(
     afresh: bool = False,
     seed: int = 0,
     slot: str = "run",
+    seconds: float | None = None,
 ) -> Trace | None:
     """What the program did; see `explorer.sandbox.run`. None while it runs or waits, which is
     shown; see `ask` for that and for `slot`.
 
-    `afresh` runs the program even if its trace is kept.
+    `afresh` runs the program even if its trace is kept. With `seconds`, it runs no longer than
+    that, and nothing is shown meanwhile.
     """
     settings = {
         "seed": seed,
@@ -274,18 +277,22 @@ def run(
     }
     key = repr((source, settings))
     place = st.empty()  # always there, so that what follows keeps its place on the page
+    asked = f"{key} {seconds}"
     job = _jobs().get(slot)
-    if afresh or (job is not None and job.key != key):
+    if afresh or (job is not None and job.key != asked):
         forget(slot)
         job = None
     with _lock:
         trace = None if afresh or job is not None else _traces.get(key)
     if trace is not None:
         return trace
-    submit = partial(sandbox.submit_run, source, timeout=sandbox.options().seconds, **settings)
-    trace = ask(slot, key, submit, label="Running", place=place, stoppable=True)
-    if trace is None or _is_stopped(trace):  # then the slot keeps it
-        return trace
+    longest = sandbox.options().seconds
+    timeout = longest if seconds is None else min(seconds, longest)
+    submit = partial(sandbox.submit_run, source, timeout=timeout, **settings)
+    label = "Running" if seconds is None else ""
+    trace = ask(slot, asked, submit, label=label, place=place, stoppable=seconds is None)
+    if trace is None or _is_stopped(trace) or (seconds is not None and is_out_of_time(trace)):
+        return trace  # the slot keeps it
     forget(slot)
     with _lock:
         if _decided_by_program(trace):
@@ -293,6 +300,11 @@ def run(
         else:
             _traces.pop(key, None)
     return trace
+
+
+def is_out_of_time(trace: Trace) -> bool:
+    """Whether the program needs longer than it could run."""
+    return trace.error is not None and exit_reasons.is_out_of_time(trace.error)
 
 
 def _is_stopped(trace: Trace) -> bool:

@@ -24,10 +24,10 @@ from explorer.ui.expression.selection import Picker, Selection
 
 _UNFOLDED = "unfolded"
 _SAVED = "Draws the values that operations save for backward"
-#: Marks the graph while the program runs again.
+#: Marks the graph while the program runs again, if that takes longer than a moment.
 _STALE = (
-    '<div class="ax-note">From the previous run</div>'
-    "<style>.st-key-graph { opacity: 0.45; transition: opacity 0.3s 0.5s; }</style>"
+    '<div class="ax-note ax-late">From the previous run</div>'
+    "<style>.st-key-graph { animation: ax-fade 0.2s 0.4s both; }</style>"
 )
 
 

@@ -16,11 +16,15 @@ from explorer.ui.expression.graph_panel import GraphPanel, records_after
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
 
+#: Most characters of a value at the end of a line.
+_WIDEST = 60
+
 
 def follow(run: ProgramRun, graph: GraphPanel | None) -> None:
     """Let the page's numbers follow what is dragged."""
     shown = graph.shown.number if graph else None
-    numbers = partial(page_numbers, shown) if not run.hidden else _no_numbers
+    is_shown = not run.hidden and not run.failure
+    numbers = partial(page_numbers, shown) if is_shown else _no_numbers
     settings = {"capture": run.trace.capture, "upstream": run.upstream}
     follow_drag(run.trace, numbers=numbers, settings=settings)
 
@@ -41,9 +45,18 @@ def page_numbers(shown: int | None, trace: Trace) -> Numbers:
             for row in tensor_rows(trace.tensors)
         },
         "inputs": input_numbers(trace),
-        "lines": {str(line): text for line, text in trace.echo},
+        "lines": {str(line): text for line, text in line_ends(trace).items()},
         "result": _result(trace),
     }
+
+
+def line_ends(trace: Trace) -> dict[int, str]:
+    """The value of every bare expression, for the end of its line."""
+    ends = {}
+    for line, text in trace.echo:
+        first, *more = text.split("\n")
+        ends[line] = first[:_WIDEST] + ("…" if more or len(first) > _WIDEST else "")
+    return ends
 
 
 def _graph_numbers(shown: int | None, trace: Trace) -> Mapping[str, Any]:

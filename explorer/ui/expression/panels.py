@@ -16,6 +16,7 @@ from explorer.ui.expression.curves_panel import curves_panel
 from explorer.ui.expression.events_panel import events_panel
 from explorer.ui.expression.gradient_check import check_panel
 from explorer.ui.expression.graph_panel import GraphPanel
+from explorer.ui.expression.live_numbers import line_ends
 from explorer.ui.expression.memory_panel import memory_panel
 from explorer.ui.expression.program import ProgramRun, failed_line, run_with_capture
 from explorer.ui.expression.selection import Picker, Selection
@@ -54,7 +55,8 @@ def _draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> No
     if graph:
         graph.draw_graph(picker, picked)
     selected = None if run.running else picked.line
-    draw_lines(picker.line, error=failed_line(run), selected=selected)
+    ends = {} if run.running or run.failure else line_ends(run.trace)
+    draw_lines(picker.line, error=failed_line(run), selected=selected, ends=ends)
     with place:
         _panels(run, shown, picker, picked)
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.language import ProgramError
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
+from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, run
@@ -24,6 +26,10 @@ _PRINTED = 8000
 _LAST = "last-run"
 #: The text that was run last.
 _SOURCE = "run-source"
+#: The text that is run as long as it takes; any other was typed.
+_ASKED = "run-asked"
+#: How long a program that is being typed may run, in seconds.
+LIVE = 1.0
 #: The slot of a second run, made to record a pass.
 _AGAIN = "run-iteration"
 
@@ -34,8 +40,9 @@ class ProgramRun:
 
     `upstream` is the gradient backward starts from where the output is not a scalar. `hidden`
     says that a lesson hides the gradients until the reader has predicted one; `trace` then has
-    none. While the program is `running`, `trace` is that of the run before, or empty.
-    `repeated` is a sentence about the second run of a program, made to record a pass.
+    none. While the program is `running`, `trace` is that of the run before, or empty; so it is
+    after a `live` run, which typing asked for, that ended in a `failure`. `repeated` is a sentence
+    about the second run of a program, made to record a pass.
     """
 
     trace: Trace
@@ -43,10 +50,22 @@ class ProgramRun:
     hidden: bool = False
     running: bool = False
     repeated: str = ""
+    live: bool = False
+    failure: ProgramError | None = None
+
+    @property
+    def error(self) -> ProgramError | None:
+        """That of the program in the editor."""
+        return self.failure or (None if self.running else self.trace.error)
 
 
 def run_program(source: str, more: Any) -> ProgramRun:
-    """Draw the Run button, and in `more` the settings of a run; run the program."""
+    """Draw the Run button, and in `more` the settings of a run; run the program.
+
+    A program that was typed is run for a second at most; one that the button, a link or the list
+    of examples asked for, as long as any. What is shown of the run before stays until there is
+    something to show in its place.
+    """
     with more:
         capture = _choose_capture()
     row = st.container(horizontal=True, vertical_alignment="center", gap="small", key="run-row")
@@ -61,23 +80,32 @@ def run_program(source: str, more: Any) -> ProgramRun:
     if st.session_state.setdefault(_SOURCE, source) != source:
         st.session_state[_SOURCE] = source
         forget_all()
-    inputs = read_inputs()
+    if pressed or any(example.source == source for example in EXAMPLES):
+        st.session_state[_ASKED] = source
+    live = st.session_state.setdefault(_ASKED, source) != source
+    options: dict[str, Any] = {
+        "inputs": read_inputs(),
+        "capture": capture,
+        "seconds": LIVE if live else None,
+    }
     with row:  # how far the run is stands beside the button
-        trace, upstream = run(source, inputs=inputs, capture=capture, afresh=pressed), None
+        trace, upstream = run(source, **options, afresh=pressed), None
     if trace is not None and trace.needs_upstream:
         upstream = _choose_upstream(trace.needs_upstream)
-        settings: dict[str, Any] = {"inputs": inputs, "capture": capture, "upstream": upstream}
-        trace = run(source, **settings, afresh=pressed, slot="run-from")
+        trace = run(source, **options, upstream=upstream, afresh=pressed, slot="run-from")
+    last: ProgramRun | None = st.session_state.get(_LAST)
     shown = None
     if trace is None:
         forget(_AGAIN)
+    elif live and trace.error and last is not None:
+        return replace(last, live=True, failure=trace.error)
     else:
-        shown = _repeat_for_pass(ProgramRun(trace, upstream), capture, afresh=pressed)
+        first = ProgramRun(trace, upstream, live=live)
+        shown = _repeat_for_pass(first, capture, afresh=pressed)
     if shown is None:
-        last: ProgramRun | None = st.session_state.get(_LAST)
         if trace is not None and (last is None or last.trace.source != source):
             last = ProgramRun(trace, upstream)
-        return replace(last or ProgramRun(Trace("")), running=True)
+        return replace(last or ProgramRun(Trace("")), running=True, live=live)
     st.session_state[_LAST] = shown
     return shown
 
@@ -191,5 +219,5 @@ def printed(trace: Trace) -> None:
 
 def failed_line(run: ProgramRun) -> int | None:
     """The line that failed; none while another program is shown than that in the editor."""
-    error = run.trace.error
-    return error.line if error and not error.stopped and not run.running else None
+    error = run.error
+    return error.line if error and not error.stopped else None
