@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import selectors
 import socket
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -254,6 +256,19 @@ def test_threads_get_their_own_answers() -> None:
     live.close()
     assert [trace.variables for trace in traces] == [{"x": n} for n in range(40)]
     assert [trace.seed for trace in traces] == list(range(40))
+
+
+def test_a_live_run_that_nobody_holds_ends() -> None:
+    """As with the session of a reader who has left."""
+    live = LiveRun(client.submit, limit=PATIENT)
+    live.run("x = 1")
+    connection = weakref.ref(live._call._connection)  # type: ignore[union-attr]
+    gc.disable()
+    try:
+        del live
+        assert connection() is None
+    finally:
+        gc.enable()
 
 
 def test_closing_while_another_thread_waits(forking: Sandbox) -> None:
