@@ -22,6 +22,11 @@ function replace(box, data) {
   for (const node of box.order) {
     node.setAttribute("role", data.still ? "img" : "button")
     for (const text of box.numbers.get(node.id).hook) chip(text, data.notes[node.id])
+    if (node.id in box.draggable) {
+      const [value] = box.numbers.get(node.id).value
+      value?.after(svgElement("line", { class: "pull" }))
+      if (value) underline(value)
+    }
     label(box, node)
   }
   const kept = views.get(data.layout)
@@ -69,15 +74,17 @@ function follow(box, before) {
   return true
 }
 
+function svgElement(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  return element
+}
+
 // A badge behind the words of a hook, and its sentence where the pointer rests.
 function chip(text, note) {
-  const svgElement = (tag) => document.createElementNS("http://www.w3.org/2000/svg", tag)
   const { x, y, width, height } = text.getBBox()
-  const badge = svgElement("rect")
-  const box = { x: x - 3, y, width: width + 6, height, rx: height / 2, class: "badge" }
-  for (const [name, value] of Object.entries(box)) badge.setAttribute(name, value)
-  text.before(badge)
-  const title = svgElement("title")
+  text.before(svgElement("rect", { x: x - 3, y, width: width + 6, height, rx: height / 2, class: "badge" }))
+  const title = svgElement("title", {})
   title.textContent = note ?? ""
   text.parentNode.prepend(title)
 }

@@ -60,9 +60,19 @@ function writeLines(box, numbers, texts, lines) {
       text.setAttribute("textLength", room)
       text.setAttribute("lengthAdjust", "spacingAndGlyphs")
     } else text.removeAttribute("textLength")
+    underline(text)
     text.classList.add("changed")
     box.changed.add(text)
   })
+}
+
+// The line below a number that can be pulled.
+function underline(text) {
+  const line = text.nextElementSibling
+  if (!line?.matches(".pull")) return
+  const [x, y] = [Number(text.getAttribute("x")), Number(text.getAttribute("y")) + 2.5]
+  const end = x + Number(text.getAttribute("textLength") ?? text.textContent.length * CHARACTER)
+  for (const [name, value] of Object.entries({ x1: x, x2: end, y1: y, y2: y })) line.setAttribute(name, value)
 }
 
 function paintNumbers(box, nodes) {

@@ -6,7 +6,7 @@ const MARGIN = 10
 const TOOLS = 46 // what the buttons take of a box's top
 const READABLE = 1.301 // the labels' 10 units are then 13 pixels
 const LEGIBLE = 0.84 // where there is little room
-const LARGEST = 2
+const LARGEST = 1.75
 const HINT_MS = 1400
 const PLATFORM_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"
 
