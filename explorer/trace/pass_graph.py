@@ -217,9 +217,9 @@ def dot_text(
     numbers = node_numbers(nodes, tensors, hooks or {})
     lines = [
         "digraph {",
-        '  graph [bgcolor="transparent" ranksep="0.22" nodesep="0.25"]',
+        '  graph [bgcolor="transparent" ranksep="0.2" nodesep="0.25"]',
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
-        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.05" height="0.2"]',
+        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.025" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
     ]
     for node in nodes:
