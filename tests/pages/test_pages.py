@@ -215,6 +215,12 @@ def test_saved_tensors_are_drawn_when_asked_for() -> None:
     assert "node saved" in component(at, "svg")["svg"]
 
 
+MEETING = """\
+import torch
+x = torch.tensor(2.0, requires_grad=True)
+y = x**2 + 3*x
+y.backward()
+"""
 FEW_PASSES = """\
 import torch
 w = torch.tensor(3.0, requires_grad=True)
@@ -234,6 +240,32 @@ def test_every_pass_can_be_seen() -> None:
     choice.select_index(2).run()
     assert not at.exception
     assert component(at, "svg")["digest"] != before
+
+
+def test_the_walk_hides_what_has_not_arrived() -> None:
+    at = opened("pages/expression.py")
+    run_program(at, MEETING)
+    everything = {name: cells[-2:] for name, cells in rows(at).items()}
+    assert everything["x"] == ["7", ".grad"]
+    graph = component(at, "svg")
+    assert (graph["hidden"], graph["sums"]) == ([], [])
+    # out of PyTorch's order: the sum, 3 * x, x ** 2, x.grad
+    for number, waiting in enumerate(({"x"}, {"x"}, {"x"}, set()), 1):
+        at.button(key="walk-next").click().run()
+        assert not at.exception
+        assert at.slider(key="walk-slider").value == number
+        assert "step-" in str(at.query_params["at"])
+        shown = {name: cells[-2:] for name, cells in rows(at).items()}
+        assert {name for name, cells in shown.items() if cells[-1] == "not yet"} == waiting
+        assert all(shown[name] == everything[name] for name in shown.keys() - waiting)
+        assert (len(component(at, "svg")["hidden"]) > 0) == bool(waiting)
+    at.slider(key="walk-slider").set_value(3).run()
+    (met,) = (one for one in component(at, "svg")["sums"] if one["added"])
+    assert (met["before"], met["total"]) == ("3 + …", "3 + 4 = 7")
+    # A node that is chosen is no walk: everything is shown.
+    at.selectbox(key="graph-list").select_index(0).run()
+    assert component(at, "svg")["hidden"] == []
+    assert {name: cells[-2:] for name, cells in rows(at).items()} == everything
 
 
 @pytest.mark.fast
