@@ -98,10 +98,13 @@ function listenForNumbers(editor, signal) {
     if (!isMine(detail?.target ?? {})) return
     const { target, value, phase } = detail
     const place = placeOf(editor.text, target)
-    const token = place && editor.tokens.find((t) => t.from === place.from && t.to === place.to && isPlain(t))
-    if (!token) return editor.preview(null)
-    const same = value === +editor.text.slice(token.from, token.to).replaceAll("_", "")
-    const change = same ? null : rewrite(editor.text, token, value)
+    const token = place && editor.tokens.find((t) => t.to === place.to && t.from >= place.from && isPlain(t))
+    const sign = token ? editor.text.slice(place.from, token.from).trim() : null
+    if (!["", "-", "+"].includes(sign)) return editor.preview(null)
+    const literal = editor.text.slice(token.from, token.to)
+    const same = value === +`${sign}${literal.replaceAll("_", "")}`
+    const written = sign ? { ...place, written: spell(value, literal) } : rewrite(editor.text, token, value)
+    const change = same ? null : written
     editor.preview(phase === "end" ? null : change)
     if (phase !== "end" || !change) return
     editor.keepEnds(() => editor.replace(change.from, change.to, change.written))
