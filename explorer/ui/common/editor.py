@@ -84,11 +84,10 @@ def draw_lines(
     )
 
 
-def colour_areas(errors: Mapping[str, int | None]) -> None:
-    """Colour text areas, by the keys of their containers, and mark the line that failed in each.
-    They are run when they are left or at Ctrl+Enter."""
-    data = {key: {"marks": {"error": line}, "ends": {}} for key, line in errors.items()}
-    _code(key="-".join(errors), data=data)
+def colour_areas(*keys: str) -> None:
+    """Make editors of text areas, by the keys of their containers. Their texts run when they are
+    left, or at Ctrl+Enter."""
+    _code(key="-".join(keys), data={key: {"marks": {}, "ends": {}} for key in keys})
 
 
 def height_of(lines: int) -> int:

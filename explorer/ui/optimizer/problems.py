@@ -194,6 +194,7 @@ def _write_program() -> ProgramProblem:
             _START.loss,
             "Runs at every forward and may use all variables of the setup",
         )
+    colour_areas("own-setup", "own-loss")
     return ProgramProblem(setup=setup, loss=loss)
 
 
@@ -210,10 +211,14 @@ def _box(label: str, key: str, start: str, help: str) -> str:
 
 
 def mark_line(error: ProgramError | None) -> None:
-    """Colour both boxes, and mark the line that failed in its box."""
-    in_setup = error is not None and error.message.startswith("In the setup")
-    line = error.line if error else None
-    colour_areas({"own-setup": line if in_setup else None, "own-loss": None if in_setup else line})
+    """Mark the line that failed in its box."""
+    if error is None or error.line is None:
+        return
+    part = "setup" if error.message.startswith("In the setup") else "loss"
+    st.html(
+        f"<style>.st-key-own-{part} .ax-code [data-line='{error.line}'] "
+        "{ background: var(--ax-error-line); }</style>"
+    )
 
 
 # -- the list ------------------------------------------------------------------------------------
