@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
+from explorer.trace.examples import EXAMPLES
+
 pytestmark = pytest.mark.browser
 
+MEAN = next(example.source for example in EXAMPLES if example.key == "mean")
 PROGRAM = """\
 import torch
 
@@ -20,7 +24,7 @@ cost.backward()
 
 
 def open_page(tab: Any, url: str) -> None:
-    tab.goto(f"{url}/expression")
+    tab.goto(f"{url}/expression?program={quote(MEAN)}")
     tab.wait_for_selector("tr[data-id]", timeout=90_000)  # the first page waits for the sandbox
 
 
@@ -269,7 +273,9 @@ def test_the_check_gives_a_result(tab: Any, app: str) -> None:
 
 
 def test_predict_first_hides_then_reveals(tab: Any, app: str) -> None:
-    tab.goto(f"{app}/expression?predict=true&title=Lesson&question=What%20is%20x.grad%3F")
+    tab.goto(
+        f"{app}/expression?predict=true&title=Lesson&question=What%20is%20x.grad%3F&program={quote(MEAN)}"
+    )
     tab.wait_for_selector("tr[data-id]")
     tab.wait_for_selector("svg g.node")
     expect(tab.locator(".ax-lesson")).to_contain_text("What is x.grad?")

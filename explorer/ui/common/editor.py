@@ -20,7 +20,7 @@ from explorer.ui.common.examples_list import PROGRAM, examples_list
 #: In CSS pixels, as in editor.css: a line, and the space above the first.
 _LINE, _TOP = 20, 8
 #: The text area is as high as its program, within these bounds, in lines.
-_LEAST, _MOST = 7, 13
+_LEAST, _MOST = 5, 13
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("python_tokens.js", "editor_keys.js", "editor_numbers.js", "editor.js")
