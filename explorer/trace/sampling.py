@@ -6,7 +6,7 @@ The program runs as it stands, guarded as always, once for every value; nothing 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -57,21 +57,17 @@ def sample(
     ValueError if a name is not that of a leaf.
     """
     text, variables = with_variables(source, names)
-    program = Program(text)
+    runner = _Runner(Program(text), result, seed, deadline)
     leaves = len(names)
     until = time.monotonic() + SECONDS
     with isolated(seed):
-        for count in COUNTS[leaves]:
+        for count, more in zip(COUNTS[leaves], [*COUNTS[leaves][1:], 0], strict=True):
             started = time.monotonic()
             axes = tuple(np.linspace(low, high, count) for low, high in ranges)
             points = product(*(axis.tolist() for axis in axes))
-            values = [
-                _result(program, dict(zip(variables, point, strict=True)), result, seed, deadline)
-                for point in points
-            ]
+            values = [runner.result(dict(zip(variables, point, strict=True))) for point in points]
             now = time.monotonic()
-            # The next count takes about 4 ** leaves times as long.
-            if now + (now - started) * 4**leaves > until:
+            if now + (now - started) * (more / count) ** leaves > until:
                 break
     return Samples(tuple(names), axes, np.array(values).reshape([len(axis) for axis in axes]))
 
@@ -94,17 +90,25 @@ def with_variables(source: str, names: Sequence[str]) -> tuple[str, list[str]]:
     return "\n".join(lines), [variables[name] for name in names]
 
 
-def _result(
-    program: Program, variables: dict[str, float], result: str, seed: int, deadline: float | None
-) -> float:
-    environment = Environment(Watcher(deadline=deadline))
-    environment.names |= variables
-    torch.default_generator.manual_seed(seed)  # without the devices that manual_seed asks
-    try:
-        environment.run(program)
-        value = environment.variables.get(result)
-        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
-            return float(value.detach())
-    except (ProgramRefused, RuntimeError, ValueError, TypeError):
-        pass
-    return float("nan")
+class _Runner:
+    """Runs a program again and again, each time as if it was the first."""
+
+    def __init__(self, program: Program, result: str, seed: int, deadline: float | None) -> None:
+        self._program, self._result, self._seed = program, result, seed
+        self._environment = Environment(Watcher(deadline=deadline))
+        self._predefined = dict(self._environment.names)
+
+    def result(self, variables: Mapping[str, float]) -> float:
+        """The result with these variables; NaN if the program fails or has none."""
+        names = self._environment.names
+        names.clear()
+        names.update(self._predefined, **variables)
+        torch.default_generator.manual_seed(self._seed)
+        try:
+            self._environment.run(self._program)
+            value = names.get(self._result)
+            if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
+                return float(value.detach())
+        except (ProgramRefused, RuntimeError, ValueError, TypeError):
+            pass
+        return float("nan")
