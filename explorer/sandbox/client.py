@@ -368,6 +368,7 @@ class Call(Generic[T]):
             raise ProgramRefused(exit_reasons.unreadable_answer()) from None
         if frame is None:
             raise _ServerLost
+        self._is_next = False
         return frame
 
     def _handle(self, kind: int, message: Any) -> None:
@@ -379,7 +380,7 @@ class Call(Generic[T]):
             if self._on_wait is not None:
                 self._on_wait(message)
         elif kind == protocol.STARTED:
-            self.position, self.started, self._is_next = 0, time.monotonic(), False
+            self.position, self.started = 0, time.monotonic()
             self._limit = self.started + self._header["timeout"] + EXTRA_TIME
             self._late = exit_reasons.out_of_time(self._header["timeout"], None)
         elif kind == protocol.PROGRESS:
@@ -479,6 +480,7 @@ def submit_run(
 def check(
     source: str,
     *,
+    inputs: Mapping[str, Any] | None = None,
     seed: int = 0,
     upstream: Any = None,
     timeout: float = TIMEOUT,
@@ -491,16 +493,21 @@ def check(
     Raises ProgramRefused with an error for the reader. `on_wait` and `reader` are those of
     `Sandbox.submit`.
     """
-    request = _check_request(source, seed, upstream)
+    request = _check_request(source, inputs, seed, upstream)
     options = {"timeout": timeout, "on_wait": on_wait, "reader": reader}
     return parse_answer(Check, sandbox.call("check", request, **options))
 
 
 def submit_check(
-    source: str, *, seed: int = 0, upstream: Any = None, **options: Any
+    source: str,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    upstream: Any = None,
+    **options: Any,
 ) -> Call[Check]:
     """The same without waiting; `options` are those of `Sandbox.submit`."""
-    request = _check_request(source, seed, upstream)
+    request = _check_request(source, inputs, seed, upstream)
     return submit("check", request, read=lambda get: parse_answer(Check, get()), **options)
 
 
@@ -519,9 +526,11 @@ def submit_sample(
     return submit("sample", request, read=lambda get: parse_answer(Samples, get()), **options)
 
 
-def _check_request(source: str, seed: int, upstream: Any) -> dict[str, Any]:
-    settings = validate_arguments(seed, "hook", upstream)
-    return {"source": source, "seed": settings["seed"], "upstream": settings["upstream"]}
+def _check_request(
+    source: str, inputs: Mapping[str, Any] | None, seed: int, upstream: Any
+) -> dict[str, Any]:
+    settings = validate_arguments(seed, "hook", upstream, inputs=inputs)
+    return {"source": source} | {name: settings[name] for name in ("inputs", "seed", "upstream")}
 
 
 def to_trace(source: str, settings: dict[str, Any], get: Callable[[], Any]) -> Trace:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from explorer.language import without_prompts
+from explorer.language.completion import complete
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace import BackwardPass, Trace
 
@@ -24,7 +25,7 @@ class Parts:
 
 
 def split(trace: Trace) -> Parts | None:
-    """Split the program of a trace at its first backward; None where there is nothing to step.
+    """Split the completed program of a trace at its first backward; None where nothing is stepped.
 
     The loss is what the backward started from, with every statement before it that computes
     something autograd records, and those that use their results. In a loop it is the loop's body.
@@ -33,13 +34,16 @@ def split(trace: Trace) -> Parts | None:
     if not trace.passes or not _starts_from_scalar(trace.passes[0]):
         return None
     try:
-        source = without_prompts(trace.source)
+        completed = complete(without_prompts(trace.source), trace.inputs)
+        source = completed.code
         body = parse_tree(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     backward = trace.passes[0]
-    before, inside, last = _around(body, backward)
-    computed = {t.line for t in trace.tensors if t.grad_fn is not None and t.line}
+    # By the line as typed, that of the completed program.
+    lines = {completed.line(line): line for line in range(1, source.count("\n") + 2)}
+    before, inside, last = _around(body, replace(backward, line=lines.get(backward.line)))
+    computed = {lines[t.line] for t in trace.tensors if t.grad_fn and t.line in lines}
     setup = list(before)
     loss: list[ast.stmt] = []
     tainted: set[str] = set()

@@ -23,6 +23,15 @@ PLAIN = [
 ]
 
 
+def test_an_expression_is_split_as_it_was_completed() -> None:
+    parts = split(explorer.run("y = x**2 + 3*x\ny.backward()", inputs={"x": 5.0}))
+    assert parts is not None
+    session = TrainingSession(ProgramProblem(setup=parts.setup, loss=parts.loss))
+    assert session.forward().ok
+    assert session.backward().ok
+    assert session.parameters["x"].grad == 13
+
+
 @pytest.mark.parametrize("key", PLAIN)
 def test_the_parts_give_the_loss_and_the_gradients_of_the_whole(key: str) -> None:
     trace = explorer.run(SOURCES[key])

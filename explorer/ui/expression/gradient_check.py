@@ -95,7 +95,12 @@ def with_own_rules(trace: Trace, upstream: Any) -> Trace:
 
 def _request(trace: Trace, upstream: Any) -> tuple[str, dict[str, Any]]:
     """The request for the sandbox, and a name for it."""
-    request = {"source": trace.source, "seed": trace.seed, "upstream": upstream}
+    request = {
+        "source": trace.source,
+        "inputs": trace.inputs,
+        "seed": trace.seed,
+        "upstream": upstream,
+    }
     return digest(repr(request)), request
 
 
