@@ -113,6 +113,8 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
             ),
         ),
         (f"/expression?program={quote(FAILING)}", ()),
+        (f"/expression?program={quote('x**2 * sin(y)')}&in.x=3", ()),
+        (f"/expression?program={quote('(w * x).sum()')}&in.w=[1,2]", ()),
         ("/expression?predict=true&title=Lesson&question=What+is+x.grad%3F", ()),
     ),
     "network": (("/network", (*tabs("network"), press("Run settings", BOX))),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import streamlit as st
@@ -14,6 +15,8 @@ from explorer.ui.common import errors
 from explorer.ui.common.glossary import optional_term_link
 from explorer.ui.expression.lesson import Lesson
 from explorer.ui.expression.program import LIVE, ProgramRun
+
+_CODE = re.compile("`([^`]+)`")
 
 
 def remarks(run: ProgramRun) -> None:
@@ -35,7 +38,7 @@ def readings(trace: Trace) -> str:
     parts = [sentence.rstrip(".") for sentence in trace.readings]
     if added > 0:
         parts.insert(0, f"{added} line{'s were' if added > 1 else ' was'} added")
-    summary = escape(" · ".join(parts) or "Shown as it was run")
+    summary = _CODE.sub(r"<code>\1</code>", escape(" · ".join(parts) or "Shown as it was run"))
     return (
         f'<details class="ax-note ax-readings"><summary>{summary}</summary>'
         f'<pre class="ax-printed">{escape(trace.completed.rstrip())}</pre></details>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from explorer.ui.expression.graph_panel import GraphPanel, records_after
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
 
+_GRAD_FN = re.compile(", (grad_fn=<[^<>]*>|requires_grad=True)")
 #: Most characters of a value at the end of a line.
 _WIDEST = 60
 
@@ -54,7 +56,7 @@ def line_ends(trace: Trace) -> dict[int, str]:
     """The value of every bare expression, for the end of its line."""
     ends = {}
     for line, text in trace.echo:
-        first, *more = text.split("\n")
+        first, *more = _GRAD_FN.sub("", text).split("\n")
         ends[line] = first[:_WIDEST] + ("…" if more or len(first) > _WIDEST else "")
     return ends
 
