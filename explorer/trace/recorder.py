@@ -13,6 +13,7 @@ from torch import nn
 
 from explorer.language import OutsideLanguage, SourceLocation, without_addresses
 from explorer.language.guard.formatting import to_text
+from explorer.language.vocabulary.node_proxy import NodeProxy
 from explorer.trace import passes
 from explorer.trace.capture import CapturedValues
 from explorer.trace.curves import Curves
@@ -138,13 +139,13 @@ class ProgramRecorder(TurnRecorder):
         return value
 
     def echo(self, place: int, value: Any) -> None:
-        """Keep the text of a bare expression's value, unless it has none but an address."""
+        """Keep the text of a bare expression's value, unless it says only what kind it is of."""
         if value is None or len(self.echoes) >= MOST_ECHOES:
             return
         line = self.line
         with _quiet(), suppress(Exception):
-            text = without_addresses(whole := to_text(value, repr))
-            if text == whole:
+            text = without_addresses(to_text(value, repr))
+            if not text.startswith("<") or isinstance(value, NodeProxy):
                 self.echoes.append((self.locations[place].line, text[:MAX_ECHO]))
         self.line = line
 

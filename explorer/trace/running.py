@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import logging
 import operator
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +21,8 @@ from explorer.language import (
     Watcher,
     isolated,
 )
-from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.assemble import MOST_NOTES, assemble
+from explorer.trace.completed import completed_code
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Trace
 from explorer.trace.tensor_registry import LiveTensor
@@ -151,9 +150,11 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
     plain = {}
     for name, value in inputs.items():
         try:
-            numbers = np.array(_to_lists(value), dtype=float)
+            numbers = np.array(_to_lists(value))
         except (TypeError, ValueError, OverflowError, RecursionError):
-            raise ValueError(f"{name!r} needs a number, or lists of equal lengths") from None
+            numbers = np.array("")
+        if numbers.dtype.kind not in "iuf":
+            raise ValueError(f"{name!r} needs a number, or lists of equal lengths")
         if not (isinstance(name, str) and name.isidentifier() and not name.startswith("__")):
             raise ValueError(f"{name!r} is not the name of an input")
         if not 0 < numbers.size <= MOST_ELEMENTS:
@@ -162,7 +163,7 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
             )
         if not np.isfinite(numbers).all():
             raise ValueError(f"{name} needs finite numbers")
-        plain[name] = numbers.tolist()
+        plain[name] = numbers.astype(float).tolist()
     if len(plain) > MOST_INPUTS:
         raise ValueError(f"at most {MOST_INPUTS} inputs are allowed")
     return plain
@@ -195,15 +196,26 @@ def _run_and_assemble(
             needs_upstream=needs_upstream,
             warned=warned,
         )
-    call = backward_call(trace, upstream)
-    sums = (f"`{needs_upstream}` has several elements: backward starts from their sum.",)
+    start = "sum" if upstream is None and needs_upstream else upstream
     return replace(
         trace,
         inputs=completed.inputs,
-        completed=completed.with_line(call) if call else completed.code,
-        readings=(*completed.readings, *(sums if needs_upstream and call else ())),
+        completed=completed_code(completed, trace, start),
+        readings=(*completed.readings, *_about_output(program, environment, trace)),
         echo=tuple(recorder.echoes),
     )
+
+
+def _about_output(program: Program, environment: Environment, trace: Trace) -> Iterator[str]:
+    """What the result of an expression means for backward, in sentences."""
+    name = program.completed.output
+    if trace.needs_upstream and trace.passes:
+        yield f"`{trace.needs_upstream}` has several elements: backward starts from their sum."
+    elif name and not trace.passes and trace.error is None:
+        if isinstance(environment.names.get(name), torch.Tensor):
+            yield f"`{name}` has no derivative with respect to the inputs."
+        else:
+            yield f"`{name}` is not a tensor, so it has no derivative."
 
 
 def backward_from_output(
@@ -216,19 +228,20 @@ def backward_from_output(
     runs only for a program with inputs, from the sum. Raises ProgramRefused if backward fails.
     """
     with torch._C.DisableTorchFunction():  # reading values is no operation of the program
-        outputs = [
+        current = [
             live
             for live in recorder.all_tensors()
-            if live.grad_fn is not None and live.is_current() and not _is_functorch(live.tensor)
+            if live.requires_grad and live.is_current() and not _is_functorch(live.tensor)
         ]
-    if not outputs:
+    outputs = [live for live in current if live.grad_fn is not None]
+    result = environment.names.get(program.completed.output)
+    results = [live for live in current if live.tensor is result]
+    if not outputs and not results:
         return None
     named = [live for live in outputs if live.named and not live.scope]
     scalars = _scalars(named) or _scalars(outputs)
-    result = environment.names.get(program.completed.output)
-    results = [live for live in outputs if live.tensor is result]
-    last = (named or outputs)[-1] if upstream is not None else (scalars or named or outputs)[-1]
-    root = results[-1] if results else last
+    last = named or outputs if upstream is not None else scalars or named or outputs
+    root = (results or last)[-1]
     needs_upstream = upstream is None and root.tensor.numel() != 1
     if needs_upstream and not program.completed.inputs:
         return root.name
@@ -241,41 +254,6 @@ def backward_from_output(
     except (Exception, ProgramStopped) as failure:
         raise ProgramRefused(environment.explain(failure, program)) from None
     return root.name if needs_upstream else None
-
-
-def backward_call(trace: Trace, upstream: Upstream) -> str:
-    """The line that calls backward as the explorer did for this program; empty if it did not, or
-    if its root cannot be written in one line."""
-    last = trace.passes[-1] if trace.passes else None
-    if last is None or not last.ours:
-        return ""
-    root = last.root
-    is_named = any(record.named and record.name == root for record in trace.tensors)
-    if not is_expression(root, is_name=is_named):
-        return ""
-    root = root if is_named else f"({root})"
-    if upstream == "sum" or (upstream is None and trace.needs_upstream):
-        return f"{root}.sum().backward()"
-    if upstream == "mean":
-        return f"{root}.mean().backward()"
-    return f"{root}.backward({'' if upstream is None else f'{root}.new_tensor({upstream!r})'})"
-
-
-#: What the name of a tensor consists of: "y", "net.0.weight", "d['x']".
-_NAME_PARTS = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load)
-
-
-def is_expression(text: str, is_name: bool) -> bool:
-    """Whether Python can evaluate it; of a name, whether it only looks a tensor up: attributes and
-    keys may be any text, such as code. Part of an expression over several lines is none."""
-    try:
-        tree = parse_tree(text, mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    is_one_line = "\n" not in text and "#" not in text
-    return not is_name or (
-        is_one_line and all(isinstance(node, _NAME_PARTS) for node in ast.walk(tree.body))
-    )
 
 
 def _scalars(outputs: Iterable[LiveTensor]) -> list[LiveTensor]:

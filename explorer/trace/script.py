@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from explorer.language import without_prompts
 from explorer.language.completion import Completed, complete
 from explorer.language.thread_safe_ast import parse_tree
+from explorer.trace.completed import is_expression
 from explorer.trace.records import TensorRecord, Trace
-from explorer.trace.running import Upstream, is_expression
+from explorer.trace.running import Upstream
 
 _ROOT = re.compile(r"[^\W\d]\w*")
 #: Modules whose random generators are also seeded, if the program imports them, and the call.

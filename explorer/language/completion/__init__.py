@@ -37,15 +37,14 @@ from explorer.language.thread_safe_ast import parse_tree
 
 __all__ = ["Completed", "complete", "unchanged"]
 
-NEWLINE = "\n"
 #: The most inputs of a program.
 MOST_INPUTS = 64
 #: Functions and methods whose result is no value to show.
 _ACTIONS = {"print", "backward", "register_hook", "retain_grad", "setattr", "delattr", "step"}
 
 
-#: What `reading` may change in a program without free names: 2(3 + 1), (1 + 2)(3 + 4), 2.5^2.
-_READ = re.compile(r"[0-9)]\s*\(|\^")
+#: What `reading` may change in a program without free names: 2(3 + 1), 2.5^2, and a bare lambda.
+_READ = re.compile(r"[0-9)]\s*\(|\^|^\s*\(?lambda\b", re.MULTILINE)
 
 
 #: A line that begins with d/dx may be Python: d/dx(x**2).
@@ -73,10 +72,6 @@ class Completed:
         if self.lines is None:
             return number
         return self.lines[number - 1] if 0 < number <= len(self.lines) else None
-
-    def with_line(self, line: str) -> str:
-        """The code with one more line."""
-        return f"{self.code}{'' if self.code.endswith(NEWLINE) else NEWLINE}{line}{NEWLINE}"
 
     def as_typed(self, error: ProgramError) -> ProgramError:
         """An error of the code, with its line in the source."""
@@ -159,21 +154,21 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
         lines = [*lines[: code.count("\n") + 1], line]
         program = _Program(f"{code}\n{name}({', '.join(parameters)})")
     for _ in range(2):  # what is read may have other inputs
+        if not (program.free or _READ.search(program.code)):
+            break
         text = Text(program.code)
         reader = Reader(text, program.tree, program.free, program.derived)
-        if not _may_need_reading(program) or not reader.read():
+        if not reader.read():
             break
         program = _Program(text.changed())
         readings += reader.readings
+    if not program.free and program.code == source:
+        return unchanged(source)
     if not values.keys() <= set(program.inputs):
         raise Unreadable
     inputs = default_values(program.tree, program.inputs) | values
     inputs |= {name: given[name] for name in inputs if name in given}
     return _with_header(source, program, lines, inputs, readings)
-
-
-def _may_need_reading(program: _Program) -> bool:
-    return bool(program.free) or bool(_READ.search(program.code))
 
 
 def _with_header(

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from explorer.language.completion.header import input_line, opening
-from explorer.language.completion.names import MODULES, names_in
+from explorer.language.completion.names import MODULES, find_inputs, names_in, uses_of
 from explorer.language.completion.notation import Unreadable, read_notation
 from explorer.language.completion.text import Text
 from explorer.language.errors import ProgramError
 from explorer.language.syntax import MAX_SOURCE
 from explorer.language.thread_safe_ast import parse_tree
+from explorer.language.vocabulary import module_members
 
 _SUGGESTED = re.compile(r"Did you mean ([\w.]+)\?")
 _XOR = re.compile(r"bitwise_xor|for \^=?:")
@@ -24,6 +25,10 @@ _NUMBER_USED = re.compile(
 #: The derivative f'(x).
 _PRIME = re.compile(r"\b([^\W\d]\w*)['’′](?=\()")
 _WORD_OF_PYTHON = re.compile(r"\b(lambda|in|is|as|del|from|class|def|pass|with)\b")
+
+
+#: Letters that are rather numbers than functions, in x(x + 1).
+_FACTORS = set("abckmnrtuvwxyzαβγθλμ")
 
 
 @dataclass(frozen=True)
@@ -98,14 +103,18 @@ def _fix_name(error: ProgramError, name: str, source: str, tree: ast.Module) -> 
     uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name]
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.func in uses]
     text = Text(source)
-    if suggested := _SUGGESTED.search(error.hint):
+    suggested = _SUGGESTED.search(error.hint)
+    if suggested and not calls and suggested[1] in (module_members("torch") or {}):
+        suggested = None
+        error = replace(error, hint="Give it a value on a line above this one.")
+    if suggested:
         for use in uses:
             text.replace(text.start(use), text.end(use), suggested[1])
     elif name[0] == "d" and any(map(_is_derivative, ast.walk(tree))):
         hint = "A derivative is the gradient of a leaf: call y.backward(), then read x.grad."
         return replace(error, hint=hint)
     elif calls:
-        if len(name) > 1 and len(uses) == len(calls):
+        if name not in _FACTORS and len(uses) == len(calls):
             return error
         for call in calls:
             place = text.source.index("(", text.end(call.func))
@@ -114,7 +123,7 @@ def _fix_name(error: ProgramError, name: str, source: str, tree: ast.Module) -> 
     elif _is_alone(tree, name):
         hint = f"Use it in an expression, such as {name}**2."
         return replace(error, hint=hint, fix=f"{name}**2")
-    elif any(isinstance(use.ctx, ast.Load) for use in uses) and not name.startswith("__"):
+    elif find_inputs(uses_of(tree, {name}), set()):
         start = opening(tree)
         lines = source.split("\n")
         lines.insert(start[-1].end_lineno or 0 if start else 0, input_line(name, 2.0))
@@ -191,7 +200,7 @@ def numbers_to_leaves(source: str) -> Change | None:
         elif isinstance(node, ast.Call):
             # range(n) and math.sin(x) take no tensors that require grad
             names = {name for argument in node.args for name in names_in(argument)}
-            if not isinstance(node.func, ast.Name) or node.func.id == "range":
+            if not _takes_tensors(node.func):
                 numbers = {n: value for n, value in numbers.items() if n not in names}
             used |= names
     changed = [name for name in numbers if name in used]
@@ -203,6 +212,12 @@ def numbers_to_leaves(source: str) -> Change | None:
         leaf = input_line(name, float(_number(node) or 0)).partition(" = ")[2]
         text.replace(text.start(node), text.end(node), leaf)
     return Change(text.changed(), numbers[changed[0]].lineno, tuple(changed))
+
+
+def _takes_tensors(function: ast.expr) -> bool:
+    if isinstance(function, ast.Attribute):
+        return isinstance(function.value, ast.Name) and function.value.id in ("torch", "F")
+    return isinstance(function, ast.Name) and function.id != "range"
 
 
 def _number(node: ast.expr) -> float | None:

@@ -38,7 +38,7 @@ class Imports:
 
 
 def _list(names: list[str]) -> str:
-    quoted = [f"`{name}`" for name in names]
+    quoted = [f"`{name}`".replace(" as ", "` as `") for name in names]
     words = ", ".join(quoted[:-1]) + " and " + quoted[-1] if len(quoted) > 1 else quoted[0]
     return f"{words} {'were' if len(quoted) > 1 else 'was'}"
 

@@ -24,7 +24,6 @@ MODULES = {
     "numpy": "import numpy",
     "plt": "import matplotlib.pyplot as plt",
     "torchvision": "import torchvision",
-    "models": "from torchvision import models",
     **{name: f"import {name}" for name in ("math", "random", "copy", "itertools", "functools")},
     **{name: f"import {name}" for name in ("collections", "time")},
 }

@@ -238,9 +238,8 @@ class _Line:
         is_factor = word in (")", "|") or previous == "superscript"
         certain = kind == "name" and (is_number or (touches and is_factor))
         certain |= kind == "name" and word == ")" and _is_function(text)
-        if kind == "string" or previous == "string" or not (certain or self.bold):
-            raise Unreadable
-        if kind == "number" and not self.bold:
+        is_short = kind in ("name", "number") and len(word) <= 2 and len(text) <= 2
+        if not certain and not (self.bold and is_short and previous != "string"):
             raise Unreadable
         if self.out and self.out[-1].isspace():
             self.out.pop()

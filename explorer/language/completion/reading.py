@@ -107,6 +107,9 @@ class Reader:
             name, is_free = function.id, function.id in self.free
             if name in ("max", "min"):
                 self.extreme(call, name)
+            elif name == "round" and _has_one_argument(call) and depends(call, self.derived):
+                self.text.insert(function, "torch.")
+                self.say(call, f"torch.{self.text.of(call)}")
             elif is_free and name in _OF_ONE_DIMENSION and _has_one_argument(call):
                 self.text.replace(self.text.end(call) - 1, self.text.end(call) - 1, ", dim=-1")
                 self.say(call, f"{self.text.of(call)[:-1]}, dim=-1)")

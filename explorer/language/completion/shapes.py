@@ -12,6 +12,8 @@ from explorer.language.completion.names import MODULES
 SCALARS = (2.0, 3.0, 0.5, -1.0, 1.5, 4.0, -2.0, 2.5)
 #: Values of the elements of vectors and matrices, likewise.
 ELEMENTS = (1.0, 2.0, 3.0, 0.5, 1.5, -1.0, 2.5, -0.5)
+#: Values of scalars in functions that are flat for large ones, such as tanh.
+SMALL = (0.5, 2.0, -0.5, 1.0, 0.25, -1.0)
 #: Values where the function has no others, as in acos(x) and sqrt(1 - x**2).
 FRACTIONS = (0.5, 0.25, 0.75, 0.125)
 #: The most elements of a vector.
@@ -21,7 +23,7 @@ _VECTOR, _MATRIX, _CERTAIN_MATRIX = 1, 2, 3
 _VECTOR_NAMES = """
     sum mean prod norm max min amax amin argmax argmin std var median logsumexp softmax log_softmax
     cumsum cumprod dot inner outer cross vdot sort topk flip roll len list tuple zip enumerate
-    sorted unbind vector_norm numel dist cosine_similarity
+    sorted unbind vector_norm numel dist cosine_similarity cross_entropy kl_div
 """
 _MATRIX_NAMES = """
     det logdet slogdet inverse inv pinverse pinv trace t T mT transpose mm cholesky matrix_exp
@@ -32,7 +34,12 @@ _DIMENSIONS = dict.fromkeys(_VECTOR_NAMES.split(), _VECTOR)
 _DIMENSIONS |= dict.fromkeys(_MATRIX_NAMES.split(), _CERTAIN_MATRIX)
 #: Functions defined for positive numbers only, and for those between 0 and 1.
 _OF_POSITIVES = {"log", "log2", "log10", "ln", "sqrt", "rsqrt", "lgamma", "digamma"}
-_OF_FRACTIONS = {"asin", "acos", "arcsin", "arccos", "atanh", "arctanh", "erfinv", "logit"}
+_OF_FRACTIONS = {
+    "asin", "acos", "arcsin", "arccos", "atanh", "arctanh", "erfinv", "logit",
+    "binary_cross_entropy",
+}  # fmt: skip
+#: Functions that are flat for large numbers.
+_FLAT = {"tanh", "sigmoid", "erf", "softsign", "hardtanh", "hardsigmoid"}
 
 
 def default_values(tree: ast.Module, names: list[str]) -> dict[str, Any]:
@@ -50,7 +57,7 @@ def default_values(tree: ast.Module, names: list[str]) -> dict[str, Any]:
             row, start = ELEMENTS, 3 * others
             others += 1
         else:
-            row, start = SCALARS, scalars
+            row, start = SMALL if needs.small else SCALARS, scalars
             scalars += 1
         if needs.positive:
             row = tuple(map(abs, row))
@@ -72,7 +79,7 @@ class _Needs:
         self.names = names
         self.votes: dict[str, set[int]] = defaultdict(set)
         self.fractions: set[str] = set()
-        self.positive = False
+        self.positive = self.small = False
         self.indices: list[int] = []
         self.is_cross = False
         self._walk(tree)
@@ -146,6 +153,7 @@ class _Needs:
             ]
         if name in _OF_POSITIVES:
             self.positive = True
+        self.small |= name in _FLAT
         bounded = name in _OF_FRACTIONS or (
             name in _OF_POSITIVES and any(map(_subtracts_from_number, arguments + receiver))
         )
