@@ -10,7 +10,6 @@ from benchmarks.load.reader import NotApplicable, Reader
 from benchmarks.load.tab import Tab
 from explorer.trace.examples import EXAMPLES
 
-_TITLES = {f"{example.group}: {example.title}": example for example in EXAMPLES}
 #: Panel -> whether the tab shows it, for any program.
 _PANELS = {
     "Tensors": lambda tab: tab.has("bidi_component", "tensors"),
@@ -99,9 +98,8 @@ async def open_link(reader: Reader) -> None:
 
 
 async def choose_example(reader: Reader) -> None:
-    """Choose an example: the editor contains its program, and its question is answered."""
-    title = reader.rng.choice(list(_TITLES))
-    chosen = _TITLES[title]
+    """Choose an example, which the browser writes into the editor: its question is answered."""
+    chosen = reader.rng.choice(EXAMPLES)
 
     def check(tab: Tab) -> str | None:
         if tab.value("text_area", "program") != chosen.source:
@@ -111,7 +109,7 @@ async def choose_example(reader: Reader) -> None:
 
     if reader.tab.value("text_area", "program") == chosen.source:
         raise NotApplicable
-    await reader.tab.set("selectbox", "Example", title)
+    await reader.tab.set("text_area", "program", chosen.source)
     await reader.wait_for_answer(check)
 
 

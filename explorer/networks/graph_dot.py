@@ -29,10 +29,10 @@ def folded_dot(graph: FoldedGraph, colour: str | None = None) -> str:
     number = {node.id: i for i, node in enumerate(graph.nodes)}
     lines = [
         "digraph {",
-        '  graph [bgcolor="transparent" ranksep="0.3" nodesep="0.25" fontname="monospace"'
+        '  graph [bgcolor="transparent" ranksep="0.2" nodesep="0.25" fontname="monospace"'
         f' fontsize="10" fontcolor="{REMARK}"]',
         '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
-        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.05" height="0.2"]',
+        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.025" height="0.2"]',
         f'  edge [color="{LINE}" arrowsize="0.7"]',
         *_boxes(graph, number, _fills(graph, colour), colour is not None),
     ]

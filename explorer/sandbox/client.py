@@ -368,7 +368,6 @@ class Call(Generic[T]):
             raise ProgramRefused(exit_reasons.unreadable_answer()) from None
         if frame is None:
             raise _ServerLost
-        self._is_next = False
         return frame
 
     def _handle(self, kind: int, message: Any) -> None:
@@ -380,7 +379,7 @@ class Call(Generic[T]):
             if self._on_wait is not None:
                 self._on_wait(message)
         elif kind == protocol.STARTED:
-            self.position, self.started = 0, time.monotonic()
+            self.position, self.started, self._is_next = 0, time.monotonic(), False
             self._limit = self.started + self._header["timeout"] + EXTRA_TIME
             self._late = exit_reasons.out_of_time(self._header["timeout"], None)
         elif kind == protocol.PROGRESS:

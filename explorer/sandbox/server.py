@@ -221,11 +221,18 @@ class Server:
         """Forget a request that is not running, and end the child that rests for it."""
         if request in self._queue:
             self._queue.remove(request)
+        self._lose_resting(request)
+
+    def _lose_resting(self, request: Request) -> None:
+        """End a child that rests, if it has not ended by itself. A request that waits for its turn
+        gets another; without one, the live run is over."""
         if request in self._live:
             self._live.remove(request)
-            assert request.child is not None
-            self._pool.release(request.child, answered=True)
-        request.connection.finish()
+            child, request.child, request.rests_until = request.child, None, math.inf
+            assert child is not None
+            self._pool.release(child, answered=True)
+        if request not in self._queue:
+            request.connection.finish()
 
     # --- children ---
 
@@ -284,8 +291,8 @@ class Server:
         request, connection = running.request, running.child.connection
         self._running.remove(running)
         request.rests_until = time.monotonic() + self._rest_time
-        connection.on_frame = lambda kind, body: self._drop(request)
-        connection.on_end = partial(self._drop, request)
+        connection.on_frame = lambda kind, body: self._lose_resting(request)
+        connection.on_end = partial(self._lose_resting, request)
         connection.pause(False)
 
     def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
@@ -366,7 +373,7 @@ class Server:
 
         for request in list(self._live):
             if now >= request.rests_until:
-                self._drop(request)
+                self._lose_resting(request)
 
     def _send_positions(self) -> None:
         for position, request in enumerate(list(self._queue), start=1):

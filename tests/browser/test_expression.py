@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
+from explorer.trace.examples import EXAMPLES
+
 pytestmark = pytest.mark.browser
 
+MEAN = next(example.source for example in EXAMPLES if example.key == "mean")
 PROGRAM = """\
 import torch
 
@@ -20,7 +24,7 @@ cost.backward()
 
 
 def open_page(tab: Any, url: str) -> None:
-    tab.goto(f"{url}/expression")
+    tab.goto(f"{url}/expression?program={quote(MEAN)}")
     tab.wait_for_selector("tr[data-id]", timeout=90_000)  # the first page waits for the sandbox
 
 
@@ -150,6 +154,63 @@ def test_the_walk_moves_highlight_and_numbers(tab: Any, app: str) -> None:
     expect(tab.locator("g.node.current text")).to_have_text(["AccumulateGrad"])
 
 
+MEETING = """\
+import torch
+x = torch.tensor(2.0, requires_grad=True)
+y = x**2 + 3*x
+y.backward()
+"""
+#: Notes whatever stands on the graph of a step, and where.
+WATCH = """() => {
+  window.seen = []
+  const look = () => {
+    const roots = [document, ...[...document.querySelectorAll('*')].map((e) => e.shadowRoot)]
+    for (const one of roots.flatMap((root) => [...(root?.querySelectorAll('g.walk > g') ?? [])]))
+      window.seen.push([one.textContent, one.getAttribute('transform')])
+    requestAnimationFrame(look)
+  }
+  look()
+}"""
+
+
+def test_gradients_arrive_along_the_edges(tab: Any, app: str) -> None:
+    tab.emulate_media(reduced_motion="no-preference")
+    open_page(tab, app)
+    run_program(tab, MEETING)
+    gradient = node_of(tab, "x").locator("text.gradient")
+    expect(gradient).to_have_text("grad 7")
+    expect(gradient).to_be_visible()
+    standing = tab.locator("g.walk > g")
+    expect(standing).to_have_count(0)
+    forward(tab)
+    expect(gradient).to_be_hidden()
+    tab.evaluate(WATCH)
+    for number in (2, 3):
+        forward(tab)
+        tab.wait_for_selector(f".ax-step:has-text('Step {number} of 4')")
+        expect(standing).to_have_text(["3 + …" if number == 2 else "3 + 4 = 7"])
+    places = {words: set() for words in ("3", "4", "3 + …", "3 + 4", "3 + 4 = 7")}
+    for words, place in tab.evaluate("window.seen"):
+        places.get(words, set()).add(place)
+    assert all(places.values()), places
+    assert len(places["4"]) > 3  # it moved, while sums stood still
+    assert {len(places[words]) for words in places if "+" in words} == {1}
+
+    # Quick steps leave nothing behind, and without motion numbers only appear.
+    tab.emulate_media(reduced_motion="reduce")
+    tab.evaluate("window.seen = []")
+    slider = tab.locator(".st-key-walk-slider input")
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowRight"):
+        slider.press(key)
+    tab.wait_for_selector(".ax-step:has-text('Step 3 of 4')")
+    expect(standing).to_have_text(["3 + 4 = 7"])
+    assert {words for words, _ in tab.evaluate("window.seen")} <= {"3 + …", "3 + 4 = 7"}
+    slider.press("End")
+    tab.wait_for_selector(".ax-step:has-text('Step 4 of 4')")
+    expect(gradient).to_be_visible()
+    expect(standing).to_have_count(0)
+
+
 def test_another_program_leaves_the_table_where_it_is(tab: Any, app: str) -> None:
     """A walk of another length moves the slider's end, which is no move of the reader's."""
     open_page(tab, app)
@@ -212,7 +273,9 @@ def test_the_check_gives_a_result(tab: Any, app: str) -> None:
 
 
 def test_predict_first_hides_then_reveals(tab: Any, app: str) -> None:
-    tab.goto(f"{app}/expression?predict=true&title=Lesson&question=What%20is%20x.grad%3F")
+    tab.goto(
+        f"{app}/expression?predict=true&title=Lesson&question=What%20is%20x.grad%3F&program={quote(MEAN)}"
+    )
     tab.wait_for_selector("tr[data-id]")
     tab.wait_for_selector("svg g.node")
     expect(tab.locator(".ax-lesson")).to_contain_text("What is x.grad?")

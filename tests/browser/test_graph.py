@@ -27,8 +27,9 @@ PIXELS = """canvas => {
 }"""
 WHOLE = """canvas => {
   const box = canvas.getBoundingClientRect()
-  return [...canvas.querySelectorAll("g.node")].map((node) => node.getBoundingClientRect())
-    .every((r) => r.top >= box.top && r.bottom <= box.bottom && r.left >= box.left && r.right <= box.right)
+  const nodes = [...canvas.querySelectorAll("g.node")].map((node) => node.getBoundingClientRect())
+  return nodes.every((r) => r.top >= box.top && r.bottom <= box.bottom)
+    && nodes.every((r) => r.left >= box.left && r.right <= box.right)
 }"""
 #: Keeps what is said on the window.
 LISTEN = """() => {
@@ -112,8 +113,8 @@ def test_numbers_are_painted_and_a_leaf_is_pulled(tab: Any, app: str) -> None:
     expect(y.locator("text.value.changed")).to_have_text(long)
     expect(y.locator("text.gradient.changed")).to_have_text("grad 7")
     expect(tab.locator("tr[data-id='1'] td.changed")).to_have_text("5")
-    inside = "(n) => n.querySelector('.value').getBBox().width <= n.querySelector('path').getBBox().width"
-    assert y.evaluate(inside)
+    width = "(node, part) => node.querySelector(part).getBBox().width"
+    assert y.evaluate(width, ".value") < y.evaluate(width, "path")
     expect(tab.locator(".changed")).to_have_count(0)
 
     place = leaf.bounding_box()

@@ -184,7 +184,7 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
 @pytest.mark.parametrize(
     ("page", "control", "most"),
     [
-        ("expression", "Example", 2),
+        ("expression", "Examples", 2),
         ("network", "Network", 2),
         ("optimizer", "Problem", 2),
         ("feature_maps", "uploadUpload", 2),

@@ -134,8 +134,11 @@ def test_the_line_that_failed_is_marked(tab: Any, app: str) -> None:
     tab.fill(".st-key-own-loss textarea", "a = net(x)\nb = a @ torch.ones(3)\nloss = b.sum()")
     tab.keyboard.press("Control+Enter")
     tab.wait_for_selector(".ax-error:has-text('Line 2')")
-    loss = tab.locator(".st-key-own-loss textarea")
-    expect(loss).to_have_css("background-position", re.compile("^0px 28px"))
+    clear = "rgba(0, 0, 0, 0)"
+    expect(tab.locator(".st-key-own-loss [data-line='2']")).not_to_have_css(
+        "background-color", clear
+    )
+    expect(tab.locator(".st-key-own-setup [data-line='2']")).to_have_css("background-color", clear)
 
 
 @pytest.mark.parametrize("problem", ["Parabola", "2-D classification", "All weights 0.1"])

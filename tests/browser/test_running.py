@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ def test_a_long_run_can_be_watched_stopped_and_replaced(tab: Any, app: str, widt
     expect(progress).to_be_visible()
     for _ in "# more":
         editor.press("Backspace")
+    expect(tab).not_to_have_url(re.compile("more"))  # what was run after a pause
 
     tab.get_by_role("button", name="Stop").click()
     expect(tab.locator(".ax-stopped")).to_contain_text("You stopped the program", timeout=30_000)

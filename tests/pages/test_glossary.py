@@ -47,7 +47,7 @@ def test_the_words_of_a_page_stand_in_the_glossary(page: str, some: set[str]) ->
 
 @pytest.mark.fast
 def test_the_words_of_the_panels_stand_in_the_glossary() -> None:
-    at = opened("pages/expression.py")
+    at = opened("pages/expression.py", "mean")
     at.slider(key="walk-slider").set_value(3).run()
     found = {}
     for panel in PANELS:

@@ -16,11 +16,14 @@ from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
 
 ROOT = Path(__file__).parent.parent.parent
+SOURCES = {example.key: example.source for example in EXAMPLES}
 
 
-def opened(file: str) -> Any:
-    """The page `file`, reached from the entrance."""
+def opened(file: str, example: str = "") -> Any:
+    """The page `file`, reached from the entrance; with an `example`, by a link to its program."""
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    if example:
+        at.query_params["program"] = SOURCES[example]
     return at if file == "app.py" else at.switch_page(file).run()
 
 
@@ -94,7 +97,7 @@ def test_links_of_earlier_versions_open_the_same_panel(old: str, now: str) -> No
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 def test_every_example_runs(example: Any) -> None:
     at = opened("pages/expression.py")
-    at.selectbox(key="example-0").set_value(example.key).run()
+    run_program(at, example.source)
     assert not at.exception
     assert at.text_area(key="program").value == example.source
     assert ("ax-error" in html_of(at)) == example.fails
@@ -115,7 +118,7 @@ def test_a_failing_program_shows_its_line_and_what_came_before() -> None:
 
 @pytest.mark.fast
 def test_a_picked_node_picks_its_tensor() -> None:
-    at = opened("pages/expression.py")
+    at = opened("pages/expression.py", "mean")
     names = at.selectbox(key="graph-list").options
     number = next(i for i, name in enumerate(names) if name.startswith("z "))
     at.selectbox(key="graph-list").select_index(number).run()
@@ -130,7 +133,7 @@ def test_a_program_without_backward_says_whose_backward_it_was() -> None:
     at = opened("pages/expression.py")
     run_program(at, "import torch\nw = torch.tensor(2.0, requires_grad=True)\nout = w * w\n")
     assert not at.exception
-    assert "never calls backward" in html_of(at)
+    assert "called by the app" in html_of(at)
     assert rows(at)["w"][7] == "4"
 
 
@@ -200,7 +203,7 @@ def test_a_large_graph_is_folded_and_unfolds() -> None:
 
 def test_what_happened_is_explained() -> None:
     at = opened("pages/expression.py")
-    at.selectbox(key="example-0").set_value("nonleaf").run()
+    run_program(at, SOURCES["nonleaf"])
     assert not at.exception
     assert "<summary>Why is y.grad None?</summary>" in html_of(at)
     run_program(at, at.text_area(key="program").value + "# mine\n")
@@ -208,13 +211,19 @@ def test_what_happened_is_explained() -> None:
 
 
 def test_saved_tensors_are_drawn_when_asked_for() -> None:
-    at = opened("pages/expression.py")
+    at = opened("pages/expression.py", "mean")
     assert "node saved" not in component(at, "svg")["svg"]
     at.toggle(key="saved").set_value(True).run()
     assert not at.exception
     assert "node saved" in component(at, "svg")["svg"]
 
 
+MEETING = """\
+import torch
+x = torch.tensor(2.0, requires_grad=True)
+y = x**2 + 3*x
+y.backward()
+"""
 FEW_PASSES = """\
 import torch
 w = torch.tensor(3.0, requires_grad=True)
@@ -236,9 +245,35 @@ def test_every_pass_can_be_seen() -> None:
     assert component(at, "svg")["digest"] != before
 
 
+def test_the_walk_hides_what_has_not_arrived() -> None:
+    at = opened("pages/expression.py")
+    run_program(at, MEETING)
+    everything = {name: cells[-2:] for name, cells in rows(at).items()}
+    assert everything["x"] == ["7", ".grad"]
+    graph = component(at, "svg")
+    assert (graph["hidden"], graph["sums"]) == ([], [])
+    # out of PyTorch's order: the sum, 3 * x, x ** 2, x.grad
+    for number, waiting in enumerate(({"x"}, {"x"}, {"x"}, set()), 1):
+        at.button(key="walk-next").click().run()
+        assert not at.exception
+        assert at.slider(key="walk-slider").value == number
+        assert "step-" in str(at.query_params["at"])
+        shown = {name: cells[-2:] for name, cells in rows(at).items()}
+        assert {name for name, cells in shown.items() if cells[-1] == "not yet"} == waiting
+        assert all(shown[name] == everything[name] for name in shown.keys() - waiting)
+        assert (len(component(at, "svg")["hidden"]) > 0) == bool(waiting)
+    at.slider(key="walk-slider").set_value(3).run()
+    (met,) = (one for one in component(at, "svg")["sums"] if one["added"])
+    assert (met["before"], met["total"]) == ("3 + …", "3 + 4 = 7")
+    # A node that is chosen is no walk: everything is shown.
+    at.selectbox(key="graph-list").select_index(0).run()
+    assert component(at, "svg")["hidden"] == []
+    assert {name: cells[-2:] for name, cells in rows(at).items()} == everything
+
+
 @pytest.mark.fast
 def test_the_walk_marks_the_table_and_the_graph() -> None:
-    at = opened("pages/expression.py")
+    at = opened("pages/expression.py", "mean")
     at.slider(key="walk-slider").set_value(3).run()
     assert not at.exception
     assert "Step 3 of 5:" in html_of(at)
@@ -257,7 +292,7 @@ def test_the_walk_marks_the_table_and_the_graph() -> None:
 @pytest.mark.fast
 def test_every_panel_of_every_kind_of_run(panel: str, key: str) -> None:
     at = opened("pages/expression.py")
-    at.selectbox(key="example-0").set_value(key).run()
+    run_program(at, SOURCES[key])
     at.segmented_control(key="panel").set_value(panel).run()
     assert not at.exception
 
@@ -290,7 +325,14 @@ def offered(at: AppTest) -> set[str]:
 def test_predict_first_hides_then_reveals() -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     at.switch_page("pages/expression.py")
-    at.query_params.update({"predict": "true", "title": "One <b>", "question": "What is x.grad?"})
+    at.query_params.update(
+        {
+            "program": SOURCES["mean"],
+            "predict": "true",
+            "title": "One <b>",
+            "question": "What is x.grad?",
+        }
+    )
     at.session_state["download"] = True  # the menu is open
     at.run()
     assert not at.exception
@@ -324,7 +366,7 @@ def test_a_backward_of_the_readers_own_is_checked_unasked() -> None:
 
 
 def test_what_a_teacher_writes_stands_in_the_address() -> None:
-    at = opened("pages/expression.py")
+    at = opened("pages/expression.py", "mean")
     assert "Title" not in {box.label for box in at.text_input}  # nothing is made for a closed menu
     at.session_state["lesson"] = True
     at.run()

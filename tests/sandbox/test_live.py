@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import random
 import selectors
+import signal
 import socket
 import time
 import weakref
@@ -26,6 +28,7 @@ from explorer.trace.examples import EXAMPLES
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_forged_frames import PRELUDE
 from tests.sandbox.test_full_queue import BusyPool, ReaderConnection
+from tests.sandbox.test_stop import started
 
 #: Seconds that a request may take on a busy machine.
 PATIENT = 30.0
@@ -81,16 +84,28 @@ def test_a_reader_has_one_child_and_few_readers_have_any(forking: Sandbox) -> No
 
 
 def test_children_that_rest_take_no_turn_from_others(forking: Sandbox) -> None:
-    calls = [begin(forking, reader) for reader in ("a", "b")]
+    calls = [begin(forking, reader) for reader in ("a", "b")]  # as many as there are processors
     first = [call.result() for call in calls]
-    with ThreadPoolExecutor(4) as pool:
-        others = [pool.submit(forking.call, "sleep", 0.3, reader=f"other {n}") for n in range(4)]
-        time.sleep(0.1)  # two of them run, two wait
-        calls[0].again(0)
-        assert calls[0].result() == first[0]
-        assert all(future.done() for future in others[:1])  # it has waited for its turn
-        for future in others:
-            future.result()
+    assert forking.call("double", [2], reader="c") == [4]
+    for call in calls:
+        call.again(0)
+    assert [call.result() for call in calls] == first
+
+
+def test_a_request_waits_for_its_turn_and_survives_its_child(forking: Sandbox) -> None:
+    call = begin(forking, "a")
+    first, pid = call.result(), forking.pid
+    while True:  # until it has to wait: children that have run for 0.5 s give way to it
+        others = [forking.submit("sleep", 1, reader=f"other {n}", timeout=PATIENT) for n in (1, 2)]
+        for other in others:
+            started(other)
+        call.again(0)
+        assert eventually(lambda: call.wait(0.01) or call.position == 1)
+        if not call.done:
+            break
+    os.kill(first, signal.SIGKILL)
+    assert call.result() != first
+    assert forking.pid == pid
 
 
 @pytest.mark.fast

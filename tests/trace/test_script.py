@@ -18,7 +18,7 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.script import script
 from tests.trace.programs import PROGRAMS
 
-Rows = dict[tuple[str, int], list[tuple[str, str]]]
+Rows = dict[tuple[str, int | None], list[tuple[str, str]]]
 
 CASES = {example.key: example.source for example in EXAMPLES} | {
     f"program_{name}": source for name, source in PROGRAMS.items()
@@ -66,9 +66,9 @@ def run_all(folder: Path, sources: dict[str, str]) -> dict[str, str]:
 
 def rows_of(output: str) -> Rows:
     found: Rows = defaultdict(list)
-    pattern = r"^(\S.*) \(line (\d+)\)\n  value (.*)\n  grad  (.*)$"
+    pattern = r"^(\S.*) \((?:line (\d+)|input)\)\n  value (.*)\n  grad  (.*)$"
     for name, line, value, grad in re.findall(pattern, output, re.MULTILINE):
-        found[name, int(line)].append((value, grad))
+        found[name, int(line) if line else None].append((value, grad))
     return found
 
 
@@ -90,7 +90,7 @@ def same(text: str, array: trace.Array | None) -> None:
 
 def compare(traced: Trace, output: str) -> int:
     rows = rows_of(output)
-    wanted: dict[tuple[str, int], list[trace.TensorRecord]] = defaultdict(list)
+    wanted: dict[tuple[str, int | None], list[trace.TensorRecord]] = defaultdict(list)
     for record in traced.tensors:
         if record.named:
             wanted[record.name, record.line].append(record)

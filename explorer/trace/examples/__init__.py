@@ -7,11 +7,13 @@ from explorer.trace.examples.models import MODELS
 from explorer.trace.examples.non_leaf import NON_LEAF
 from explorer.trace.examples.none_gradients import NONE_GRADIENTS
 from explorer.trace.examples.silent_mistakes import SILENT_MISTAKES
+from explorer.trace.examples.small_expressions import SMALL_EXPRESSIONS
 from explorer.trace.examples.training import TRAINING
 
 __all__ = ["EXAMPLES", "Example"]
 
 EXAMPLES: tuple[Example, ...] = (
+    *SMALL_EXPRESSIONS,
     *FIRST_STEPS,
     *NON_LEAF,
     *MODELS,

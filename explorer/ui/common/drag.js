@@ -19,13 +19,7 @@ export default function (component) {
       const event = state.queue.shift()
       if (!event) return
       const { target, value, phase } = event
-      if (phase === "end") {
-        state.note.textContent = ""
-        // Numbers without a sign are the editor's; it has put this one into the text already.
-        const { like, line, column, end } = target
-        const text = Number.isInteger(value) && like?.includes(".") ? value.toFixed(1) : String(value)
-        if (like?.startsWith("-")) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { line, column, end, text } }))
-      }
+      if (phase === "end") state.note.textContent = ""
       state.waiting = `${Date.now()}-${(state.count += 1)}`
       state.lost = setTimeout(state.next, LOST)
       state.send({ target, value, phase, number: state.waiting })
@@ -48,7 +42,8 @@ export default function (component) {
   if (data.number && data.number === state.waiting) {
     clearTimeout(state.lost)
     state.note.textContent = data.note
-    if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
+    const isOver = state.queue.some(({ phase }) => phase === "end") // the page may show what came of it
+    if (Object.keys(data.numbers).length && !isOver) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
     requestAnimationFrame(() => state.next())
   }
   return () => {

@@ -174,5 +174,5 @@ def draggable_leaves(trace: Trace, nodes: Sequence[Node]) -> dict[str, dict[str,
             targets[node.id] = {"input": record.name, "value": trace.inputs[record.name]}
         elif literal := literals.get((record.name, record.line)):
             place = {"line": literal.line, "column": literal.column, "end": literal.end}
-            targets[node.id] = {**place, "value": literal.value, "like": literal.text}
+            targets[node.id] = {**place, "value": literal.value}
     return targets

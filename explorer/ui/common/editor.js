@@ -4,6 +4,7 @@
 
 const LINE = 20 // pixels, as in editor.css
 const TOP = 8
+const GUTTER = 36
 const PAUSE = 300 // milliseconds without a key until what was typed is run
 const LIKE_PASTING = 20 // lines; insertText writes each by itself, which takes seconds for thousands
 
@@ -58,7 +59,11 @@ function makeEditor(key) {
 
   const read = () => {
     const { area, change } = editor
-    editor.text = area.value
+    if (editor.text !== area.value) {
+      editor.text = area.value
+      const now = editor.text.split("\n")
+      for (const [n, { line }] of Object.entries(editor.ends)) if (line !== now[n - 1]) delete editor.ends[n]
+    }
     const shown = change ? editor.text.slice(0, change.from) + change.written + editor.text.slice(change.to) : editor.text
     if (shown !== editor.shown || !editor.starts.length) {
       editor.shown = shown
@@ -112,8 +117,7 @@ function makeEditor(key) {
     node.className = ["line", ...kinds, ...(hover === n + 1 ? ["hover"] : [])].join(" ")
     node.dataset.line = n + 1
     Object.assign(node.style, { top: `${TOP + n * LINE}px`, width: `${area.clientWidth + area.scrollLeft}px`, display: "" })
-    const value = ends[n + 1]
-    put(end, "end", value && value.line === shown.slice(from, to) ? value.text : "")
+    put(end, "end", ends[n + 1]?.text ?? "")
   }
 
   editor.paint = () => {
@@ -138,9 +142,19 @@ function makeEditor(key) {
     editor.paint()
   }
 
+  // Texts at the ends of lines, for as long as these lines do not change.
   const setEnds = (texts) => {
-    const lines = editor.text.split("\n")
-    for (const [n, text] of Object.entries(texts)) editor.ends[n] = { text, line: lines[n - 1] }
+    const now = editor.text.split("\n")
+    for (const [n, text] of Object.entries(texts)) editor.ends[n] = { text, line: now[n - 1] }
+  }
+
+  // Keep them over a change that only a number undergoes, until the new ones come.
+  editor.keepEnds = (change) => {
+    const texts = Object.fromEntries(Object.entries(editor.ends).map(([n, { text }]) => [n, text]))
+    change()
+    read()
+    setEnds(texts)
+    editor.paint()
   }
 
   // -- places --
@@ -244,7 +258,7 @@ function makeEditor(key) {
 
   const hovered = (line) => {
     const from = "editor"
-    if (line === editor.over) return
+    if (line === editor.over || !editor.data.run) return
     editor.over = line
     const detail = line && { from, nodes: [], tensor: null, line }
     window.dispatchEvent(new CustomEvent("ax-hover", { detail }))
@@ -273,21 +287,23 @@ function makeEditor(key) {
     })
     on(area, "mouseleave", () => hovered(null))
     on(area, "click", (event) => {
-      if (event.clientX - area.getBoundingClientRect().left > editor.data.gutter) return
+      if (event.clientX - area.getBoundingClientRect().left > GUTTER) return
       const line = editor.lineAt(event.clientY)
-      if (line) editor.chosen("line", line)
+      if (line && editor.data.run) editor.chosen("line", line)
     })
-    on(window, "ax-hover", ({ detail }) => {
+    // What other parts of the page say is about its program.
+    const heard = (name, listener) => on(window, name, ({ detail }) => editor.data.run && listener(detail))
+    heard("ax-hover", (detail) => {
       if (editor.hover === (detail?.line ?? null)) return
       editor.hover = detail?.line ?? null
       editor.paint()
     })
-    on(window, "ax-numbers", ({ detail }) => {
+    heard("ax-numbers", (detail) => {
       if (!detail?.lines) return
       setEnds(detail.lines)
       editor.paint()
     })
-    on(window, "ax-replace", ({ detail }) => {
+    heard("ax-replace", (detail) => {
       if (detail.line === undefined) editor.replaceAll(detail.text)
       else {
         const place = placeOf(area.value, detail)
@@ -312,15 +328,11 @@ function makeEditor(key) {
   look()
 
   editor.update = (data, chosen) => {
-    const ends = JSON.stringify(data.ends)
     editor.chosen = chosen
+    const isNew = JSON.stringify(data.ends) !== JSON.stringify(editor.data.ends)
     editor.data = data
-    if (editor.area) read()
-    if (ends !== editor.given) {
-      editor.given = ends
-      editor.ends = {}
-      setEnds(data.ends ?? {})
-    }
+    if (isNew) editor.ends = Object.fromEntries(Object.entries(data.ends).map(([n, [line, text]]) => [n, { line, text }]))
+    editor.text = null // so that those of changed lines go
     editor.paint()
   }
 
@@ -334,14 +346,18 @@ function makeEditor(key) {
   return editor
 }
 
+// `data` has an entry for each text area, by the key of its container.
 export default function ({ data, parentElement, setTriggerValue }) {
-  const editor = editors.get(data.editor) ?? makeEditor(data.editor)
-  editors.set(data.editor, editor)
-  editor.owner = parentElement
-  editor.update(data, setTriggerValue)
+  for (const [key, its] of Object.entries(data)) {
+    if (!editors.has(key)) editors.set(key, makeEditor(key))
+    editors.get(key).owner = parentElement
+    editors.get(key).update(its, setTriggerValue)
+  }
   return () => {
-    if (editor.owner !== parentElement) return // it was drawn again elsewhere
-    editor.close()
-    editors.delete(data.editor)
+    for (const [key, editor] of editors) {
+      if (editor.owner !== parentElement) continue // it was drawn again elsewhere
+      editor.close()
+      editors.delete(key)
+    }
   }
 }

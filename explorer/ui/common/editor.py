@@ -11,34 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import streamlit as st
 
-from explorer.trace.colours import FIGURE_TEXT
 from explorer.trace.examples import Example
 from explorer.ui.common.examples_list import PROGRAM, examples_list
 
-_LINE, _TOP, _NUMBERED, _GUTTER_WIDTH = 20, 8, 400, 36
+#: In CSS pixels, as in editor.css: a line, and the space above the first.
+_LINE, _TOP = 20, 8
 #: The text area is as high as its program, within these bounds, in lines.
-_LEAST, _MOST = 7, 13
-#: The colour of a line that failed, and of the chosen one.
-COLOURS = {
-    kind: f"color-mix(in srgb, var(--ax-{hue}) 22%, transparent)"
-    for kind, hue in (("error", "red"), ("selected", "blue"))
-}
-
-
-def gutter() -> str:
-    """The line numbers as a CSS image, `--ax-gutter` in the styles."""
-    texts = "".join(f"<text x='28' y='{_LINE * n - 6}'>{n}</text>" for n in range(1, _NUMBERED + 1))
-    svg = (
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='36' height='{_LINE * _NUMBERED}'>"
-        f"<g font-family='monospace' font-size='11' fill='{FIGURE_TEXT}' text-anchor='end'>"
-        f"{texts}</g></svg>"
-    )
-    return f'url("data:image/svg+xml,{quote(svg)}")'
-
+_LEAST, _MOST = 5, 13
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("python_tokens.js", "editor_keys.js", "editor_numbers.js", "editor.js")
@@ -56,7 +38,7 @@ def editor(examples: Sequence[Example]) -> tuple[str, Any]:
     """
     text = st.session_state.get(PROGRAM) or st.query_params.get(PROGRAM) or examples[0].source
     lines = text.rstrip().count("\n") + 1
-    height = _LINE * min(max(lines, _LEAST), _MOST) + 2 * _TOP + 2
+    height = height_of(min(max(lines, _LEAST), _MOST))
     top = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     with st.container(key="editor", gap=None):
         source = st.text_area(
@@ -82,18 +64,32 @@ def draw_lines(
     error: int | None = None,
     selected: int | None = None,
     ends: Mapping[int, str] | None = None,
+    source: str = "",
 ) -> None:
     """Colour the program and mark lines of it, counted from 1. `on_click` is called with a line
-    when its number is clicked; `ends` are texts to show at the ends of lines, such as values."""
-    key = "lines"
+    when its number is clicked; `ends` are texts, such as values, shown at the ends of lines of
+    `source` until the reader changes these lines."""
+    key, texts = "lines", ends or {}
+    data = {
+        "run": "run",
+        "marks": {"error": error, "selected": selected},
+        "ends": {
+            str(n): [line, texts[n]] for n, line in enumerate(source.split("\n"), 1) if n in texts
+        },
+    }
     _code(
         key=key,
-        data={
-            "editor": "editor",
-            "run": "run",
-            "gutter": _GUTTER_WIDTH,
-            "marks": {"error": error, "selected": selected},
-            "ends": {str(line): text for line, text in (ends or {}).items()},
-        },
+        data={"editor": data},
         on_line_change=lambda: on_click(st.session_state[key].line),
     )
+
+
+def colour_areas(*keys: str) -> None:
+    """Make editors of text areas, by the keys of their containers. Their texts run when they are
+    left, or at Ctrl+Enter."""
+    _code(key="-".join(keys), data={key: {"marks": {}, "ends": {}} for key in keys})
+
+
+def height_of(lines: int) -> int:
+    """The height of a text area for so many lines, with its border, in CSS pixels."""
+    return _LINE * lines + 2 * _TOP + 2

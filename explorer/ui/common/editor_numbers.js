@@ -68,10 +68,13 @@ function listenForNumbers(editor, signal) {
   const isPlain = ({ kind, from, to }) => kind === "number" && /^[\d._]+(e[+-]?\d+)?$/i.test(editor.text.slice(from, to))
   const send = (target, value, phase) =>
     window.dispatchEvent(new CustomEvent("ax-drag", { detail: { target, value, phase } }))
+  // The page's program is the one that the other parts know.
+  const named = (target) => (editor.data.run ? target : { ...target, editor: editor.key })
+  const isMine = ({ line, editor: key }) => line && (key ? key === editor.key : editor.data.run)
   const hold = (token) => {
     const literal = editor.text.slice(token.from, token.to)
     const value = +literal.replaceAll("_", "")
-    held = { literal, start: value, raw: value, value, target: targetOf(editor.text, token) }
+    held = { literal, start: value, raw: value, value, target: named(targetOf(editor.text, token)) }
   }
   // Move on by a number of steps; values stay on a grid through the first one.
   const move = (steps, fine) => {
@@ -92,16 +95,19 @@ function listenForNumbers(editor, signal) {
 
   // Every drag of a number of this text, also one on a leaf of the graph.
   const dragged = ({ detail }) => {
-    if (!detail?.target?.line) return
+    if (!isMine(detail?.target ?? {})) return
     const { target, value, phase } = detail
     const place = placeOf(editor.text, target)
-    const token = place && editor.tokens.find((t) => t.from === place.from && t.to === place.to && isPlain(t))
-    if (!token) return editor.preview(null)
-    const same = value === +editor.text.slice(token.from, token.to).replaceAll("_", "")
-    const change = same ? null : rewrite(editor.text, token, value)
+    const token = place && editor.tokens.find((t) => t.to === place.to && t.from >= place.from && isPlain(t))
+    const sign = token ? editor.text.slice(place.from, token.from).trim() : null
+    if (!["", "-", "+"].includes(sign)) return editor.preview(null)
+    const literal = editor.text.slice(token.from, token.to)
+    const same = value === +`${sign}${literal.replaceAll("_", "")}`
+    const written = sign ? { ...place, written: spell(value, literal) } : rewrite(editor.text, token, value)
+    const change = same ? null : written
     editor.preview(phase === "end" ? null : change)
     if (phase !== "end" || !change) return
-    editor.replace(change.from, change.to, change.written)
+    editor.keepEnds(() => editor.replace(change.from, change.to, change.written))
     editor.commit()
   }
   window.addEventListener("ax-drag", dragged, { signal })

@@ -1,44 +1,47 @@
-"""The list of examples above the editor: choosing one replaces the program."""
+"""The list of examples above the editor, grouped and searchable: choosing one replaces the
+program. The editor hears of it in the browser, by the event `ax-replace`, and can undo it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
 
 import streamlit as st
 
 from explorer.trace.examples import Example
+from explorer.ui.common.glossary import ELEMENTS
 
 #: The key of the program's text in the session and in the link.
 PROGRAM = "program"
-#: How many times the list was renewed, and the example it shows.
-_SHOWN = "example-shown"
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "examples_list",
+    html="""
+<button class="open" title="Replaces your program with an example; Ctrl+Z brings it back"
+  aria-haspopup="dialog" aria-expanded="false">Examples</button>
+<div class="panel" popover role="dialog" aria-label="Examples">
+  <input type="search" placeholder="Search" aria-label="Search the examples" role="combobox"
+    autocomplete="off" aria-expanded="true" aria-controls="list" aria-autocomplete="list">
+  <div class="list" id="list" role="listbox" aria-label="Examples"></div>
+  <div class="none" role="status" hidden>No example has all these words.</div>
+</div>
+""",
+    css=(_HERE / "examples_list.css").read_text(encoding="utf-8"),
+    js=ELEMENTS + (_HERE / "examples_list.js").read_text(encoding="utf-8"),
+)
 
 
 def examples_list(examples: Sequence[Example], source: str) -> None:
-    """The list of examples. It is a new widget whenever the program was changed in the editor: a
-    browser that has not received the change yet still reports the old choice, which would
-    otherwise replace what was just written."""
-    by_key = {example.key: example for example in examples}
-    current = next((example.key for example in examples if example.source == source), None)
-    turn, shown = st.session_state.get(_SHOWN, (0, current))
-    turn += current != shown
-    st.session_state[_SHOWN] = (turn, current)
-    key = f"example-{turn}"
-    st.session_state[key] = current
-
-    def load() -> None:
-        chosen = by_key.get(st.session_state[key])
-        if chosen and st.session_state[_SHOWN][0] == turn:
-            st.session_state[PROGRAM] = chosen.source
-            st.session_state[_SHOWN] = (turn, chosen.key)
-
-    st.selectbox(
-        "Example",
-        list(by_key),
-        format_func=lambda key: f"{by_key[key].group}: {by_key[key].title}",
-        key=key,
-        placeholder="Your own program. Choose an example to replace it",
-        label_visibility="collapsed",
-        help="Replaces your program with an example",
-        on_change=load,
-    )
+    """Draw the button that opens the list; `source` is the program in the editor."""
+    groups = [
+        {
+            "title": title,
+            "examples": [
+                {"title": e.title, "question": e.question, "source": e.source} for e in group
+            ],
+        }
+        for title, group in groupby(examples, lambda example: example.group)
+    ]
+    _component(key="examples", data={"groups": groups, "current": source}, width="content")

@@ -12,7 +12,6 @@ from pathlib import Path
 import streamlit as st
 
 from explorer import sandbox
-from explorer.ui.common import editor
 from explorer.ui.common.glossary_dialog import glossary_button
 from explorer.ui.common.layout import theme_css
 from explorer.ui.common.pages import HOME, PAGES, Page
@@ -32,10 +31,9 @@ _SKIP = '<a class="ax-skip" href="#page">Skip the navigation</a>'
 @functools.cache
 def _styles(page: str) -> str:
     """The styles of all pages, and those in a page's folder, in one element."""
-    gutter = f":root {{ --ax-gutter: {editor.gutter()}; }}"
     files = (*_SHARED, _UI / page / f"{page}.css")
     rules = "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
-    return f"<style>{theme_css()}{gutter}{rules}</style>"
+    return f"<style>{theme_css()}{rules}</style>"
 
 
 def draw_frame(key: str) -> Page:

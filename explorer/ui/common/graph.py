@@ -96,7 +96,7 @@ class Links:
 #: its `value`, and the `step` of a key where that does not follow from the value.
 Draggable = Mapping[str, Mapping[str, Any]]
 
-#: As high as the window allows (style.css).
+#: As high as the window allows: a variable of the page's style.
 _HEIGHT = "var(--ax-graph-height)"
 _WITHOUT_DOT = 400
 _NONE = Marks()
@@ -117,12 +117,11 @@ def graph(
     marks: Marks = _NONE,
     links: Links = _NO_LINKS,
     draggable: Draggable | None = None,
-    height: int | None = None,
     alt: str,
     on_choose: Callable[[str | None], None],
 ) -> None:
-    """Draw `dot`, without a `height` as high as the window allows; `on_choose` is called with a
-    node's id when the reader picks one.
+    """Draw `dot` as high as the page's style says; `on_choose` is called with a node's id when the
+    reader picks one.
 
     A node is picked by a click or from the list of nodes, which is always there and goes into the
     row `head`.
@@ -138,10 +137,10 @@ def graph(
         drawn = _svg(dot) if render_dot.available() else None
         if drawn is None:
             outlined = _outlined(dot, marks)
-            st.graphviz_chart(outlined, width="stretch", height=height or _WITHOUT_DOT, alt=alt)
+            st.graphviz_chart(outlined, width="stretch", height=_WITHOUT_DOT, alt=alt)
         else:
             data = _data(marks, links, draggable or {})
-            _clickable(drawn, data, key=key, height=height, alt=alt, on_choose=on_choose)
+            _clickable(drawn, data, key=key, alt=alt, on_choose=on_choose)
 
 
 def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
@@ -151,10 +150,9 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
         st.graphviz_chart(dot, width="stretch", height=height, alt=alt)
     else:
         chosen = (lambda _: None) if zoom else None
-        data = _data(_NONE, _NO_LINKS, {})
-        _clickable(
-            drawn, data | {"small": True}, key="miniature", height=height, alt=alt, on_choose=chosen
-        )
+        data = _data(_NONE, _NO_LINKS, {}) | {"small": True}
+        size = f"{height}px"
+        _clickable(drawn, data, key="miniature", height=size, alt=alt, on_choose=chosen)
 
 
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
@@ -205,7 +203,7 @@ def _clickable(
     data: Mapping[str, Any],
     *,
     key: str,
-    height: int | None,
+    height: str = _HEIGHT,
     alt: str,
     on_choose: Callable[[str | None], None] | None,
 ) -> None:
@@ -216,7 +214,7 @@ def _clickable(
             "svg": svg,
             "digest": name,
             "layout": f"{key}:{name}",
-            "height": f"{height}px" if height else _HEIGHT,
+            "height": height,
             "alt": alt,
             "still": on_choose is None,
             "small": False,

@@ -103,9 +103,10 @@ function leafUnder(box, event) {
   return box.draggable[id] ? id : null
 }
 
-// A step is a tenth of the number's first digit: 0.1 for 2.5, 1 for 40.
+// As in the editor, a step is about a tenth of a small number and a hundredth of a larger one.
 function stepOf({ step, value }) {
-  return step ?? (value ? 10 ** Math.max(-12, Math.floor(Math.log10(Math.abs(value))) - 1) : 0.1)
+  const size = value ? Math.floor(Math.log10(Math.abs(value))) : 0
+  return step ?? 10 ** Math.max(-12, Math.min(size - 1, Math.max(-1, size - 2)))
 }
 
 // The value this many steps away, without the digits that binary fractions add.

@@ -96,11 +96,11 @@ def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
         with tools:
             downloads(run, None)
         return None
-    place, foot = st.container(), st.container()
+    place, key = st.container(), head.container(width="content")
     with more:
         saved = st.toggle("Show saved values", key="saved", bind="query-params", help=_SAVED)
     drawn = draw_pass(run.trace, shown, saved=saved)
-    with foot:
+    with key:
         legend(drawn.dot)
     with tools:
         downloads(run, drawn.dot)
@@ -139,17 +139,14 @@ def _find_pass(trace: Trace, number: int) -> BackwardPass:
 
 
 def _title(shown: BackwardPass) -> str:
-    line = f", line {shown.line}" if shown.line and not shown.ours else ""
-    return f"Backward from {shown.root}{line}"
+    if shown.ours:
+        return f"Backward from {shown.root}, called by the app"
+    return f"Backward from {shown.root}" + (f", line {shown.line}" if shown.line else "")
 
 
 def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
-    """Say who called backward, which passes were left out, or why there is no graph."""
+    """Say which passes were left out, or why there is no graph."""
     trace, sentences = run.trace, []
-    if shown and shown.ours:
-        sentences.append(
-            f"The program never calls backward, so the app called it for you on {shown.root}."
-        )
     if run.repeated:
         sentences.append(run.repeated)
     elif trace.pass_count > len(trace.passes):

@@ -97,6 +97,17 @@ def arrival_steps(shown: BackwardPass) -> dict[str, int]:
     return arrival
 
 
+def sums_at(step: BackwardStep, shown: BackwardPass) -> list[str]:
+    """The gradients that were added to give those the step takes in, one sum for each."""
+    found = []
+    for slot, grad in enumerate(step.grads_in):
+        flows = [f for s in shown.steps for f in s.grads_out if (f.to, f.slot) == (step.node, slot)]
+        parts = [flow.grad for flow in flows if flow.grad is not None]
+        if len(parts) > 1:
+            found.append(_equation(parts, grad))
+    return found
+
+
 def _moving(step: BackwardStep, edges: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """The edges along which the step sends a gradient, each with the gradient in short."""
     flows = [(flow.grad, flow.slot) for flow in step.grads_out if flow.to is not None]

@@ -17,6 +17,7 @@ from explorer.ui.common.player import Player
 from explorer.ui.common.widgets import formula
 from explorer.ui.expression.node_roles import role
 from explorer.ui.expression.selection import Picker, Selection
+from explorer.ui.expression.step_marks import sums_at
 
 #: Plays the walk, with 1.2 seconds for each step.
 PLAYER = Player("walk", 1.2)
@@ -99,13 +100,18 @@ def _rule(step: BackwardStep, shown: BackwardPass) -> None:
 def rule_words(step: BackwardStep, shown: BackwardPass) -> str:
     """What the node of a step is called, and what it does to the gradient."""
     node = _node(step, shown)
-    sentences = [role(node, shown), step.words if step.words or step.formula else _NO_RULE]
+    sentences = [
+        role(node, shown),
+        step.words if step.words or step.formula else _NO_RULE,
+        *(f"Its gradient is a sum: {text}." for text in sums_at(step, shown)),
+    ]
     if step.own:
         sentences.append(f"The rule is your own backward, line {step.own}.")
     term = term_link("accumulation" if node.kind == "accumulate" else "vjp")
+    name = title(node, shown)
     return (
         f'<div class="ax-step"><b>Step {step.number:,} of {shown.step_count:,}: '
-        f"{escape(title(node, shown))}</b> <code>{_function(node)}</code>: "
+        f"{escape(name if name != node.name else '')}</b> <code>{_function(node)}</code>: "
         f"{escape(' '.join(filter(None, sentences)))} {term if step.formula else ''}</div>"
     )
 

@@ -36,7 +36,6 @@ MODULES, NODES = "Modules", "Nodes"
 _NONE = "none"
 #: A graph opens with at least this many modules, if it has them.
 _MIN_MODULES = 5
-_HEIGHT = 330
 #: What a graph can be coloured by, and the glossary's term for it.
 _TERMS = {"gradient norm": "norm", "MACs": "macs", "parameters": "parameter"}
 
@@ -112,7 +111,6 @@ def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:
         key="network-graph",
         head=head,
         marks=Marks(selected=selected if selected in {n.id for n in drawn.nodes} else None),
-        height=_HEIGHT,
         alt=f"Autograd graph of {setting.name}",
         on_choose=select,
     )
@@ -159,7 +157,6 @@ def _draw_modules(
         key="network-graph",
         head=head,
         marks=Marks(selected=marked),
-        height=_HEIGHT,
         alt=f"Graph of the network by module, coloured by {colour}",
         on_choose=clicked,
     )

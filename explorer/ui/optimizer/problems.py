@@ -16,7 +16,7 @@ from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.optimizers import optimizer_spec
 from explorer.ui.common import open_in_optimizer
-from explorer.ui.common.editor import COLOURS
+from explorer.ui.common.editor import colour_areas, height_of
 from explorer.ui.common.query_params import validate, validate_named
 
 #: Presses done when a problem is opened, so that there is something to see.
@@ -172,8 +172,8 @@ net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
 """,
     loss="loss = ((net(x) - y) ** 2).mean()\n",
 )
-#: Of a box, in CSS pixels: the height of a line and the space above the first; and its lines.
-_LINE, _TOP, _LINES = 20, 8, 6
+#: The lines of a box.
+_LINES = 6
 
 
 def _write_program() -> ProgramProblem:
@@ -185,7 +185,7 @@ def _write_program() -> ProgramProblem:
             SETUP,
             _START.setup,
             "Runs at the start and at every reset. The parameters are its leaves that require "
-            "grad, and those of its modules.",
+            "grad, and those of its modules",
         )
     with right, st.container(key="own-loss", gap=None):
         loss = _box(
@@ -194,12 +194,19 @@ def _write_program() -> ProgramProblem:
             _START.loss,
             "Runs at every forward and may use all variables of the setup",
         )
+    colour_areas("own-setup", "own-loss")
     return ProgramProblem(setup=setup, loss=loss)
 
 
 def _box(label: str, key: str, start: str, help: str) -> str:
-    height = _LINE * _LINES + 2 * _TOP + 2
-    text = st.text_area(label, start, height=height, key=key, bind="query-params", help=help)
+    text = st.text_area(
+        label,
+        start,
+        height=height_of(_LINES),
+        key=key,
+        bind="query-params",
+        help=f"{help}. Tab indents; Escape, then Tab leaves.",
+    )
     return text or ""
 
 
@@ -209,10 +216,8 @@ def mark_line(error: ProgramError | None) -> None:
         return
     part = "setup" if error.message.startswith("In the setup") else "loss"
     st.html(
-        f"<style>.st-key-own-{part} textarea {{ background-image: "
-        f"linear-gradient({COLOURS['error']}, {COLOURS['error']}), var(--ax-gutter); "
-        f"background-position: 0 {_TOP + (error.line - 1) * _LINE}px, 0 {_TOP}px; "
-        f"background-size: 100% {_LINE}px, auto; }}</style>"
+        f"<style>.st-key-own-{part} .ax-code [data-line='{error.line}'] "
+        "{ background: var(--ax-error-line); }</style>"
     )
 
 

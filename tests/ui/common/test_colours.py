@@ -62,7 +62,10 @@ def test_every_colour_of_the_theme_is_a_variable_in_both_themes() -> None:
 
 
 def test_no_variable_is_used_that_does_not_exist() -> None:
-    known = {layout.variable(name) for name in layout.NAMES} | {"--ax-gutter", "--ax-graph-height"}
+    known = {layout.variable(name) for name in layout.NAMES} | {
+        "--ax-graph-height",
+        "--ax-error-line",
+    }
     files = [p for p in (ROOT / "explorer/ui").rglob("*") if p.suffix in (".py", ".css", ".js")]
     used = {
         name for path in files for name in re.findall(r"var\((--ax-[a-z-]+)\)", path.read_text())

@@ -39,6 +39,13 @@ def test_paths_that_meet_are_added(trace: Trace) -> None:
         assert part in said
 
 
+def test_the_rule_says_what_was_added(trace: Trace) -> None:
+    shown = trace.passes[0]
+    said = walk.rule_words(shown.steps[at(trace, "AccumulateGrad")], shown)
+    assert "Its gradient is a sum: 5 + 6 = 11." in said
+    assert "is a sum" not in walk.rule_words(shown.steps[at(trace, "PowBackward0")], shown)
+
+
 def test_the_first_step_is_where_backward_starts(trace: Trace) -> None:
     shown = trace.passes[0]
     assert "backward starts here" in walk.gradients_in(shown.steps[0], shown)
