@@ -103,7 +103,7 @@ def panel(title: str) -> Act:
 PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
     "home": (("/", (glossary,)),),
     "expression": (
-        ("/expression?panel=Step&at=node-n2", ()),
+        ("/expression?panel=Step&at=step-n2", ()),
         (
             "/expression?at=tensor-1",
             (

@@ -162,7 +162,8 @@ export default function (component) {
   if (box.digest !== data.digest || box.layout !== data.layout) replace(box, data)
   mark(box, data)
   const wanted = data.current ?? data.selected
-  if (box.wanted !== wanted) box.reveal(wanted)
+  const receivers = data.moving.map(([edge]) => edge.split("-")[0])
+  if (box.wanted !== wanted) box.reveal(wanted, receivers)
   box.wanted = wanted
 
   const choose = (event) => {

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import MAX_NODES, Node
-from explorer.trace.colours import RGB, SELECTED
+from explorer.trace.colours import GRADIENT, HOOK, RGB, SELECTED
 from explorer.ui.common import render_dot
 from explorer.ui.common.glossary import Html, html, term_link
 
@@ -27,6 +27,8 @@ _LEGEND: dict[str, str] = {
 }
 
 #: Words of a graph are escaped, so quotes stand around attributes only.
+_FILLED = re.compile(r'^(  (\w+) \[id=.*? fillcolor="(.*?)".*)$', re.M)
+_COLOURED = re.compile(f'COLOR="({GRADIENT}|{HOOK})"')
 _KIND = re.compile(r'class="(\w+)')
 
 _HERE = Path(__file__).parent
@@ -225,7 +227,14 @@ def _clickable(
 
 
 def _outlined(dot: str, marks: Marks) -> str:
-    """The DOT with the marked nodes outlined: a later statement for a node adds to the first."""
+    """The DOT with the marked nodes outlined, as a later statement for a node adds to the first,
+    and with the hidden gradients in the colour of their boxes."""
+
+    def hide(match: re.Match[str]) -> str:
+        line, name, fill = match.groups()
+        return _COLOURED.sub(f'COLOR="{fill}"', line) if name in marks.hidden else line
+
+    dot = _FILLED.sub(hide, dot) if marks.hidden else dot
     chosen = {marks.selected, marks.current} - {None}
     extra = "".join(
         f'"{name}" [color="{SELECTED}" penwidth=2.5]\n' for name in sorted(chosen, key=str)

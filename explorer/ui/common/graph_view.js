@@ -13,6 +13,14 @@ const PLATFORM_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"
 // Views outlive an unmount, keyed by the layout.
 const views = new Map()
 
+// The smallest box around these elements.
+function around(elements) {
+  const all = elements.map((one) => one.getBoundingClientRect())
+  const least = (side) => Math.min(...all.map((r) => r[side]))
+  const most = (side) => Math.max(...all.map((r) => r[side]))
+  return { left: least("left"), top: least("top"), right: most("right"), bottom: most("bottom") }
+}
+
 function mount(parent) {
   const canvas = parent.querySelector(".canvas")
   const hint = parent.querySelector(".hint")
@@ -72,12 +80,13 @@ function mount(parent) {
     box.draw()
   }
 
-  // Bring a node into view if a part of it is not.
-  box.reveal = (id) => {
-    const node = id && box.svg.getElementById(id)
-    if (!node || box.still) return
-    const r = node.getBoundingClientRect()
+  // Bring a node into view if a part of it is not; with it the others, if there is room for all.
+  box.reveal = (id, others = []) => {
+    const nodes = [id, ...others].map((name) => name && box.svg.getElementById(name)).filter(Boolean)
+    if (!nodes.length || box.still) return
     const c = canvas.getBoundingClientRect()
+    const [one, all] = [nodes.slice(0, 1), nodes].map(around)
+    const r = all.right - all.left <= c.width && all.bottom - all.top <= c.height ? all : one
     if (r.left >= c.left && r.right <= c.right && r.top >= c.top && r.bottom <= c.bottom) return
     box.view.x += ((r.left + r.right) / 2 - c.left - c.width / 2) / box.view.k
     box.view.y += ((r.top + r.bottom) / 2 - c.top - c.height / 2) / box.view.k

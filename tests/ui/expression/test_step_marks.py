@@ -9,7 +9,9 @@ import pytest
 
 import explorer
 from explorer.trace import BackwardPass, Trace
+from explorer.trace.colours import GRADIENT
 from explorer.trace.examples import EXAMPLES
+from explorer.ui.common import graph
 from explorer.ui.common.graph import Marks
 from explorer.ui.expression import step_marks
 from explorer.ui.expression.selection import Selection
@@ -138,6 +140,17 @@ def test_the_table_says_which_step_brings_a_gradient() -> None:
     trace = explorer.run(HEAD + "a, b = torch.stack([x, 2 * x]).unbind()\ny = a * b\ny.backward()")
     assert awaited(trace, 0) == {"x": 5, "torch.stack([x, 2 * x])": 2, "2 * x": 3}
     assert awaited(trace, len(trace.passes[0].steps) - 1) == {}
+
+
+def test_the_graph_of_the_browser_hides_gradients_too() -> None:
+    (shown,) = explorer.run(HEAD + "y = x**2\ny.backward()\n").passes
+    lines = graph._outlined(shown.dot, marks_at(shown, 0)).splitlines()
+    before = shown.dot.splitlines()
+    changed = [line for line, old in zip(lines, before, strict=False) if line != old]
+    leaf = next(node.id for node in shown.nodes if node.kind == "leaf")
+    assert [line.split()[0] for line in changed if "label=" in line] == [leaf]
+    assert GRADIENT not in changed[0]
+    assert ">grad 6<" in changed[0]  # in the colour of the box
 
 
 def test_of_a_long_pass_only_the_step_is_sent() -> None:
