@@ -60,9 +60,8 @@ def test_one_child_performs_one_request_after_the_other(sandbox: Sandbox) -> Non
     assert eventually(lambda: gone(first))
 
 
-@pytest.mark.parametrize("fork", [True, False])
-def test_a_child_that_has_rested_is_replaced(fork: bool) -> None:
-    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1, fork=fork, rest=0.1)
+def test_a_child_that_has_rested_is_replaced() -> None:
+    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1, rest=0.1)
     try:
         call = begin(box, "a")
         first, pid = call.result(), box.pid
