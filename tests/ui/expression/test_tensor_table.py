@@ -34,6 +34,7 @@ def test_a_gradient_says_where_it_was_seen() -> None:
     assert len(row.cells) == len(tensor_table.tensor_columns([record()]))
     assert row.kind == "leaf"
     assert row.note == ""
+    assert (row.tensor, row.line) == (0, 2)  # what hovering marks
 
 
 def test_a_none_says_why() -> None:
