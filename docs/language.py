@@ -9,9 +9,11 @@ their constants.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from explorer.language import ProgramError, ProgramRefused, reference, syntax, watcher
+from explorer.language.completion import MOST_INPUTS, complete
 from explorer.language.guard import limits
 from explorer.language.program import Program
 from explorer.language.vocabulary import BASES, WRITABLE_TENSOR_NAMES, entries, sizes
@@ -45,6 +47,25 @@ UNSUPPORTED = {
     "`%matplotlib`, `!pip`": "%matplotlib inline",
 }
 
+#: What is typed, and what is therefore run.
+COMPLETED = (
+    "x**2 + 3*x", "w @ x + b", "softmax(x)", "np.sin(x)", "max(0, x)", "x*sqrt(2)", "x^2 + 3x",
+    "2(x + 1)", "x² + √x", "|x|", "a·b", "sin 2x", "f(x) = x²", "x → x²", "d/dx x^2", "grad(x**2)",
+    "lambda x: x**2", "y = x**2 at x=3",
+)  # fmt: skip
+UNCERTAIN = ("x y", "sin x^2", "d/dx x^2 + 3x", "√2x", "f'(x)", "lambda*x")
+COMPLETION = """\
+A name that is used without an import is imported, such as `torch`, `nn`, `np` and `sin`. A name
+without a value becomes an input: a leaf with `requires_grad=True` and a value that can be changed
+(`explorer.run(source, inputs={"x": 2.0})`). It is a vector or a matrix where it is used as one. The
+result of the last bare expression is called `out`, and backward starts from it, or from its sum.
+A program that makes tensors of its own gets no inputs: there, a name without a value is an error.
+A program that lacks nothing is not changed. `Trace.completed` is the program as it was run, and
+`Trace.readings` says what was understood.
+
+Notations that Python does not have are read where their meaning is certain:
+"""
+
 #: What is limited -> its maximum.
 LIMITS: dict[str, int | float] = {
     "Length of a program, in characters": syntax.MAX_SOURCE,
@@ -52,6 +73,7 @@ LIMITS: dict[str, int | float] = {
     "One string literal, in characters": syntax.MAX_LITERAL,
     "Length of a string or list": limits.MAX_LENGTH,
     "Bits of an integer": limits.MAX_BITS,
+    "Inputs of a program": MOST_INPUTS,
     "Nested calls of `backward` (in hooks, in a custom `backward`)": recorder.MOST_NESTED,
     "Size of a tensor, in MB": sizes.MOST_BYTES >> 20,
     "In the app, on Linux: additional memory of a program, in MB": Options.memory,
@@ -78,7 +100,33 @@ generators start from a fixed seed.
 
 def make_page() -> str:
     """The text of docs/language.md."""
-    return "\n".join([HEAD, *_syntax(), *_classes(), *_names(), *_unsupported_names(), *_limits()])
+    parts = _completion(), _syntax(), _classes(), _names(), _unsupported_names(), _limits()
+    return "\n".join([HEAD, *chain(*parts)])
+
+
+def _completion() -> Iterator[str]:
+    yield "## What is added to a program\n"
+    yield COMPLETION
+    yield from _table(("typed", "run as"), ((f"`{t}`", _run_as(t)) for t in COMPLETED))
+    yield "What could mean several things is not run; the error offers a spelling:\n"
+    rows = ((f"`{text}`", _offer(text)) for text in UNCERTAIN)
+    yield from _table(("typed", "offered"), rows)
+
+
+def _run_as(text: str) -> str:
+    """The lines of the completed program but imports and scalar inputs."""
+    lines = complete(text).code.split("\n")
+    shown = [n for n in lines if "import " not in n and "tensor(2.0," not in n and "r(3.0" not in n]
+    return ", ".join(f"`{line}`" for line in shown)
+
+
+def _offer(text: str) -> str:
+    """The program offered with the error that this text has."""
+    try:
+        Program(text, {})
+    except ProgramRefused as refused:
+        return f"`{refused.error.fix}`"
+    raise AssertionError(f"this has a meaning: {text}")
 
 
 def _syntax() -> Iterator[str]:

@@ -110,6 +110,8 @@ EXPRESSIONS: dict[str, Any] = {
     "|x - |y||": lambda x, y: torch.abs(x - torch.abs(y)),
     "√x + √(x + 1)": lambda x: torch.sqrt(x) + torch.sqrt(x + 1),
     "‖x‖": lambda x: torch.norm(x),
+    "x·y + 1": lambda x, y: x * y + 1,
+    "bᵀ @ A": lambda b, A: b.mT @ A if b.ndim > 1 else b @ A,
     "a × b ÷ c": lambda a, b, c: a * b / c,
     "sin x + cos 2x": lambda x: torch.sin(x) + torch.cos(2 * x),
     "2 sin(x) cos(x)": lambda x: torch.sin(2 * x),

@@ -129,6 +129,7 @@ def test_an_error_of_a_changed_line_has_no_column():
 def test_names_of_the_program_win():
     assert explorer.run("e = 2\nx*e").variables["x"].grad == 2
     assert explorer.run("def sin(t):\n    return t\nsin(x)*3").variables["x"].grad == 3
+    assert explorer.run("d = 2\ndx = 3\nd/dx * y").variables["y"].value == 2
     assert explorer.run("out = 5\nx*out").variables["out_"].value == 10
     assert "__x" not in explorer.run("__x**2").inputs
 

@@ -47,8 +47,9 @@ _ACTIONS = {"print", "backward", "register_hook", "retain_grad", "setattr", "del
 _READ = re.compile(r"[0-9)]\s*\(|\^|^\s*\(?lambda\b", re.MULTILINE)
 
 
-#: A line that begins with d/dx may be Python: d/dx(x**2).
-_DERIVATIVE = re.compile(r"^\s*[d∂]\s*/\s*[d∂]\w", re.MULTILINE)
+#: Notation that Python can parse: the names x·y and xᵀ, and a line that begins with d/dx(x**2).
+_NAMES = re.compile(r"\w[·\u0387]|\wᵀ(?!\s*=[^=])")
+_DERIVATIVE = re.compile(rf"^\s*[d∂]\s*/\s*[d∂]\w|{_NAMES.pattern}", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,11 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
     lines: list[int | None] = list(range(1, source.count("\n") + 2))
     try:
         program = _Program(source)
-        is_derivative = "d" in program.free and bool(_DERIVATIVE.search(source))
+        pattern = _DERIVATIVE if "d" in program.free else _NAMES
+        has_notation = bool(program.free) and bool(pattern.search(source))
     except SyntaxError:
-        is_derivative = True
-    if is_derivative:
+        has_notation = True
+    if has_notation:
         notation = read_notation(textwrap.dedent(source))
         program, values, readings = _Program(notation.text), notation.values, notation.readings
     name, parameters, line = uncalled_function(program.tree)

@@ -22,7 +22,7 @@ _FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75"}
 #: Characters that stand for one of Python.
 _SYMBOLS = {
     **dict.fromkeys("−–—‐‑－", "-"),
-    **dict.fromkeys("·×⋅∗∙•＊", "*"),
+    **dict.fromkeys("·\u0387×⋅∗∙•＊", "*"),
     **dict.fromkeys("÷∕⁄", "/"),
     **dict.fromkeys("“”„", '"'),
     **dict.fromkeys("‘’", "'"),
@@ -215,6 +215,9 @@ class _Line:
             digits = "".join(_SUBSCRIPTS[digit] for digit in self.tokens[end][1])
             self.say(text + self.tokens[end][1], text + digits)
             text, end = text + digits, end + 1
+        if kind == "name" and text[-1] == "ᵀ" and len(text) > 1:
+            self.say(text, f"{text[:-1]}.T")
+            text = f"{text[:-1]}.T"
         if kind == "fraction":
             self.say(text, _FRACTIONS[text])
             text = _FRACTIONS[text]
