@@ -19,7 +19,11 @@ pytestmark = pytest.mark.fast
 # -- what stays as it is ------------------------------------------------------------------------
 
 COMPLETE = {
-    **{f"example {example.title}": example.source for example in EXAMPLES},
+    **{
+        f"example {example.title}": example.source
+        for example in EXAMPLES
+        if "import" in example.source
+    },
     **{f"trace {name}": source for name, source in TRACE_PROGRAMS.items()},
     **{f"language {name}": source for name, source in LANGUAGE_PROGRAMS.items()},
 }
