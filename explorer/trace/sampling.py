@@ -18,9 +18,9 @@ from explorer.language.literals import leaf_literals
 
 #: How many values of one leaf, and of each of two, are tried one after the other, as long as there
 #: is time for more. Odd numbers, so that the middle is one of them.
-COUNTS = {1: (9, 33, 121), 2: (9, 21, 41)}
+COUNTS = {1: (9, 33, 121), 2: (13, 25, 41)}
 #: How long all runs may take, in seconds.
-SECONDS = 0.6
+SECONDS = 1.2
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def test_a_link_selects_after_the_first_run(monkeypatch: pytest.MonkeyPatch) -> 
     page.query_params["at"] = "node-n2"
     page.run()
     assert "Running" in html_of(page) or "Starting" in html_of(page)
-    run_until(page, lambda page: "tensor([[" in html_of(page))
+    run_until(page, lambda page: "last-run" in page.session_state)
     assert page.query_params["at"] in ("node-n2", ["node-n2"])
     assert page.session_state["expression.pick"][1] == "node-n2"
 
@@ -99,7 +99,7 @@ def test_what_is_typed_runs_for_a_second_and_the_picture_stays(at: Any) -> None:
     typed("import torch\ntorch.ones(2) @ torch.ones(3)", has("ax-rest"))
     assert component(at, "svg")["svg"] == before
     assert "Line 2" in html_of(at)
-    assert component(at, "marks")["marks"]["error"] == 2
+    assert component(at, "editor")["editor"]["marks"]["error"] == 2
     at.button(key="run").click().run()
     run_until(at, lambda at: "ax-rest" not in html_of(at) and "Line 2" in html_of(at))
 

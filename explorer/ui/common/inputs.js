@@ -135,7 +135,7 @@ function makeRow(data) {
   choice.onchange = () => row.keep(reshape(row.value ?? 1, JSON.parse(choice.value)))
   const scalar = shape?.length === 0
   const fields = make("div", { class: "fields" })
-  if (shape) fields.style.gridTemplateColumns = `repeat(${shape.at(-1) ?? 1}, minmax(7ch, 9ch))`
+  if (shape) fields.style.gridTemplateColumns = `repeat(${shape.at(-1) ?? 1}, minmax(6ch, 9ch))`
   if (!scalar) fields.append(...row.numbers.map((number) => number.field))
   const parts = scalar ? [row.numbers[0].slider, row.numbers[0].field] : [fields]
   root.append(name, ...parts, row.grad, choice, reset)

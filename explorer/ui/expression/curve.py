@@ -93,7 +93,7 @@ def _sample(trace: Trace, names: tuple[str, ...], result: str) -> Samples | None
         last, samples = st.session_state.get(_LAST, ("", None))
         if last == name:
             return samples
-        submit = partial(sandbox.submit_sample, **request, timeout=2.0)
+        submit = partial(sandbox.submit_sample, **request, timeout=4.0)
         samples = sandbox_call.ask(_SLOT, name, submit, label="")
         if samples is not None:
             st.session_state[_LAST] = name, samples

@@ -56,7 +56,13 @@ def _draw_selection(run: ProgramRun, graph: GraphPanel | None, place: Any) -> No
         graph.draw_graph(picker, picked)
     selected = None if run.running else picked.line
     ends = {} if run.running or run.failure else line_ends(run.trace)
-    draw_lines(picker.line, error=failed_line(run), selected=selected, ends=ends)
+    draw_lines(
+        picker.line,
+        source=run.trace.source,
+        error=failed_line(run),
+        selected=selected,
+        ends=ends,
+    )
     with place:
         _panels(run, shown, picker, picked)
 
