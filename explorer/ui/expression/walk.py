@@ -46,6 +46,7 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         st.button(
             "Previous step",
             icon=":material/chevron_left:",
+            help="Goes back to the node that ran before",
             key="walk-previous",
             type="tertiary",
             on_click=go,
@@ -55,6 +56,7 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
         st.button(
             "Next step",
             icon=":material/chevron_right:",
+            help="Goes to the node that runs next: its gradients are sent along the edges",
             key="walk-next",
             type="tertiary",
             on_click=go,
@@ -75,6 +77,7 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
             last,
             key="walk-slider",
             label_visibility="collapsed",
+            help="Moves through the backward pass node by node; 0 is before the first",
             on_change=slid,
         )
         st.html(f'<div class="ax-note">{_count(now, shown)}</div>', width="content")
