@@ -3,7 +3,7 @@
 // in graph.py. The numbers move, stand at the nodes as sums, and become their totals.
 
 const MOVE_MS = 600
-const SUM_MS = 500
+const SUM_MS = 300
 const [MOVES_NOW, ARRIVED, DONE] = [0, 1, 2]
 const LEAST_PIXELS = 12 // the height of the numbers, however small the graph is drawn
 const CALM = window.matchMedia("(prefers-reduced-motion: reduce)")
