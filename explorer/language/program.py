@@ -69,8 +69,9 @@ class Program:
             tree = parse(self.completed.code)
         except ProgramRefused as refused:
             error = self.completed.as_typed(refused.error)
-            offered = fix_unreadable(error, self.source) if self.is_whole else error
-            raise ProgramRefused(offered) from None
+            if self.is_whole and self.completed.code == self.source:
+                error = fix_unreadable(error, self.source)
+            raise ProgramRefused(error) from None
         try:
             tree, self.locations = rewrite(tree, self.completed)
             with AST_LOCK:

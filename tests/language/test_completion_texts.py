@@ -71,6 +71,7 @@ MISTAKES = {
     "hello world": ("not valid Python", "brackets", None),
     "pip install torch": ("not valid Python", "brackets", None),
     "x!": ("not valid Python", "brackets", None),
+    "x²\n__y = 1": ("two underscores", "without leading", None),
     "x²\ny =": ("not valid Python", "", None),
 }  # fmt: skip
 

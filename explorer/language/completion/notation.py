@@ -207,7 +207,7 @@ class _Line:
 
     def value(self, place: int, kind: str, text: str) -> int:
         end = place + 1
-        if kind == "name" and text in keyword.kwlist and text != "lambda":
+        if kind == "name" and text in keyword.kwlist:
             self.out.append(text)
             self.expects = text not in ("None", "True", "False")
             return end
@@ -221,7 +221,8 @@ class _Line:
         if kind == "fraction":
             self.say(text, _FRACTIONS[text])
             text = _FRACTIONS[text]
-        if not self.expects:
+        is_joined = kind == "string" and self.follows_text(place)
+        if not self.expects and not is_joined:
             self.multiply(place, kind, text)
         if kind == "name" and text[0] == "π" and text[1:].isalpha():
             self.say(text, f"π*{text[1:]}")
@@ -231,6 +232,11 @@ class _Line:
             return self.apply(text, end)
         self.operand(text)
         return end
+
+    def follows_text(self, place: int) -> bool:
+        """Whether the last token but space is a string: Python joins them."""
+        before = [kind for kind, _ in self.tokens[max(place - 2, 0) : place] if kind != "space"]
+        return before[-1:] == ["string"]
 
     def multiply(self, place: int, kind: str, text: str) -> None:
         """A value follows another one: a product, if that is certain."""
@@ -289,6 +295,10 @@ class _Line:
             return
         self.say(f"{previous}{text}", f"{previous}**{power}")
         self.out.append(f"**{power}")
+        if self.following(place)[1] == ".":  # x².sum() is that of the power
+            if self.out[-2:-1] != [previous] or not previous.isidentifier():
+                raise Unreadable
+            self.out[-2:] = [f"({previous}**{power})"]
 
     def operator(self, place: int, text: str) -> int:
         if text in _SYMBOLS:
@@ -317,7 +327,7 @@ class _Line:
             if not text.isascii():
                 raise Unreadable
             self.out.append(text)
-            self.expects = text not in (".", "")
+            self.expects = True
         return place + 1
 
     def bar(self, text: str) -> None:
