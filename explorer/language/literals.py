@@ -13,13 +13,18 @@ from dataclasses import dataclass
 from explorer.language.syntax import MAX_SOURCE
 from explorer.language.thread_safe_ast import parse_tree
 
-#: Calls around a literal that leave it the only number of a leaf.
+#: How deep lists are looked into, and how far each.
+_DEPTH, _MOST = 2, 8
+#: Calls around literals that leave them the numbers of a leaf.
 _WRAPPERS = frozenset({"tensor", "Parameter", "Variable", "requires_grad_", "float", "double"})
+
+Index = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Literal:
-    """A number in the text: `line` counts from 1, `column` and `end` count characters from 0."""
+    """A number in the text: `line` counts from 1, `column` and `end` count characters from 0.
+    `index` is its place in the lists it stands in. `start` is the statement's line."""
 
     name: str
     line: int
@@ -27,11 +32,13 @@ class Literal:
     end: int
     value: float
     text: str
+    index: Index = ()
+    start: int = 0
 
 
 def leaf_literals(source: str) -> list[Literal]:
-    """The numbers of assignments such as `a = torch.tensor(2.0, requires_grad=True)`, outside of
-    functions and loops; none if the text cannot be parsed."""
+    """The numbers of assignments such as `a = torch.tensor([1.0, 2.0], requires_grad=True)`,
+    outside of functions and loops; none if the text cannot be parsed."""
     if len(source) > MAX_SOURCE:
         return []
     try:
@@ -45,24 +52,26 @@ def _assigned(tree: ast.Module, lines: list[str]) -> Iterator[Literal]:
     for statement in tree.body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
-        target, number = statement.targets[0], _only_number(statement.value)
-        if not isinstance(target, ast.Name) or number is None or number.end_lineno is None:
+        target, numbers = statement.targets[0], _inside_calls(statement.value)
+        if not isinstance(target, ast.Name) or numbers is None:
             continue
-        line, last, last_bytes = number.lineno, number.end_lineno, number.end_col_offset
-        if line != last or last_bytes is None or line > len(lines):
-            continue
-        encoded = lines[line - 1].encode()
-        text = encoded[number.col_offset : last_bytes].decode(errors="replace")
-        try:
-            value = float(text)
-        except ValueError:
-            continue
-        column = len(encoded[: number.col_offset].decode(errors="replace"))
-        yield Literal(target.id, line, column, column + len(text), value, text)
+        for index, number in _numbers(numbers):
+            line, last, last_bytes = number.lineno, number.end_lineno, number.end_col_offset
+            if line != last or last_bytes is None or line > len(lines):
+                continue
+            encoded = lines[line - 1].encode()
+            text = encoded[number.col_offset : last_bytes].decode(errors="replace")
+            try:
+                value = float(text)
+            except ValueError:
+                continue
+            column = len(encoded[: number.col_offset].decode(errors="replace"))
+            end = column + len(text)
+            yield Literal(target.id, line, column, end, value, text, index, statement.lineno)
 
 
-def _only_number(value: ast.expr) -> ast.expr | None:
-    """The literal that a leaf is made from, with its sign; None if it is not made from just one."""
+def _inside_calls(value: ast.expr) -> ast.expr | None:
+    """What a leaf is made from; None if it is not made by the calls that change no number."""
     while isinstance(value, ast.Call):
         function = value.func
         name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
@@ -75,8 +84,17 @@ def _only_number(value: ast.expr) -> ast.expr | None:
         else:
             return None
         if not isinstance(value, ast.Call):
-            return value if _is_number(value) else None
+            return value
     return None
+
+
+def _numbers(value: ast.expr, index: Index = ()) -> Iterator[tuple[Index, ast.expr]]:
+    """The literals, with their signs, in a number or in nested lists of them."""
+    if _is_number(value):
+        yield index, value
+    elif isinstance(value, ast.List) and len(index) < _DEPTH:
+        for i, element in enumerate(value.elts[:_MOST]):
+            yield from _numbers(element, (*index, i))
 
 
 def _is_number(value: ast.expr) -> bool:

@@ -20,6 +20,14 @@ y.register_hook(lambda g: 10 * g)
 z = 3 * y
 z.backward()
 """
+CHAIN = """\
+import torch
+
+x = torch.tensor([[1.0, 2.0]], requires_grad=True)
+y = x + 2
+z = 3 * y**2
+z.mean().backward()
+"""
 #: The height of a label's letters on the screen, and whether all nodes are inside the box.
 PIXELS = """canvas => {
   const text = canvas.querySelector("g.node text")
@@ -81,7 +89,7 @@ def test_it_can_be_read_at_first_sight_and_the_wheel_scrolls_past(tab: Any, app:
 
 
 def test_hovering_marks_node_row_and_line(tab: Any, app: str) -> None:
-    open_program(tab, app)
+    open_program(tab, app, CHAIN)
     tab.evaluate(LISTEN)
     marked = tab.locator(".hovered")
     node_of(tab, "y").hover()

@@ -22,11 +22,17 @@ def test_the_number_of_a_leaf_is_where_it_stands(line: str, number: str) -> None
     assert literal.name == line[0]
 
 
+def test_lists_have_a_place_for_each_number() -> None:
+    source = "a = torch.tensor([[1.0, -2],\n  [b, 3e1]])"
+    found = {each.index: (each.line, each.value, each.start) for each in leaf_literals(source)}
+    assert found == {(0, 0): (1, 1, 1), (0, 1): (1, -2, 1), (1, 1): (2, 30, 1)}
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "a = torch.randn(3)",
-        "a = torch.tensor([1.0, 2.0])",
+        "a = torch.tensor([[[1.0]]])",
         "a = 2.0",
         "a = torch.tensor(2.0) + torch.tensor(1.0)",
         "a, b = torch.tensor(1.0), 2",

@@ -9,7 +9,7 @@ text is put in by the editor, which then runs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,9 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.language.literals import Literal, leaf_literals
+from explorer.language.literals import leaf_literals
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
+from explorer.trace.text import COLUMNS, ROWS
 from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input
 from explorer.ui.common.live_run import end_live_run, live_run
 
@@ -158,21 +159,44 @@ def _structure(shown: BackwardPass) -> Any:
     return [(node.id, node.kind, node.name) for node in shown.nodes], shown.edges
 
 
-def draggable_leaves(trace: Trace, nodes: Sequence[Node]) -> dict[str, dict[str, Any]]:
-    """The leaves of a graph whose number can be dragged: by the node's id, where the number stands
-    and what it is."""
+def draggable_leaves(trace: Trace, nodes: Sequence[Node]) -> dict[str, list[dict[str, Any]]]:
+    """The numbers of a graph's leaves that can be dragged: by the node's id, where each stands in
+    the program, what it is, and `at` which line and number of the label it is."""
     records: dict[int | None, TensorRecord] = {record.id: record for record in trace.tensors}
-    literals: dict[Any, Literal] = {
-        (each.name, each.line): each for each in leaf_literals(trace.source)
-    }
-    targets: dict[str, dict[str, Any]] = {}
+    literals = leaf_literals(trace.source)
+    leaves: dict[str, list[dict[str, Any]]] = {}
     for node in nodes:
         record = records.get(node.tensor) if node.kind == "leaf" else None
-        if record is None or record.shape:
+        if record is None or len(record.shape) > 2:
             continue
+        found: list[tuple[Sequence[int], dict[str, Any]]]
         if record.name in trace.inputs:
-            targets[node.id] = {"input": record.name, "value": trace.inputs[record.name]}
-        elif literal := literals.get((record.name, record.line)):
-            place = {"line": literal.line, "column": literal.column, "end": literal.end}
-            targets[node.id] = {**place, "value": literal.value}
-    return targets
+            found = [
+                (
+                    index,
+                    {"input": record.name, "value": value} | ({"index": index} if index else {}),
+                )
+                for index, value in _elements(trace.inputs[record.name])
+            ]
+        else:
+            found = [
+                (n.index, {"line": n.line, "column": n.column, "end": n.end, "value": n.value})
+                for n in literals
+                if (n.name, n.start) == (record.name, record.line)
+            ]
+        depth = len(record.shape)
+        targets = [
+            target | {"at": [0, 0, *index][-2:]} for index, target in found if len(index) == depth
+        ]
+        if targets:
+            leaves[node.id] = targets
+    return leaves
+
+
+def _elements(value: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[list[int], float]]:
+    """The numbers in nested lists with their places, as far as a label shows them."""
+    if isinstance(value, list):
+        for i, each in enumerate(value[: max(ROWS, COLUMNS)]):
+            yield from _elements(each, (*index, i))
+    else:
+        yield list(index), value

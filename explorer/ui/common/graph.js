@@ -23,9 +23,10 @@ function replace(box, data) {
     node.setAttribute("role", data.still ? "img" : "button")
     for (const text of box.numbers.get(node.id).hook) chip(text, data.notes[node.id])
     if (node.id in box.draggable) {
-      const [value] = box.numbers.get(node.id).value
-      value?.after(svgElement("line", { class: "pull" }))
-      if (value) underline(value)
+      for (const text of box.numbers.get(node.id).value) {
+        text.after(svgElement("path", { class: "pull" }))
+        underline(text)
+      }
     }
     label(box, node)
   }

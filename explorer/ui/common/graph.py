@@ -94,9 +94,10 @@ class Links:
     notes: Mapping[str, str] = field(default_factory=dict)
 
 
-#: By the id of a leaf: which number of the program it shows (the target of the event `ax-drag`),
-#: its `value`, and the `step` of a key where that does not follow from the value.
-Draggable = Mapping[str, Mapping[str, Any]]
+#: By the id of a leaf: which numbers of the program it shows. Each is the target of the event
+#: `ax-drag`, with its `value`, `at` which line and number of the label it is, and the `step` of a
+#: key where that does not follow from the value.
+Draggable = Mapping[str, Sequence[Mapping[str, Any]]]
 
 #: As high as the window allows: a variable of the page's style.
 _HEIGHT = "var(--ax-graph-height)"
@@ -196,7 +197,7 @@ def _data(marks: Marks, links: Links, draggable: Draggable) -> dict[str, Any]:
         "sums": [vars(one) for one in marks.sums],
         "places": {name: list(place) for name, place in links.places.items()},
         "notes": dict(links.notes),
-        "draggable": {name: dict(target) for name, target in draggable.items()},
+        "draggable": {name: list(map(dict, numbers)) for name, numbers in draggable.items()},
     }
 
 

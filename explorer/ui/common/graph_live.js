@@ -8,6 +8,7 @@
 const CHANGED_MS = 600
 const PIXELS_A_STEP = 4
 const GRAD = "grad "
+const NUMBER = /-?(?:\d[\d.]*(?:e[-+]?\d+)?|inf|nan)/g
 const CHARACTER = 6.02 // the width of one, in units of the drawing
 
 const say = (name, detail) => window.dispatchEvent(new CustomEvent(name, { detail }))
@@ -66,13 +67,15 @@ function writeLines(box, numbers, texts, lines) {
   })
 }
 
-// The line below a number that can be pulled.
+// The lines below the numbers of a text that can be pulled.
 function underline(text) {
-  const line = text.nextElementSibling
-  if (!line?.matches(".pull")) return
+  const path = text.nextElementSibling
+  if (!path?.matches(".pull")) return
+  const { textContent: words } = text
+  const width = Number(text.getAttribute("textLength") ?? words.length * CHARACTER) / words.length
   const [x, y] = [Number(text.getAttribute("x")), Number(text.getAttribute("y")) + 2.5]
-  const end = x + Number(text.getAttribute("textLength") ?? text.textContent.length * CHARACTER)
-  for (const [name, value] of Object.entries({ x1: x, x2: end, y1: y, y2: y })) line.setAttribute(name, value)
+  const part = (match) => `M${x + match.index * width} ${y}h${match[0].length * width}`
+  path.setAttribute("d", [...words.matchAll(NUMBER)].map(part).join(""))
 }
 
 function paintNumbers(box, nodes) {
@@ -98,9 +101,19 @@ function paintNumbers(box, nodes) {
 const PLACE = ["input", "index", "line", "column", "end"]
 const placeKey = (target) => PLACE.map((part) => String(target[part] ?? "")).join("|")
 
-function leafUnder(box, event) {
+// The number of a leaf that is nearest to the pointer.
+function numberUnder(box, event) {
   const id = event.target.closest?.("g.node")?.id
-  return box.draggable[id] ? id : null
+  const far = ({ at: [line, place] }) => {
+    const text = box.numbers.get(id).value[line]
+    const match = [...(text?.textContent.matchAll(NUMBER) ?? [])][place]
+    if (!match) return Infinity
+    const r = text.getBoundingClientRect()
+    const x = r.left + ((match.index + match[0].length / 2) / text.textContent.length) * r.width
+    return Math.hypot(event.clientX - x, event.clientY - (r.top + r.bottom) / 2)
+  }
+  const numbers = box.draggable[id]
+  return numbers ? numbers.reduce((a, b) => (far(b) < far(a) ? b : a)) : null
 }
 
 // As in the editor, a step is about a tenth of a small number and a hundredth of a larger one.
@@ -114,9 +127,9 @@ function stepped(value, step, count) {
   return Number((value + step * count).toFixed(Math.max(0, Math.min(20, 1 - Math.floor(Math.log10(step))))))
 }
 
-function pullNumber(box, id) {
-  const { value: start, step: _, ...target } = box.draggable[id]
-  const step = stepOf(box.draggable[id])
+function pullNumber(box, number) {
+  const { value: start, step: _, at: __, ...target } = number
+  const step = stepOf(number)
   let value = start
   let frame = 0
   const send = (phase) => {
@@ -137,10 +150,13 @@ function pullNumber(box, id) {
   }
 }
 
-// One step with the keyboard; the drag ends when the keys rest.
+// One step with the keyboard, of the number pulled last or the first; the drag ends when the keys
+// rest.
 function nudge(box, id, count) {
-  const { value, step: _, ...target } = box.draggable[id]
-  const detail = { target, value: stepped(value, stepOf(box.draggable[id]), count) }
+  const numbers = box.draggable[id]
+  const number = numbers.find((one) => placeKey(one) === box.pulled) ?? numbers[0]
+  const { value, step: _, at: __, ...target } = number
+  const detail = { target, value: stepped(value, stepOf(number), count) }
   say("ax-drag", { ...detail, phase: "move" })
   clearTimeout(box.nudging)
   box.nudging = setTimeout(() => say("ax-drag", { ...detail, phase: "end" }), CHANGED_MS)
@@ -148,12 +164,17 @@ function nudge(box, id, count) {
 
 // A drag, from wherever: the leaf shows its number at once.
 function showDrag(box, { target, value }) {
-  for (const [id, own] of Object.entries(box.draggable)) {
-    if (placeKey(own) !== placeKey(target)) continue
-    own.value = value
-    const text = box.numbers.get(id)?.value[0]
+  for (const [id, numbers] of Object.entries(box.draggable)) {
+    const number = numbers.find((one) => placeKey(one) === placeKey(target))
+    if (!number) continue
+    box.pulled = placeKey(target)
+    number.value = value
+    const [line, place] = number.at
+    const lines = box.numbers.get(id)?.value.map((text) => text.textContent) ?? []
     const shown = String(Number(value.toPrecision(5)))
-    if (text) paintNumbers(box, { [id]: { value: [text.textContent.replace(/-?[\d.]+(e[-+]?\d+)?/, shown)] } })
+    let count = 0
+    lines[line] = lines[line]?.replace(NUMBER, (old) => (count++ === place ? shown : old))
+    paintNumbers(box, { [id]: { value: lines } })
   }
 }
 

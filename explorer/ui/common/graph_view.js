@@ -159,7 +159,7 @@ function listenToPointers(box) {
     const at = { x: event.clientX, y: event.clientY }
     if (event.isPrimary) {
       pointers.clear() // it may have been let go outside
-      box.press = { ...at, leaf: leafUnder(box, event), moved: false, pull: null }
+      box.press = { ...at, number: numberUnder(box, event), moved: false, pull: null }
     } else {
       box.press.pull?.end()
       Object.assign(box.press, { moved: true, pull: null })
@@ -174,7 +174,7 @@ function listenToPointers(box) {
       const [dx, dy] = [event.clientX - press.x, event.clientY - press.y]
       if (Math.hypot(dx, dy) < 4) return
       press.moved = true
-      if (press.leaf && Math.abs(dx) >= Math.abs(dy)) press.pull = pullNumber(box, press.leaf)
+      if (press.number && Math.abs(dx) >= Math.abs(dy)) press.pull = pullNumber(box, press.number)
     }
     // Earlier, and clicks would die.
     if (!canvas.hasPointerCapture(event.pointerId)) canvas.setPointerCapture(event.pointerId)

@@ -82,3 +82,22 @@ def test_a_frame_that_fails_says_why() -> None:
     state = _answer(trace, event, frame)
     assert frame.error is not None
     assert state["data"]["note"] == frame.error.message
+
+
+def test_numbers_of_leaves_are_found_in_text_label_and_inputs() -> None:
+    text = "import torch\nw = torch.tensor([[1.0, 2.0]], requires_grad=True)\nw.sum().backward()"
+    trace = run(text)
+    (numbers,) = drag.draggable_leaves(trace, trace.passes[0].nodes).values()
+    assert numbers == [
+        {"line": 2, "column": 19, "end": 22, "value": 1.0, "at": [0, 0]},
+        {"line": 2, "column": 24, "end": 27, "value": 2.0, "at": [0, 1]},
+    ]
+    trace = run("x * y", inputs={"x": [3.0, 4.0], "y": 2.0})
+    found = drag.draggable_leaves(trace, trace.passes[0].nodes)
+    assert sorted(found.values(), key=len) == [
+        [{"input": "y", "value": 2.0, "at": [0, 0]}],
+        [
+            {"input": "x", "index": [0], "value": 3.0, "at": [0, 0]},
+            {"input": "x", "index": [1], "value": 4.0, "at": [0, 1]},
+        ],
+    ]
