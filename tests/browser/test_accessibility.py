@@ -222,7 +222,7 @@ def settle(tab: Any) -> None:
 
 def opened(tab: Any, url: str, path: str) -> None:
     tab.goto(url + path)
-    started = ".ax-result, .ax-error, .ax-step, tr[data-id], td.pick, .frames img"
+    started = "svg g.node, .ax-error, .ax-step, tr[data-id], td.pick, .frames img"
     tab.wait_for_selector(started, timeout=90_000)  # the first page waits for the sandbox
     settle(tab)
 

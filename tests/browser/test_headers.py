@@ -24,7 +24,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 GRAPH, CHART = ".canvas svg g.node", "figure svg circle"
 #: What must be visible on each page: components, graphs, charts, tables, formulas and images.
 PAGES = {
-    "": (GRAPH, ".ax-result"),
+    "": (GRAPH, "[role=group] input[type=range]"),
     "expression": (GRAPH, "tr[data-id]", "textarea"),
     "optimizer?problem=2-D+classification": (CHART, "figure svg image", ".st-key-left .katex"),
     "network": (GRAPH, "tr[data-id]", "[data-testid=stImage] img"),

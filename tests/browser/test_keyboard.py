@@ -101,7 +101,7 @@ def opens(tab: Any, word: str) -> None:
 def test_the_first_visit(keys: Any, app: str) -> None:
     tab = keys
     tab.goto(app)
-    tab.wait_for_selector(".ax-result", timeout=90_000)
+    tab.wait_for_selector("svg g.node", timeout=90_000)
     skip(tab)
     assert go_to(tab, "account_treeExpression") == 1
     tab.keyboard.press("Enter")

@@ -116,21 +116,23 @@ def graph(
     nodes: Sequence[Node],
     *,
     key: str,
-    head: Any,
+    head: Any = None,
     marks: Marks = _NONE,
     links: Links = _NO_LINKS,
     draggable: Draggable | None = None,
     alt: str,
-    on_choose: Callable[[str | None], None],
+    on_choose: Callable[[str | None], None] = lambda node: None,
 ) -> None:
     """Draw `dot` as high as the page's style says; `on_choose` is called with a node's id when the
     reader picks one.
 
-    A node is picked by a click or from the list of nodes, which is always there and goes into the
-    row `head`.
+    A node is picked by a click or from the list of nodes, which goes into the row `head`, if one is
+    given.
     """
-    with head:
-        _list(nodes[:MAX_NODES], key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
+    if head is not None:
+        with head:
+            listed = nodes[:MAX_NODES]
+            _list(listed, key=f"{key}-list", selected=marks.selected, on_choose=on_choose)
     if len(nodes) > MAX_NODES:
         st.info(
             f"This graph has {len(nodes):,} nodes; up to {MAX_NODES} are drawn. "

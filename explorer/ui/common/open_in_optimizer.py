@@ -42,4 +42,6 @@ def _button(label: str, key: str, value: Any) -> None:
         help=f"Open it on the {optimizer.title} page",
     ):
         st.session_state[key] = value
-        st.switch_page(optimizer.file)
+        # Asked to drop all parameters of the link, as it does by itself, Streamlit would refuse
+        # where one is bound to a widget.
+        st.switch_page(optimizer.file, query_params={})

@@ -1,0 +1,106 @@
+"""The box on the home page: an expression, and beside it its graph, whose numbers follow the text
+and the hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from explorer.trace import Trace, dot_text
+from explorer.trace.pass_graph import node_numbers
+from explorer.ui.common import errors
+from explorer.ui.common.drag import draggable_leaves, follow_drag
+from explorer.ui.common.editor import draw_lines, height_of
+from explorer.ui.common.examples_list import PROGRAM
+from explorer.ui.common.graph import graph, legend
+from explorer.ui.common.inputs import draw_handles, input_numbers, read_inputs
+from explorer.ui.common.pages import page
+from explorer.ui.common.sandbox_call import run
+
+#: What the box opens with, its key, and how long what is typed there may run, in seconds.
+START, _BOX, _SECONDS = "x**2 + 3*x", "box", 1.0
+#: The last run that has something to show.
+_LAST = "home.last"
+#: The lines the box has room for.
+_LINES = 4
+
+
+def live_box(left: Any, right: Any) -> None:
+    """Draw the box and the handles in the column `left`, the graph in `right`."""
+    with left:
+        with st.container(key="editor", gap=None):
+            text = st.text_area(
+                "Expression",
+                START,
+                height=height_of(_LINES),
+                key=_BOX,
+                bind="query-params",
+                persist_state="session",
+                label_visibility="collapsed",
+            )
+        source = text or ""
+        trace = run(source, inputs=read_inputs(), seconds=_SECONDS)
+        shown = _last_good(trace)
+        draw_handles(shown, key="home-inputs")
+        if trace is not None and trace.error:
+            st.html(f'<div class="ax-rest">{errors.as_html(trace.error, can_apply=True)}</div>')
+        _open_button(source)
+    with right:
+        _draw_graph(shown)
+    draw_lines(lambda line: None, source=source)
+    follow_drag(shown, key="home-drag", numbers=_numbers)
+
+
+def _last_good(trace: Trace | None) -> Trace:
+    """This run; the one before while it is under way, or if it failed with nothing to show."""
+    if trace is not None and not trace.error:
+        st.session_state[_LAST] = trace
+    last: Trace = st.session_state.get(_LAST) or Trace("")
+    return last
+
+
+def _draw_graph(trace: Trace) -> None:
+    if not trace.passes:
+        st.html('<div class="ax-note">The graph appears here.</div>')
+        return
+    shown = trace.passes[0]
+    nodes = tuple(node for node in shown.nodes if node.kind != "saved")
+    dot = dot_text(nodes, shown.edges, _records(trace), hide=("saved",))
+    graph(
+        dot,
+        nodes,
+        key="home-graph",
+        draggable=draggable_leaves(trace, nodes),
+        alt=f"Graph of the backward pass from {shown.root}",
+    )
+    legend(dot)
+
+
+def _records(trace: Trace) -> dict[int, Any]:
+    return {record.id: record for record in trace.tensors}
+
+
+def _numbers(trace: Trace) -> Mapping[str, Mapping[str, Any]]:
+    """The numbers of a frame: those of the graph and of the handles."""
+    nodes = trace.passes[0].nodes if trace.passes else ()
+    return {
+        "nodes": node_numbers(nodes, _records(trace), {}),
+        "inputs": input_numbers(trace),
+    }
+
+
+def _open_button(source: str) -> None:
+    """The way to the Expression page, which opens with this text; the values of its inputs are
+    those of the session."""
+    expression = page("expression")
+    if st.button(
+        f"Open on the {expression.title} page",
+        icon=expression.icon,
+        type="tertiary",
+        key="open-expression",
+        help="With the table, each step of backward, and explanations",
+    ):
+        st.session_state[PROGRAM] = source
+        st.switch_page(expression.file, query_params={})  # as in open_in_optimizer.py

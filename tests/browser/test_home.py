@@ -1,0 +1,34 @@
+"""The box on the home page in a real browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_an_expression_is_typed_dragged_and_taken_along(tab: Any, app: str) -> None:
+    tab.goto(app)
+    box, graph = tab.get_by_label("Expression", exact=True), tab.locator(".st-key-home-graph")
+    leaf = graph.locator("g.node.leaf")
+    expect(leaf.filter(has_text="grad 7")).to_be_visible(timeout=90_000)
+    fold = graph.bounding_box()
+    assert fold["y"] + fold["height"] <= 800
+
+    box.fill("x**3")
+    expect(leaf.filter(has_text="grad 12")).to_be_visible()
+    box.fill("x**3 +")  # what is being typed leaves the last picture
+    tab.wait_for_selector(".ax-error")
+    expect(leaf).to_have_count(1)
+    box.fill("x**3 + x")
+    expect(leaf.filter(has_text="grad 13")).to_be_visible()
+
+    tab.get_by_role("slider", name="x, slider").fill("3")
+    expect(leaf.filter(has_text="grad 28")).to_be_visible()
+    tab.get_by_role("button", name="Open on the Expression page").click()
+    tab.wait_for_url("**/expression**")
+    expect(tab.locator(".st-key-program textarea")).to_have_value("x**3 + x")
+    expect(tab.locator(".st-key-graph g.node.leaf").filter(has_text="grad 28")).to_be_visible()
