@@ -185,27 +185,26 @@ def test_gradients_arrive_along_the_edges(tab: Any, app: str) -> None:
     forward(tab)
     expect(gradient).to_be_hidden()
     tab.evaluate(WATCH)
-    for number in (2, 3):
+    for number in (2, 3):  # the third interrupts the second, and nothing of that is left
         forward(tab)
         tab.wait_for_selector(f".ax-step:has-text('Step {number} of 4')")
-        expect(standing).to_have_text(["3 + …" if number == 2 else "3 + 4 = 7"])
+    expect(standing).to_have_text(["3 + 4 = 7"])
     places = {words: set() for words in ("3", "4", "3 + …", "3 + 4", "3 + 4 = 7")}
     for words, place in tab.evaluate("window.seen"):
         places.get(words, set()).add(place)
     assert all(places.values()), places
-    assert len(places["4"]) > 3  # it moved, while sums stood still
+    assert len(places["4"]) > 1  # it moved, while sums stood still
     assert {len(places[words]) for words in places if "+" in words} == {1}
 
-    # Quick steps leave nothing behind, and without motion numbers only appear.
+    # Without motion numbers only appear.
     tab.emulate_media(reduced_motion="reduce")
     tab.evaluate("window.seen = []")
-    slider = tab.locator(".st-key-walk-slider input")
-    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowRight"):
-        slider.press(key)
-    tab.wait_for_selector(".ax-step:has-text('Step 3 of 4')")
+    tab.locator(".st-key-walk-previous button").first.click()
+    expect(standing).to_have_text(["3 + …"])
+    forward(tab)
     expect(standing).to_have_text(["3 + 4 = 7"])
-    assert {words for words, _ in tab.evaluate("window.seen")} <= {"3 + …", "3 + 4 = 7"}
-    slider.press("End")
+    assert {words for words, _ in tab.evaluate("window.seen")} == {"3 + …", "3 + 4 = 7"}
+    forward(tab)
     tab.wait_for_selector(".ax-step:has-text('Step 4 of 4')")
     expect(gradient).to_be_visible()
     expect(standing).to_have_count(0)
