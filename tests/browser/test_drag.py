@@ -92,3 +92,14 @@ def test_a_number_in_the_text_and_a_leaf_are_dragged(tab: Any, app: str) -> None
     tab.keyboard.press("Control+z")
     expect(editor).to_have_value(LEAF.replace("2.0", "3.0"))
     expect(gradient_of(tab, "a")).to_have_text("18")
+
+
+def test_a_fix_is_applied_by_a_press_and_can_be_undone(tab: Any, app: str) -> None:
+    tab.goto(f"{app}/expression?program={quote('x = 3')}%0A{quote('x**2')}")
+    tab.get_by_role("button", name="Apply").click(timeout=90_000)
+    editor = tab.locator(".st-key-program textarea")
+    expect(editor).to_have_value("x = torch.tensor(3.0, requires_grad=True)\nx**2")
+    expect(gradient_of(tab, "x")).to_have_text("6")
+    editor.focus()
+    tab.keyboard.press("Control+z")
+    expect(editor).to_have_value("x = 3\nx**2")
