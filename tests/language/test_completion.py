@@ -121,6 +121,8 @@ EXPRESSIONS: dict[str, Any] = {
     "sin²(x)*x": lambda x: torch.sin(x) ** 2 * x,
     "e^(-x²)": lambda x: torch.exp(-(x**2)),
     "f(x) = x^2 + 1": lambda x: x**2 + 1,
+    "f(x) = x^2; f(y)": lambda y: y**2,
+    "log(x - 3)*sqrt(y - 2)": lambda x, y: torch.log(x - 3) * torch.sqrt(y - 2),
     "f(x, y) = 2x·y": lambda x, y: 2 * x * y,
     "x → x²": lambda x: x**2,
     "f: x ↦ 3x": lambda x: 3 * x,

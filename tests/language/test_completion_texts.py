@@ -95,6 +95,7 @@ def test_a_mistake_is_told_with_the_change_that_may_help(source):
         ("x = 3\nx**2", "Why is there no gradient?", X3 + "x**2"),
         ("x = 3\ny = sin(x)*x", "Why is there no gradient?", X3 + "y = sin(x)*x"),
         ("x = 3\nx^2", "Why is x^2 not a power?", "x = 3\nx**2"),
+        ("f(x) = x^2\nf(3)", "Why is there no gradient?", "def f(x): return x**2\n" + X3 + "f(x)"),
         ("2^10 + 1", "Why is 2^10 + 1 not a power?", "2**10 + 1"),
     ],
 )  # fmt: skip

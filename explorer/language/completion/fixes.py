@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from explorer.language.completion.header import input_line, opening
@@ -186,6 +187,10 @@ def numbers_to_leaves(source: str) -> Change | None:
     """Make leaves of the plain numbers with which a program calculates."""
     tree = _tree(source)
     if tree is None:
+        with suppress(Unreadable):
+            source = read_notation(source).text
+            tree = _tree(source)
+    if tree is None:
         return None
     numbers = {}
     for statement in tree.body:
@@ -205,13 +210,39 @@ def numbers_to_leaves(source: str) -> Change | None:
             used |= names
     changed = [name for name in numbers if name in used]
     if not changed:
-        return None
+        return _arguments_to_leaves(source, tree)
     text = Text(source)
     for name in changed:
         node = numbers[name]
         leaf = input_line(name, float(_number(node) or 0)).partition(" = ")[2]
         text.replace(text.start(node), text.end(node), leaf)
     return Change(text.changed(), numbers[changed[0]].lineno, tuple(changed))
+
+
+def _arguments_to_leaves(source: str, tree: ast.Module) -> Change | None:
+    """Make a leaf of each number with which a function of the program is called last: f(3)."""
+    last = tree.body[-1] if tree.body else None
+    call = last.value if isinstance(last, ast.Expr | ast.Assign) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.keywords:
+        return None
+    name, parameters = call.func.id, list[str]()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            parameters = [argument.arg for argument in node.args.args]
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            arguments = [argument.arg for argument in node.value.args.args]
+            parameters = arguments if name in names else parameters
+    values = [_number(argument) for argument in call.args]
+    if not values or None in values or len(values) != len(parameters):
+        return None
+    text = Text(source)
+    text.replace(text.start(call), text.end(call), f"{name}({', '.join(parameters)})")
+    leaves = [input_line(p, float(v or 0)) for p, v in zip(parameters, values, strict=True)]
+    start = text.offset(call.lineno, 0)
+    text.replace(start, start, "".join(f"{leaf}\n" for leaf in leaves))
+    shown = tuple(text.of(argument) for argument in call.args)
+    return Change(text.changed(), call.lineno, shown)
 
 
 def _takes_tensors(function: ast.expr) -> bool:

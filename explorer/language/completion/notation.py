@@ -126,7 +126,9 @@ def _statement(line: str, result: Notation, bold: bool) -> tuple[str, str]:
         statement = statement[: at.start()].rstrip()
     if match := _DEFINITION.fullmatch(statement):
         name, parameters, body = match.groups()
-        statement = f"def {name}({parameters}): return {body.strip()}"
+        is_one = ";" not in body  # a definition takes all of its line
+        start = f"def {name}({parameters}): return" if is_one else f"{name} = lambda {parameters}:"
+        statement = f"{start} {body.strip()}"
         result.readings.append(f"`{name}({parameters}) = …` was read as a function.")
     elif match := _DERIVATIVE.fullmatch(statement):
         body = match[2].strip()

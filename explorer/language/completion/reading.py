@@ -232,10 +232,11 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 
 def _parameters(arguments: ast.arguments) -> list[str]:
-    """The names of a function's parameters; none if it takes others than plain ones."""
+    """The names of a function's parameters; none if one of them cannot be an input."""
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         return []
-    return [argument.arg for argument in arguments.args]
+    names = [argument.arg for argument in arguments.args]
+    return [] if any(name.startswith("__") for name in names) else names
 
 
 def _inputs(names: list[str]) -> str:

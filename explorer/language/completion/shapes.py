@@ -60,7 +60,7 @@ def default_values(tree: ast.Module, names: list[str]) -> dict[str, Any]:
             row, start = SMALL if needs.small else SCALARS, scalars
             scalars += 1
         if needs.positive:
-            row = tuple(map(abs, row))
+            row = tuple(needs.above[name] + abs(value) for value in row)
         values[name] = _fill(row, start, needs.length, dimensions)
     return values
 
@@ -79,6 +79,8 @@ class _Needs:
         self.names = names
         self.votes: dict[str, set[int]] = defaultdict(set)
         self.fractions: set[str] = set()
+        #: What must be below an input, as in log(x - 3).
+        self.above: dict[str, float] = defaultdict(float)
         self.positive = self.small = False
         self.indices: list[int] = []
         self.is_cross = False
@@ -153,6 +155,8 @@ class _Needs:
             ]
         if name in _OF_POSITIVES:
             self.positive = True
+            for argument in (*receiver, *arguments):
+                self._find_limit(argument)
         self.small |= name in _FLAT
         bounded = name in _OF_FRACTIONS or (
             name in _OF_POSITIVES and any(map(_subtracts_from_number, arguments + receiver))
@@ -161,6 +165,14 @@ class _Needs:
             (node, kind, is_fraction or bounded) for node in (*receiver, *arguments)
         ]
         return parts if is_method else [*parts, (function, 0, False)]
+
+    def _find_limit(self, node: ast.AST) -> None:
+        """In `x - 3`, x is to be more than 3."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            name, number = node.left, node.right
+            is_limit = isinstance(number, ast.Constant) and type(number.value) in (int, float)
+            if isinstance(name, ast.Name) and is_limit:
+                self.above[name.id] = max(self.above[name.id], float(number.value))  # type: ignore
 
     def _indexed(self, node: ast.Subscript) -> int:
         """The dimensions of what is indexed like this."""

@@ -10,7 +10,7 @@ import numpy as np
 from explorer.trace.capture import CapturedValues
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer, Summary
-from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.run_analysis import RunAnalysis, parenthesised
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import join_names
 from explorer.trace.torchviz_graph import leaf_of
@@ -161,9 +161,10 @@ def _are(names: list[str]) -> str:
 
 def _forward_cure(first: LiveTensor) -> str:
     name = first.inputs[0].name if first.inputs else first.name
+    value = parenthesised(name)
     cures = {
-        "log": f"Keep it above 0: torch.log({name} + 1e-8) or {name}.clamp(min=1e-8).",
-        "sqrt": f"Keep it above 0: torch.sqrt({name}.clamp(min=0) + 1e-8).",
+        "log": f"Keep it above 0: torch.log({name} + 1e-8) or {value}.clamp(min=1e-8).",
+        "sqrt": f"Keep it above 0: torch.sqrt({value}.clamp(min=0) + 1e-8).",
         "std": "Pass correction=0, or use more than one element.",
         "var": "Pass correction=0, or use more than one element.",
         "exp": "Subtract the largest value first, as softmax and logsumexp do.",
