@@ -66,6 +66,11 @@ def test_a_handle_is_dragged_and_the_picture_follows(tab: Any, app: str) -> None
     handle.get_by_role("button", name="Reset x").click()
     expect(gradient_of(tab, "x")).to_have_text("7")
     assert "in.x" not in tab.url
+    expect(handle.locator(".grad")).to_be_visible()
+    tab.locator(".st-key-walk-next button").first.click()
+    expect(handle.locator(".grad")).to_be_hidden()  # it has not arrived
+    tab.locator(".st-key-walk-slider input").press("End")
+    expect(handle.locator(".grad")).to_be_visible()
     handle.get_by_role("combobox").select_option("vector 2")
     expect(gradient_of(tab, "x")).to_have_text("[7, 9]")
 

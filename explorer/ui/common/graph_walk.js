@@ -21,6 +21,9 @@ function paintWalk(box, data) {
     const added = new Set(sums.filter((sum) => sum.added).map((sum) => sum.node))
     for (const id of arriving) if (phase === MOVES_NOW || (phase === ARRIVED && added.has(id))) waits.add(id)
     for (const node of box.order) node.classList.toggle("later", waits.has(node.id))
+    const leaves = box.order.filter((node) => node.matches(".leaf.later"))
+    const names = leaves.map((node) => node.querySelector("text")?.textContent.trim())
+    window.dispatchEvent(new CustomEvent("ax-later", { detail: names })) // the handles hide theirs
     const layer = clearWalk(box)
     const labels = []
     for (const sum of sums) {

@@ -174,7 +174,12 @@ export default function (component) {
         if (row && row.shape === JSON.stringify(shapeOf(value))) row.show(value, state.hidden ? "?" : grad)
       }
     }
+    // A step of the walk hides the gradients that have not arrived.
+    state.hide = ({ detail }) => {
+      for (const [name, { grad }] of state.byName) grad.classList.toggle("later", detail.includes(name))
+    }
     window.addEventListener("ax-numbers", state.paint)
+    window.addEventListener("ax-later", state.hide)
   }
   state.hidden = data.hidden
   const drawn = JSON.stringify(data.handles)
@@ -194,6 +199,7 @@ export default function (component) {
   }
   return () => {
     window.removeEventListener("ax-numbers", state.paint)
+    window.removeEventListener("ax-later", state.hide)
     rows.delete(root)
   }
 }
