@@ -127,7 +127,8 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
 }
 
 
-#: Controls whose help is a mark beside them, and those that show it when pointed at or focused
+#: Controls whose help is a mark beside them, which those need whose label is not seen, but not the
+#: box that the home page is about; and those that show it when pointed at or focused
 #: (on narrow screens Streamlit leaves it out).
 MARKED = (
     *("stSelectbox", "stMultiSelect", "stTextInput", "stTextArea", "stNumberInput", "stSlider"),
@@ -139,7 +140,9 @@ WITHOUT_HELP = """([marked, pointed]) => {
   const shown = (e) => e.getClientRects().length > 0
   const all = (names) => [...document.querySelectorAll(names.map((n) => `[data-testid=${n}]`))]
   const name = (e) => `${e.dataset.testid}: ${e.innerText.slice(0, 60) || e.outerHTML.slice(0, 99)}`
-  const bare = all(marked).filter((e) => shown(e)
+  const label = (e) => e.querySelector("[data-testid=stWidgetLabel] p")
+  const labelled = (e) => label(e)?.checkVisibility({ visibilityProperty: true })
+  const bare = all(marked).filter((e) => shown(e) && !labelled(e) && !e.closest(".st-key-box")
     && ![...e.querySelectorAll("button[aria-label^='Help']")].some(shown))
   const mute = all(pointed).filter((e) => shown(e)
     && ![...e.querySelectorAll(".stTooltipHoverTarget button")].some(shown))

@@ -20,8 +20,8 @@ _component = st.components.v2.component(
     "examples_list",
     html="""
 <button class="open" title="Replaces your program with an example; Ctrl+Z brings it back"
-  aria-haspopup="dialog" aria-expanded="false">Examples</button>
-<div class="panel" popover role="dialog" aria-label="Examples">
+  aria-haspopup="listbox" aria-expanded="false">Examples</button>
+<div class="panel" popover>
   <input type="search" placeholder="Search" aria-label="Search the examples" role="combobox"
     autocomplete="off" aria-expanded="true" aria-controls="list" aria-autocomplete="list">
   <div class="list" id="list" role="listbox" aria-label="Examples"></div>
