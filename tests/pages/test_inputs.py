@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.language import ProgramError
 from explorer.trace import run
+from explorer.trace.sampling import Samples
 from explorer.ui.common import errors
+from explorer.ui.expression.curve import _picture
 from explorer.ui.expression.live_numbers import page_numbers
 from tests.pages.test_pages import ROOT, component, html_of, rows
 
@@ -112,3 +115,16 @@ def test_the_curve_is_that_of_the_result_and_its_slope_the_gradient() -> None:
 def _data(element: Any) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(element.proto.json)
     return data
+
+
+def test_a_link_with_more_inputs_than_a_run_accepts() -> None:
+    at = opened("x**2", **{f"a{i}": "1" for i in range(70)}, x="1e308")
+    assert not at.exception
+    assert not handles(at)["x"]["changed"]
+
+
+@pytest.mark.parametrize("size", [5e-324, 0.0, 1.7e308])
+def test_contours_of_extreme_values(size: float) -> None:
+    axis = np.linspace(-1, 1, 9)
+    values = size * np.sign(axis)[:, None] * np.ones(9)
+    assert _picture(Samples(("x", "y"), (axis, axis), values)).startswith("data:image/png")

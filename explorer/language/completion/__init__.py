@@ -30,9 +30,9 @@ from explorer.language.completion.names import (
 from explorer.language.completion.notation import Unreadable, read_notation
 from explorer.language.completion.reading import Reader, uncalled_function
 from explorer.language.completion.shapes import default_values
-from explorer.language.completion.text import Text
+from explorer.language.completion.text import MAX_COMPLETED, Text
 from explorer.language.errors import ProgramError
-from explorer.language.syntax import MAX_NODES, MAX_SOURCE, line_of
+from explorer.language.syntax import MAX_NODES, line_of
 from explorer.language.thread_safe_ast import parse_tree
 
 __all__ = ["Completed", "complete", "unchanged"]
@@ -104,7 +104,9 @@ def complete(source: str, inputs: Mapping[str, Any] | None = None) -> Completed:
     A text that is too long, or has no certain meaning, is left as it is.
     """
     try:
-        return _complete(source, inputs or {}) if len(source) <= MAX_SOURCE else unchanged(source)
+        return (
+            _complete(source, inputs or {}) if len(source) <= MAX_COMPLETED else unchanged(source)
+        )
     except (SyntaxError, ValueError, RecursionError, MemoryError, Unreadable):
         return unchanged(source)
 
@@ -159,7 +161,7 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
         if not (program.free or _READ.search(program.code)):
             break
         text = Text(program.code)
-        reader = Reader(text, program.tree, program.free, program.derived)
+        reader = Reader(text, program.tree, program.free, program.bound, program.derived)
         if not reader.read():
             break
         program = _Program(text.changed())

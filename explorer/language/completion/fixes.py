@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from explorer.language.completion.header import input_line, opening
 from explorer.language.completion.names import MODULES, find_inputs, names_in, uses_of
 from explorer.language.completion.notation import Unreadable, read_notation
-from explorer.language.completion.text import Text
+from explorer.language.completion.text import MAX_COMPLETED, Text
 from explorer.language.errors import ProgramError
-from explorer.language.syntax import MAX_SOURCE
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.language.vocabulary import module_members
 
@@ -44,14 +43,14 @@ class Change:
 
 def _tree(source: str) -> ast.Module | None:
     try:
-        return parse_tree(source) if len(source) <= MAX_SOURCE else None
+        return parse_tree(source) if len(source) <= MAX_COMPLETED else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def fix_unreadable(error: ProgramError, source: str) -> ProgramError:
     """The error of a text that Python cannot parse, with a spelling that it can."""
-    if len(source) > MAX_SOURCE or _tree(source) is not None:
+    if len(source) > MAX_COMPLETED or _tree(source) is not None:
         return error
     for word in (match[0] for match in _WORD_OF_PYTHON.finditer(error.text)):
         fix = re.sub(rf"\b{word}\b", f"{word}_", source)
@@ -62,7 +61,7 @@ def fix_unreadable(error: ProgramError, source: str) -> ProgramError:
         return replace(error, hint="Write a formula without LaTeX: x**2, sqrt(x), sin(x), a/b.")
     try:
         notation = read_notation(_PRIME.sub(r"\1", source), bold=True)
-    except Unreadable:
+    except (Unreadable, RecursionError):
         return error
     if notation.text == source or _tree(notation.text) is None:
         return error

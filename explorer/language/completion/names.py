@@ -90,6 +90,7 @@ def _is_differential(node: ast.expr) -> bool:
 
 
 _TENSOR_NAMES = readable_names(torch.Tensor)
+_TORCH, _MATH = module_members("torch") or {}, module_members("math") or {}
 
 
 def global_names(code: str) -> tuple[set[str], set[str]]:
@@ -165,6 +166,7 @@ def find_inputs(uses: Mapping[str, list[Use]], defined: set[str]) -> list[str]:
         name
         for name, places in uses.items()
         if name not in MODULES
+        and not (name in _TORCH and name in _MATH)  # sin^2(x)
         and not any(use.is_call for use in places)
         and any(use.is_number for use in places)
         and not (_is_object(places) and _closest(name, MODULES))

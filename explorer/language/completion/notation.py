@@ -278,7 +278,7 @@ class _Line:
             while place < len(self.tokens) and self.tokens[place][1] not in ("+", "-", ")", ","):
                 argument.append(self.tokens[place][1])
                 place += 1
-        inner = _Line("".join(argument).strip(), self.result, self.bold, powers=True).read()
+        inner = _Line("".join(argument).strip(), self.result, bold=False, powers=True).read()
         self.say(f"{name} {''.join(argument).strip()}", f"{name}({inner})")
         self.operand(f"{name}({inner})")
         return place

@@ -26,10 +26,12 @@ _MATH = module_members("math") or {}
 
 class Reader:
     """Finds what is to be changed in a tree, and changes the text. `free` are the names without a
-    value, of which `derived` are inputs or computed from them."""
+    value, of which `derived` are inputs or computed from them, `bound` those that it defines."""
 
-    def __init__(self, text: Text, tree: ast.Module, free: set[str], derived: set[str]) -> None:
-        self.text, self.tree, self.free, self.derived = text, tree, free, derived
+    def __init__(
+        self, text: Text, tree: ast.Module, free: set[str], bound: set[str], derived: set[str]
+    ) -> None:
+        self.text, self.tree, self.free, self.bound, self.derived = text, tree, free, bound, derived
         self.readings: list[str] = []
         self.numbers = _plain_numbers(tree, free)
 
@@ -105,7 +107,7 @@ class Reader:
             self.outside_call(call, function)
         elif isinstance(function, ast.Name):
             name, is_free = function.id, function.id in self.free
-            if name in ("max", "min"):
+            if name in ("max", "min") and name not in self.bound:
                 self.extreme(call, name)
             elif name == "round" and _has_one_argument(call) and depends(call, self.derived):
                 self.text.insert(function, "torch.")

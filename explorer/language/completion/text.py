@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
+#: The most characters of a text that is completed. Longer ones are whole programs; what is looked
+#: for here takes longer than parsing, and grows faster.
+MAX_COMPLETED = 10_000
+
 
 class Text:
     """A text, and changes to it that do not overlap. None of them adds or removes a line."""

@@ -18,7 +18,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import TensorRecord, Trace
-from explorer.trace.running import validate_arguments
+from explorer.trace.running import MOST_INPUTS, validate_arguments
 from explorer.trace.text import array_lines
 from explorer.ui.common import query_params
 
@@ -26,6 +26,8 @@ from explorer.ui.common import query_params
 PREFIX = "in."
 #: Most characters of a value in the link, and most numbers that have a field of their own.
 _LONGEST, _MOST_FIELDS = 20_000, 64
+#: The largest number that torch's floats hold; a larger one would be infinite.
+_LARGEST = 3.4e38
 _STATE = "inputs.values"
 
 Value = float | list[Any]
@@ -50,7 +52,7 @@ def read_inputs() -> dict[str, Value]:
             if value is not None:
                 values[key.removeprefix(PREFIX)] = value
             query_params.validate(key, partial(_is_value, key))
-        st.session_state[_STATE] = values
+        st.session_state[_STATE] = _newest(values)
     return dict(st.session_state[_STATE])
 
 
@@ -60,7 +62,12 @@ def set_input(name: str, value: Value | None) -> None:
     values.pop(name, None)
     if value is not None:
         values[name] = value
-    st.session_state[_STATE] = values
+    st.session_state[_STATE] = _newest(values)
+
+
+def _newest(values: dict[str, Value]) -> dict[str, Value]:
+    """As many values as a run accepts: those that were set last."""
+    return dict(list(values.items())[-MOST_INPUTS:])
 
 
 def _is_value(key: str, text: str) -> bool:
@@ -82,8 +89,8 @@ def checked_value(name: str, value: Any) -> Value:
     if any(type(number) not in (int, float) for number in _flat(value)):
         raise ValueError(f"{name} is no number")
     plain: Value = validate_arguments(0, "hook", None, inputs={name: value})["inputs"][name]
-    if not all(map(math.isfinite, _flat(plain))):
-        raise ValueError(f"{name} is not finite")
+    if any(abs(number) > _LARGEST for number in _flat(plain)):
+        raise ValueError(f"{name} is too large")
     return plain
 
 

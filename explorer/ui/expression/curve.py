@@ -29,6 +29,8 @@ _SLOT, _LAST = "curve", "curve.last"
 _CURVE, _CONTOURS = 230, 300
 #: The samples whose values may lie outside of the picture, at both ends together.
 _OUTSIDE = 0.06
+#: Between these, contours can be drawn.
+_SMALLEST, _LARGEST = 1e-300, 1e300
 
 
 def draw_curve(run: ProgramRun) -> None:
@@ -139,7 +141,9 @@ def _picture(samples: Samples) -> str:
     """Contours without axes, as a data URL."""
     x, y = samples.axes
     values = np.ma.masked_invalid(samples.values.T)
-    top = float(np.quantile(np.abs(values.compressed()), 0.98)) or 1.0
+    top = float(np.quantile(np.abs(values.compressed()), 0.98))
+    if not _SMALLEST < top < _LARGEST:  # the levels between could not be told apart
+        values, top = np.ma.clip(values, -1.0, 1.0), 1.0
     figure = Figure(figsize=(5, 3), dpi=100, frameon=False)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
