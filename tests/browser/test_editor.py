@@ -128,14 +128,15 @@ def test_what_is_typed_runs_after_a_pause(tab: Any, app: str) -> None:
 
 def test_what_the_page_writes_is_undone(tab: Any, app: str) -> None:
     area = open_editor(tab, app)
-    example = EXAMPLES[3]
-    tab.locator("[class*='st-key-example-'] input").click()
-    tab.get_by_role("option", name=re.compile(re.escape(example.title))).click()
-    expect(area).to_have_value(example.source)
+    tab.get_by_role("button", name="Examples", exact=True).click()
+    tab.locator("[role=option]:visible").first.click()
+    expect(area).to_have_value(EXAMPLES[0].source)
     expect(area).not_to_be_focused()
+    expect(line(tab, 1).locator(".end")).to_have_text(re.compile("tensor"))
     area.click()
     tab.keyboard.press("Control+z")
     assert area.input_value() == PROGRAM
+    expect(line(tab, 1).locator(".end")).to_have_text("")
     tab.wait_for_selector("td.name:text-is('y')")
     expect(tab).to_have_url(re.compile("x%2A%2A2\\+-\\+3"))
 
@@ -145,6 +146,8 @@ def test_what_the_page_writes_is_undone(tab: Any, app: str) -> None:
     assert area.input_value() == long
     tab.keyboard.press("Control+z")
     assert area.input_value() == PROGRAM
+    shown = "area => { area.value = 'set'; return area.previousSibling.textContent }"
+    assert area.evaluate(shown).startswith("set")
 
 
 def test_numbers_are_dragged(tab: Any, app: str) -> None:

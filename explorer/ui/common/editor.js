@@ -11,18 +11,6 @@ const LIKE_PASTING = 20 // lines; insertText writes each by itself, which takes 
 // By the key of the text area's container.
 const editors = new Map()
 
-// While `change` runs, no listener but those on the text area itself hears of it.
-function unheard(change) {
-  const names = ["input", "beforeinput", "focus", "blur", "focusin", "focusout", "change"]
-  const stop = (event) => event.stopImmediatePropagation()
-  names.forEach((name) => window.addEventListener(name, stop, true))
-  try {
-    change()
-  } finally {
-    names.forEach((name) => window.removeEventListener(name, stop, true))
-  }
-}
-
 // Write into the text area as if it was typed, so that it can be undone. It must have the focus.
 function write(area, text) {
   const { value, selectionStart: start, selectionEnd: end } = area
@@ -189,14 +177,15 @@ function makeEditor(key) {
   // Replace a part of the text from outside: focus, what is seen, and a caret elsewhere stay.
   editor.replace = (from, to, text) => {
     const { area } = editor
-    const focused = document.activeElement
+    const focused = document.activeElement ?? document.body
     const scroller = area.closest("[data-testid=stMain]")
     const [top, seen, left] = [scroller?.scrollTop, area.scrollTop, area.scrollLeft]
     const moved = (place) => (place <= from ? place : place >= to ? place + text.length - (to - from) : from + text.length)
     const selection = [moved(area.selectionStart), moved(area.selectionEnd)]
     area.focus({ preventScroll: true })
     editor.edit(from, to, text, ...selection)
-    if (focused !== area) (focused && focused !== document.body ? focused : area)[focused && focused !== document.body ? "focus" : "blur"]({ preventScroll: true })
+    if (focused === document.body) area.blur()
+    else focused.focus({ preventScroll: true })
     const changed = area.value.slice(0, from).split("\n").length - 1
     area.scrollTop = Math.min(seen, changed * LINE)
     area.scrollLeft = left
@@ -235,22 +224,15 @@ function makeEditor(key) {
     if (editor.data.run && !composing) timer = setTimeout(editor.commit, PAUSE)
   }
 
-  // Streamlit sets the text area's value for an example or a link. As a change that was typed it can
-  // be undone. Streamlit itself must not hear of it: its record of the value is set below.
-  const keepUndo = (area) => {
-    const proto = HTMLTextAreaElement.prototype
-    const value = Object.getOwnPropertyDescriptor(area, "value") ?? Object.getOwnPropertyDescriptor(proto, "value")
-    Object.defineProperty(area, "value", {
-      configurable: true,
-      enumerable: value.enumerable,
-      get: () => value.get.call(area),
-      set: (text) => {
-        if (area.isConnected && text !== value.get.call(area)) unheard(() => editor.replaceAll(String(text)))
-        value.set.call(area, text)
-        editor.paint()
-      },
-    })
-    // React writes every value there as well, and each character would be undone by itself.
+  // Whoever sets the value, the layer shows it. React also writes every value to defaultValue, after
+  // which each character would be undone by itself.
+  const followValue = (area) => {
+    const value = Object.getOwnPropertyDescriptor(area, "value") ?? Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")
+    const set = (text) => {
+      value.set.call(area, text)
+      editor.paint()
+    }
+    Object.defineProperty(area, "value", { configurable: true, get: () => value.get.call(area), set })
     Object.defineProperty(area, "defaultValue", { configurable: true, get: () => area.value, set: () => {} })
   }
 
@@ -275,7 +257,7 @@ function makeEditor(key) {
     area.spellcheck = false
     area.setAttribute("autocapitalize", "off")
     area.setAttribute("autocorrect", "off")
-    keepUndo(area)
+    followValue(area)
     on(area, "input", typed)
     on(area, "compositionstart", () => ((composing = true), clearTimeout(timer)))
     on(area, "compositionend", () => ((composing = false), typed()))
