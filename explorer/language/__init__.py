@@ -11,7 +11,7 @@ from explorer.language.errors import (
     ProgramStopped,
 )
 from explorer.language.guard.formatting import without_addresses
-from explorer.language.program import TORCH_LOCK, Environment, Program, isolated
+from explorer.language.program import TORCH_LOCK, Environment, Program, isolated, seed_generators
 from explorer.language.reference import Entry, ReferenceGroup, reference
 from explorer.language.rewrite import SourceLocation
 from explorer.language.syntax import line_of, without_prompts
@@ -39,6 +39,7 @@ __all__ = [
     "line_of",
     "reference",
     "restrict_torch",
+    "seed_generators",
     "without_addresses",
     "without_prompts",
 ]

@@ -137,6 +137,13 @@ class Environment:
         return fix_failed(described, missing, program.source)
 
 
+def seed_generators(seed: int) -> None:
+    """Seed the random generators of torch, Python and numpy as a run begins with them."""
+    torch.default_generator.manual_seed(seed)  # programs run on the CPU alone
+    RANDOM.seed(seed)
+    NUMPY_RANDOM.seed(seed % 2**32)
+
+
 @contextmanager
 def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
     """Seed the random generators, and restore all state of the process afterwards.
@@ -154,9 +161,7 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
     ):
         saved = dict(vars(options))
         warnings.simplefilter("default")
-        torch.default_generator.manual_seed(seed)  # programs run on the CPU alone
-        RANDOM.seed(seed)
-        NUMPY_RANDOM.seed(seed % 2**32)
+        seed_generators(seed)
         try:
             yield caught
         finally:

@@ -13,7 +13,14 @@ from itertools import product
 import numpy as np
 import torch
 
-from explorer.language import Environment, Program, ProgramRefused, Watcher, isolated
+from explorer.language import (
+    Environment,
+    Program,
+    ProgramRefused,
+    Watcher,
+    isolated,
+    seed_generators,
+)
 from explorer.language.literals import leaf_literals
 
 #: How many values of one leaf, and of each of two, are tried one after the other, as long as there
@@ -103,7 +110,7 @@ class _Runner:
         names = self._environment.names
         names.clear()
         names.update(self._predefined, **variables)
-        torch.default_generator.manual_seed(self._seed)
+        seed_generators(self._seed)
         try:
             self._environment.run(self._program)
             value = names.get(self._result)

@@ -54,6 +54,17 @@ def test_random_numbers_are_those_of_the_run() -> None:
     np.testing.assert_allclose(samples.values, samples.axes[0] + noise, rtol=1e-5)
 
 
+@pytest.mark.parametrize("number", ["random.random()", "float(np.random.rand())"])
+def test_so_are_those_of_python_and_numpy(number: str) -> None:
+    program = (
+        "import random\nimport numpy as np\nimport torch\n"
+        f"x = torch.tensor(2.0, requires_grad=True)\nout = x * {number}\n"
+    )
+    samples = sample(program, ["x"], [[1, 2]], result="out", seed=7)
+    slopes = samples.values / samples.axes[0]
+    np.testing.assert_allclose(slopes, slopes[0], rtol=1e-5)
+
+
 def test_a_slow_program_gets_fewer_samples() -> None:
     program = (
         "import torch\nx = torch.tensor(2.0, requires_grad=True)\nout = x\n"
