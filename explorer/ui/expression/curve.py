@@ -53,11 +53,16 @@ def draw_curve(run: ProgramRun) -> None:
 
 
 def result_of(trace: Trace) -> TensorRecord | None:
-    """The named scalar that the only backward started from."""
-    if trace.error or trace.pass_count != 1:
+    """The named scalar that the only backward started from, with the gradient 1, if its name still
+    has that value at the end."""
+    if trace.error or trace.pass_count != 1 or not trace.passes[0].steps:
         return None
-    roots = [t for t in trace.tensors if t.name == trace.passes[0].root and t.named]
-    return roots[-1] if roots and not roots[-1].shape else None
+    shown = trace.passes[0]
+    roots = [t for t in trace.tensors if t.name == shown.root and t.named]
+    start = shown.steps[0]
+    made = {node.tensor for node in shown.nodes if node.id == start.node}
+    is_slope = roots and roots[-1].id in made and [_scalar(g) for g in start.grads_in] == [1.0]
+    return roots[-1] if is_slope and not roots[-1].shape else None
 
 
 def result_place(trace: Trace, result: TensorRecord) -> Place:
