@@ -108,3 +108,15 @@ def test_a_fix_is_applied_by_a_press_and_can_be_undone(tab: Any, app: str) -> No
     editor.focus()
     tab.keyboard.press("Control+z")
     expect(editor).to_have_value("x = 3\nx**2")
+
+
+def test_escape_brings_the_numbers_back(tab: Any, app: str) -> None:
+    open_program(tab, app, LEAF)
+    x, y = hold(tab, tab.locator(".ax-code .number").nth(0), 0.2)
+    tab.mouse.move(x + 40, y, steps=5)
+    expect(gradient_of(tab, "a")).not_to_have_text("12")
+    tab.keyboard.press("Escape")
+    tab.mouse.up()
+    expect(gradient_of(tab, "a")).to_have_text("12")
+    expect(node_of(tab, "a").locator("text.gradient")).to_have_text("grad 12")
+    expect(tab.locator(".st-key-program textarea")).to_have_value(LEAF)

@@ -26,7 +26,12 @@ export default function (component) {
     }
     state.heard = ({ detail }) => {
       const last = state.queue.at(-1)
-      if (last?.phase === "move" && sameTarget(last, detail)) state.queue.pop()
+      const [isEnd, value] = [detail.phase === "end", JSON.stringify(detail.value)]
+      // The last frame is that of the end: where it is the beginning, too, as after Escape, the
+      // page has no reason to draw anything again.
+      if (isEnd && state.at !== undefined && state.at !== value) state.heard({ detail: { ...detail, phase: "move" } })
+      else if (!isEnd && last?.phase === "move" && sameTarget(last, detail)) state.queue.pop()
+      state.at = isEnd ? undefined : value
       state.queue.push(detail)
       if (!state.waiting) state.next()
     }
@@ -42,8 +47,7 @@ export default function (component) {
   if (data.number && data.number === state.waiting) {
     clearTimeout(state.lost)
     state.note.textContent = data.note
-    const isOver = state.queue.some(({ phase }) => phase === "end") // the page may show what came of it
-    if (Object.keys(data.numbers).length && !isOver) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
+    if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
     requestAnimationFrame(() => state.next())
   }
   return () => {
