@@ -149,7 +149,10 @@ function makeRow(data) {
 }
 
 function update(row, data, keep) {
-  row.keep = (value) => keep({ name: data.name, value })
+  row.keep = (value) => {
+    for (const number of row.numbers) number.held = false // a drag holds it a moment longer
+    keep({ name: data.name, value })
+  }
   row.reach = data.reach
   for (const { slider } of row.numbers) {
     if (!slider) continue
