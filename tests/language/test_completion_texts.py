@@ -188,3 +188,10 @@ def test_any_text_is_completed_or_left_as_it_is(text):
     assert not any(name.startswith("__") for name in completed.inputs)
     if completed.lines is not None:
         assert len(completed.lines) == completed.code.count("\n") + 1
+
+
+@pytest.mark.parametrize("source", ["1/2x", "x / 2y", "e^2x", "x**2y"])
+def test_a_product_after_a_quotient_or_power_is_only_offered(source):
+    trace = explorer.run(source)
+    assert trace.error.fix is not None
+    assert not trace.passes

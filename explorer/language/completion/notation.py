@@ -249,6 +249,8 @@ class _Line:
         is_factor = word in (")", "|") or previous == "superscript"
         certain = kind == "name" and (is_number or (touches and is_factor))
         certain |= kind == "name" and word == ")" and _is_function(text)
+        if "".join(self.out).rstrip().removesuffix(word).rstrip().endswith(("/", "^", "**")):
+            certain = False  # 1/2x may be x/2 or 1/(2x), and e^2x either power
         is_short = kind in ("name", "number") and len(word) <= 2 and len(text) <= 2
         if not certain and not (self.bold and is_short and previous != "string"):
             raise Unreadable
