@@ -54,7 +54,7 @@ def follow_drag(
         event = st.session_state[key].moved
         if isinstance(event, dict):
             state["data"] = {"number": event.get("number"), "numbers": {}, "note": ""}
-            with suppress(ValueError, TypeError, IndexError, KeyError, RecursionError):
+            with suppress(ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
                 _answer(event, trace, state, partial(live_run, **settings), numbers)
 
     _component(key=key, data=state.get("data", {}), on_moved_change=moved)
