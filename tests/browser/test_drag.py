@@ -41,7 +41,7 @@ def test_a_handle_is_dragged_and_the_picture_follows(tab: Any, app: str) -> None
     open_program(tab, app, "x**2 + 3*x")
     handle = tab.locator(".handles .row")
     expect(handle.locator(".grad")).to_have_text("grad 7")
-    expect(tab.locator(".cells .ax-note")).to_contain_text("Slope of the tangent: x.grad = 7")
+    expect(tab.locator(".cells .ax-note")).to_contain_text("Dashed line: slope x.grad = 7")
     x, y = hold(tab, handle.locator("input[type=range]"), 0.7)
     tab.mouse.move(x + 60, y, steps=5)
     expect(handle.locator(".grad")).not_to_have_text("grad 7")

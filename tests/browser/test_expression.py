@@ -295,6 +295,7 @@ def test_everything_can_be_downloaded(tab: Any, app: str) -> None:
         ("Graph as SVG", b"<?xml"),
         ("Graph as PNG", b"\x89PNG"),
         ("Trace as JSON", b"{"),
+        ("Program as it was run", b"import torch"),
         ("PyTorch script", b'"""'),
     ):
         with tab.expect_download() as waiting:

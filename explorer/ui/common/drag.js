@@ -36,10 +36,12 @@ export default function (component) {
       if (!state.waiting) state.next()
     }
     window.addEventListener("ax-drag", state.heard)
-    // Buttons in markup, with a whole program (`apply_button` in errors.py).
+    // Buttons in markup, with a whole program: to put in (`apply_button` in errors.py), or to copy.
     state.pressed = ({ target }) => {
-      const text = target.closest?.("button[data-fix]")?.dataset.fix
-      if (text !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text } }))
+      const { fix, copy } = target.closest?.("button")?.dataset ?? {}
+      if (fix !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text: fix } }))
+      // Browsers without a secure connection have no clipboard: there the text can be selected.
+      if (copy !== undefined) navigator.clipboard?.writeText(copy).then(() => (target.textContent = "Copied"))
     }
     document.addEventListener("click", state.pressed)
   }

@@ -39,8 +39,9 @@ def readings(trace: Trace) -> str:
     if added > 0:
         parts.insert(0, f"{added} line{'s were' if added > 1 else ' was'} added")
     summary = _CODE.sub(r"<code>\1</code>", escape(" · ".join(parts) or "Shown as it was run"))
+    copy = f'<button type="button" class="ax-apply" data-copy="{escape(trace.completed)}">'
     return (
-        f'<details class="ax-note ax-readings"><summary>{summary}</summary>'
+        f'<details class="ax-note ax-readings"><summary>{summary}</summary>{copy}Copy</button>'
         f'<pre class="ax-printed">{escape(trace.completed.rstrip())}</pre></details>'
     )
 

@@ -34,6 +34,13 @@ def downloads(run: ProgramRun, dot: str | None) -> None:
             "application/json",
             "Every tensor, step and event",
         )
+        file(
+            "Program as it was run",
+            run.trace.completed.encode,
+            "completed.py",
+            "text/x-python",
+            "With the lines that were added; needs only PyTorch",
+        )
         if not run.hidden:
             file(
                 "PyTorch script",
