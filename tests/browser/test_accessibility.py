@@ -154,7 +154,7 @@ WITHOUT_HELP = """([marked, pointed]) => {
 
 #: What stands on the page, in the components too, but for code, glossary and navigation.
 TEXT = """() => {
-  const LEFT_OUT = "style, script, noscript, .stCode, .ax-words, .st-key-pages"
+  const LEFT_OUT = "style, script, noscript, .stCode, .ax-code, .ax-words, .st-key-pages"
   const text = (root) => [...root.childNodes].map((node) => {
     if (node.nodeType === 3) return node.textContent
     if (node.nodeType !== 1 || node.matches(LEFT_OUT)) return ""

@@ -329,7 +329,7 @@ def test_an_app_without_descriptors(box: Sandbox) -> None:
 def header(box: Sandbox) -> dict[str, Any]:
     assert box._server is not None
     fields = {"token": box._server.settings.token, "job": "double", "timeout": 5, "reader": "raw"}
-    return fields | {"limits": to_plain(limits_of("large"))}
+    return fields | {"live": False, "limits": to_plain(limits_of("large"))}
 
 
 REQUEST = protocol.make_frame(protocol.REQUEST, b"[1]")

@@ -98,8 +98,10 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
 
     sandbox_call._traces.clear()  # nothing is kept from other tests
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    assert given == [1.0]  # what is typed into the box on the home page has a second at most
+    at.switch_page("pages/expression.py").run()
     assert not at.exception
-    assert given == [1.5]
+    assert given == [1.0, 1.5]
 
 
 def test_a_bad_value_is_reported_on_the_first_page(

@@ -184,7 +184,6 @@ PARSER = [
     "x = 1\0",
     "\0" * 1000,
     "\x0c\x0c  x = 1",
-    "\ufeff\ufeffx = 1",
     "x = '\\N{no such name}'",
     "x = '\\u12'",
     "x = 0777",
