@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import streamlit as st
+
 from explorer.trace import Trace
 from explorer.trace.pass_graph import node_numbers
 from explorer.trace.pass_hooks import hooked_tensors
+from explorer.trace.text import array_lines
 from explorer.ui.common.drag import Numbers, follow_drag
 from explorer.ui.common.inputs import input_numbers
 from explorer.ui.expression.curve import result_of, result_place
 from explorer.ui.expression.graph_panel import GraphPanel, records_after
-from explorer.ui.expression.program import ProgramRun
+from explorer.ui.expression.program import LINE_VALUES, ProgramRun
 from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
 
 _GRAD_FN = re.compile(", (grad_fn=<[^<>]*>|requires_grad=True)")
@@ -53,12 +56,21 @@ def page_numbers(shown: int | None, trace: Trace) -> Numbers:
 
 
 def line_ends(trace: Trace) -> dict[int, str]:
-    """The value of every bare expression, for the end of its line."""
-    ends = {}
-    for line, text in trace.echo:
-        first, *more = _GRAD_FN.sub("", text).split("\n")
-        ends[line] = first[:_WIDEST] + ("…" if more or len(first) > _WIDEST else "")
+    """What stands at the ends of lines: the value of every bare expression and, if the reader wants
+    them, value and gradient of the tensor that a line names."""
+    ends = {line: _one_line(_GRAD_FN.sub("", text).split("\n")) for line, text in trace.echo}
+    if st.session_state.get(LINE_VALUES):
+        for tensor in trace.tensors:
+            if tensor.line and tensor.named and not tensor.scope:
+                grad = array_lines(tensor.grad)
+                value = _one_line(array_lines(tensor.value))
+                ends[tensor.line] = value + (f" · grad {_one_line(grad)}" if grad else "")
     return ends
+
+
+def _one_line(lines: list[str]) -> str:
+    first, *more = lines or [""]
+    return first[:_WIDEST] + ("…" if more or len(first) > _WIDEST else "")
 
 
 def _graph_numbers(shown: int | None, trace: Trace) -> Mapping[str, Any]:

@@ -22,6 +22,8 @@ _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
 #: Most characters of printed text that are shown: half of them from its end.
 _PRINTED = 8000
+#: The key of the switch for values at the ends of lines.
+LINE_VALUES = "line-values"
 #: The key in the session of the last run that was shown.
 _LAST = "last-run"
 #: The text that was run last.
@@ -68,6 +70,12 @@ def run_program(source: str, more: Any) -> ProgramRun:
     """
     with more:
         capture = _choose_capture()
+        st.toggle(
+            "Values at the ends of lines",
+            key=LINE_VALUES,
+            bind="query-params",
+            help="Value and gradient of the tensor that each line names",
+        )
     row = st.container(horizontal=True, vertical_alignment="center", gap="small", key="run-row")
     with row:
         pressed = st.button(

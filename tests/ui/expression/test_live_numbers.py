@@ -1,0 +1,19 @@
+"""The numbers of the Expression page at the ends of lines."""
+
+from __future__ import annotations
+
+import pytest
+import streamlit as st
+
+import explorer
+from explorer.ui.expression.live_numbers import line_ends
+from explorer.ui.expression.program import LINE_VALUES
+
+SOURCE = "import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\nout = (x**2).sum()\nout"
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_values_stand_at_the_ends_of_lines(monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
+    monkeypatch.setattr(st, "session_state", {LINE_VALUES: wanted})
+    named = {2: "[1, 2] · grad [2, 4]", 3: "5 · grad 1"} if wanted else {}
+    assert line_ends(explorer.run(SOURCE)) == {4: "tensor(5.)"} | named
