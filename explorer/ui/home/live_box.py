@@ -103,4 +103,4 @@ def _open_button(source: str) -> None:
         help="With the table, each step of backward, and explanations",
     ):
         st.session_state[PROGRAM] = source
-        st.switch_page(expression.file, query_params={})  # as in open_in_optimizer.py
+        st.switch_page(expression.file, query_params={PROGRAM: source})
