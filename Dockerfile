@@ -18,6 +18,10 @@ RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" \
         $(grep -E '^torch(vision)?==' requirements.txt) \
     && pip install --no-cache-dir -r requirements.txt
 
+# Streamlit's front end forgets all widgets when it meets a server with another machine-id, as after
+# the loss of a replica: those made of one image have the same.
+RUN echo 00000000000000000000000000000001 > /etc/machine-id
+
 # The code belongs to root, so that the app cannot change it, and is readable by all users, whatever
 # the modes of the checkout are. The app may only keep files in /weights.
 COPY .streamlit .streamlit

@@ -94,7 +94,7 @@ SHOWN = {
     "Feature maps": _FEATURE_MAPS,
 }
 
-_ROW, _OPTION, _MAP = "tr[data-id]", "[role=option]", ".st-key-map >>> img"
+_ROW, _OPTION, _MAP = "tr[data-id]", "[role=option]", ".st-key-map >>> .reading"
 _NEXT, _PREVIOUS = (
     Press(f".st-key-walk-{way} button", "g.node.current") for way in ("next", "previous")
 )
@@ -144,7 +144,7 @@ ACTIONS = (
     Action(
         "Network: another tab",
         *_NETWORK,
-        (Press(_TAB, "img[alt^='Histogram of']", 1), Press(_TAB, _ROW, 0)),
+        (Press(_TAB, "[role=tabpanel] svg.marks", 1), Press(_TAB, _ROW, 0)),
     ),
     Action(
         "Optimizer: one of the four calls",

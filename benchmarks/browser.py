@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,9 +91,9 @@ def open_reader() -> Iterator[Reader]:
 
 
 @contextmanager
-def open_readers(*roots: Path) -> Iterator[list[Reader]]:
-    """Open a browser, then start the app in each of these folders, with a tab for each. Raises
-    Missing if there is no browser."""
+def open_readers(*roots: Path, modules: Sequence[str] = ()) -> Iterator[list[Reader]]:
+    """Open a browser, then start the app in each of these folders, with a tab for each; `modules`
+    take the place of Streamlit's command line. Raises Missing if there is no browser."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise Missing(f"no browser found (looked for {', '.join(BROWSERS)})")
@@ -105,14 +105,13 @@ def open_readers(*roots: Path) -> Iterator[list[Reader]]:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         readers = []
         for number, root in enumerate(roots):
+            module = modules[number] if modules else "streamlit"
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             context.add_init_script(_HELPERS)
             tab = context.new_page()
             tab.set_default_timeout(60_000)
             started = time.perf_counter()
-            server = servers.enter_context(
-                serving(Path(folder) / f"log{number}", "streamlit", root)
-            )
+            server = servers.enter_context(serving(Path(folder) / f"log{number}", module, root))
             readers.append(Reader(server, tab, started))
         yield readers
         browser.close()

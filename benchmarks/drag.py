@@ -96,10 +96,13 @@ _WATCH = """
 }
 """
 #: Reports a movement, and waits until the frame that shows its numbers has been painted.
-_MOVE = """
+MOVE = """
 async ([target, value]) => {
-  const painted = new Promise((resolve) => window.addEventListener('ax-numbers', () =>
-    requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))), { once: true }))
+  const painted = new Promise((resolve, reject) => {
+    window.addEventListener('ax-numbers', () =>
+      requestAnimationFrame(() => setTimeout(() => resolve(performance.now()))), { once: true })
+    setTimeout(() => reject(new Error('no numbers came')), 10000)
+  })
   const start = performance.now()
   window.dispatchEvent(new CustomEvent('ax-drag', { detail: { target, value, phase: 'move' } }))
   return await painted - start
@@ -152,7 +155,7 @@ def _drag_on_page(reader: Reader, source: str, frames: int) -> tuple[list[float]
     reader.wait_idle(1500)
     reader.tab.evaluate(_WATCH)
     values = [1 + frame / 100 for frame in range(frames + 1)]
-    taken = [reader.run_timed(_MOVE, [target, value]) for value in values]
+    taken = [reader.run_timed(MOVE, [target, value]) for value in values]
     return taken[1:], float(reader.tab.evaluate("window.moved"))
 
 

@@ -47,7 +47,7 @@ def upload_time(reader: Reader, photograph: Image.Image, cut: int) -> float:
     start = time.perf_counter()
     tab.locator(".st-key-picture-file input[type=file]").set_input_files(upload)
     tab.wait_for_function(f"(before) => ({_FIRST_PICTURE} ?? before) !== before", arg=before)
-    tab.wait_for_selector(f".st-key-way-in figcaption:text-is('Image, {width} × {height}')")
+    tab.wait_for_selector(f".st-key-way-in [title^='Image, {width} × {height};']")
     taken = time.perf_counter() - start
     reader.wait_idle()
     return taken

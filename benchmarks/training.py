@@ -17,15 +17,19 @@ from benchmarks.measure import Budget, Row, medians, seconds
 from explorer.networks.planar import planar
 from explorer.training import (
     PRESETS,
+    ProgramProblem,
     RemoteSession,
     TrainingSession,
     loss_surface,
+    through_element,
     through_elements,
     through_path,
 )
 from explorer.training.replay import replay
 
 REGRESSION = PRESETS["linear regression"]
+#: Problems of one and two numbers, and iterations of the path ahead.
+AHEAD, STEPS = ("parabola", "ill-conditioned quadratic", "rosenbrock"), 300
 PRESSES = ("forward", "backward", "step", "zero_grad", "undo")
 
 
@@ -45,6 +49,36 @@ def rows(most: int) -> Iterator[Row]:
     for press in PRESSES:
         taken = median(seconds(getattr(session, press)) for _ in range(min(9, most)))
         yield Row(f"{press} on the reader's own problem, by replay", taken)
+    for name in AHEAD:
+        for optimizer in ("SGD", "Adam"):
+            yield path_ahead(PRESETS[name], optimizer, min(9, most))
+
+
+def path_ahead(problem: ProgramProblem, optimizer: str, runs: int) -> Row:
+    """One iteration of a path of `STEPS`, building the problem and placing the path included."""
+    session = TrainingSession(problem, optimizer, lr=1e-3)
+    session.iterate(3)
+    point = session.points()[-1]
+    first, *others = ((name, ()) for name in point.values)
+    plane = through_elements(point, first, *others) if others else through_element(point, first)
+    code = compile(problem.loss_source, "<loss>", "exec")
+
+    def ours() -> None:
+        assert session.look_ahead(plane, steps=STEPS, seconds=60).is_finished
+
+    def loop() -> None:
+        names: dict[str, Any] = {}
+        exec(problem.source, names)
+        stepper = getattr(torch.optim, optimizer)(eval(problem.parameters_source, names), lr=1e-3)
+        for _ in range(STEPS):
+            stepper.zero_grad()
+            exec(code, names)
+            names["loss"].backward()
+            stepper.step()
+
+    taken, theirs = (total / STEPS for total in medians(ours, loop, runs=runs))
+    what = f"{problem.title}, {optimizer}: one of {STEPS} iterations ahead"
+    return Row(what, taken, "a hand-written loop", theirs, Budget(2, "ratio"))
 
 
 def bare() -> None:

@@ -108,6 +108,35 @@ finally:
 with torch.no_grad() as _:
     frozen = x * 2
 
+
+# Generators that end with something to do
+def managed(items):
+    with torch.no_grad():
+        try:
+            yield from items
+        finally:
+            remember()
+
+
+# Patterns
+def describe(value):
+    match value:
+        case None | True:
+            return "constant"
+        case [first, *rest] if rest:
+            return f"{first} and {len(rest)} more"
+        case {"lr": lr, **others}:
+            return f"lr {lr}, {others}"
+        case nn.Linear(in_features=size):
+            return f"layer of {size}"
+        case "sgd" | "adam" as name:
+            return name
+        case _:
+            return "something else"
+
+
+print([describe(v) for v in (None, [1, 2], {"lr": 0.1}, nn.Linear(3, 1), "sgd", 2)])
+print(list(managed([1, 2])))
 loss = Net()(scaled(Square.apply(x), by=0.5)).sum()
 loss.backward()
 print(x.grad.shape, next(batches(squares)), counter()())

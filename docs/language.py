@@ -32,19 +32,13 @@ ALL_SYNTAX = (HERE / "all_syntax.py").read_text()
 
 #: Unsupported syntax as the page shows it -> a program that uses it.
 UNSUPPORTED = {
-    "`match`": "match x:\n    case 1:\n        pass",
     "`async def`": "async def f():\n    pass",
     "`await`": "await x",
-    "`yield from`": "def f(y):\n    yield from y",
     "`except*`": "try:\n    pass\nexcept* ValueError:\n    pass",
-    "`yield` inside `with`": "def f():\n    with x:\n        yield 1",
-    "`yield` inside `try … finally`": "def f():\n  try:\n    yield 1\n  finally:\n    pass",
     "`class A(metaclass=B)`": "class A(metaclass=B):\n    pass",
-    "`from x import *`": "from torch import *",
-    "`from . import x`": "from . import x",
+    "`from x import *` in a function": "def f():\n    from torch import *",
     '`b"bytes"`': 'x = b"bytes"',
     "`x.__dict__`, `__x = 1`": "x.__dict__",
-    "`%matplotlib`, `!pip`": "%matplotlib inline",
 }
 
 #: What is typed, and what is therefore run.
@@ -64,6 +58,14 @@ A program that lacks nothing is not changed. `Trace.completed` is the program as
 `Trace.readings` says what was understood.
 
 Notations that Python does not have are read where their meaning is certain:
+"""
+
+NOT_RUN = """\
+Commands of a notebook, such as `%matplotlib inline`, `!pip install` and a cell of `%%bash`, are
+skipped; what `%time` and `%timeit` would measure runs once.
+
+The following is not supported. What precedes such a line runs, and the error names the other lines
+of the program that cannot run:
 """
 
 #: What is limited -> its maximum.
@@ -134,7 +136,7 @@ def _syntax() -> Iterator[str]:
     yield "All supported syntax, in one program that runs:\n"
     body = ALL_SYNTAX[ALL_SYNTAX.index("import torch") :]
     yield f"```python\n{body.rstrip()}\n```\n"
-    yield "Not supported:\n"
+    yield NOT_RUN
     rows = ((shown, *_error_of(source)) for shown, source in UNSUPPORTED.items())
     yield from _table(("syntax", "error message", "hint"), rows)
 
@@ -147,12 +149,12 @@ def _error_of(source: str) -> tuple[str, str]:
 
 
 def refusal_of(source: str) -> ProgramError | None:
-    """The error with which a program's text is refused; None if it is accepted."""
+    """The first error of what a program's text contains; None if all of it is accepted."""
     try:
-        Program(source)
+        program = Program(source)
     except ProgramRefused as refused:
         return refused.error
-    return None
+    return next(iter(program.refused), program.unread)
 
 
 def _classes() -> Iterator[str]:

@@ -55,7 +55,7 @@ def execute(notebook: Any) -> Any:
 
 
 def output_texts(notebook: Any) -> list[str]:
-    """All outputs in order: text as it is, of a picture only its MIME type."""
+    """All outputs in order: text as it is, of a picture or HTML only its MIME type."""
     return [text for output in _outputs(notebook) for text in _texts_of(output)]
 
 
@@ -68,7 +68,8 @@ def _texts_of(output: Any) -> list[str]:
     if output.output_type == "stream":
         return [output.text]
     data = output.data
-    return [f"({kind})" if kind.startswith("image/") else data[kind] for kind in sorted(data)]
+    is_drawn = ("image/", "text/html")
+    return [f"({kind})" if kind.startswith(is_drawn) else data[kind] for kind in sorted(data)]
 
 
 def read() -> Any:

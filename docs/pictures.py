@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,6 @@ FOLDER = Path(__file__).with_name("pictures")
 WIDTH = 1280
 #: Time limit of each wait, in seconds.
 TIMEOUT = 60
-#: Steps the optimizer has made in its picture; the page itself makes three when it opens.
-STEPS = 12
 
 #: A common mistake.
 MISTAKE = """\
@@ -40,20 +37,11 @@ print(w.grad)
 """
 
 
-def _iterate(tab: Any) -> None:
-    for step in range(4, STEPS + 1):
-        tab.locator(".st-key-press-iterate button").first.click()
-        tab.wait_for_selector(f".ax-said:has-text('{step} steps')")
-    for press, text in (("zero_grad", "is now None"), ("forward", "The loss")):
-        tab.locator(f".st-key-press-{press} button").first.click()
-        tab.wait_for_selector(f".ax-said:has-text('{text}')")
-
-
 @dataclass(frozen=True)
 class Picture:
     """A page opened with the query parameters `params`.
 
-    It is taken once the selector `ready` matches and `act` has been called.
+    It is taken once the selector `ready` matches.
     """
 
     name: str
@@ -62,7 +50,6 @@ class Picture:
     ready: str
     height: int = 800
     themes: tuple[str, ...] = ("light",)
-    act: Callable[[Any], None] | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -74,7 +61,7 @@ PICTURES = (
         "expression",
         "expression",
         {"at": "node-n2", "panel": "Step"},
-        ".ax-step:has-text('Step 3 of')",
+        ".ax-step",
         themes=("light", "dark"),
     ),
     Picture(
@@ -87,15 +74,19 @@ PICTURES = (
     Picture(
         "optimizer",
         "optimizer",
-        {"problem": "Ill-conditioned quadratic", "momentum": "0.5"},
-        ".ax-said",
+        {
+            "problem": "Ill-conditioned quadratic",
+            "momentum": "0.5",
+            "compare": "SGD lr=0.4; SGD lr=0.4 momentum=0.9",
+            "presses": "_zfbs_5zfb",
+        },
+        ".ax-said i:has-text('5 steps')",
         height=830,
-        act=_iterate,
     ),
     Picture(
         "feature_maps",
         "feature_maps",
-        {"layer": "block2.conv2", "channel": "9"},
+        {"picture": "Drawn: star", "layer": "block2.conv2", "channel": "9"},
         ".st-key-map img",
         height=1000,
     ),
@@ -107,11 +98,9 @@ def take_picture(tab: Any, url: str, picture: Picture) -> bytes:
     tab.set_viewport_size({"width": WIDTH, "height": picture.height})
     tab.goto(f"{url}/{picture.page}?{urlencode(picture.params)}")
     tab.wait_for_selector(picture.ready)
-    if picture.act is not None:
-        picture.act(tab)
     tab.mouse.move(0, 0)
     tab.wait_for_selector("[data-test-script-state=notRunning]")
-    tab.wait_for_timeout(1500)
+    tab.wait_for_timeout(3000)
     return bytes(tab.screenshot())
 
 

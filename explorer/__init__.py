@@ -1,8 +1,8 @@
 """See what PyTorch's autograd does. The library works without Streamlit.
 
-`run` gives the Trace of a program; `ProgramProblem` and `TrainingSession` step an optimizer;
-`explorer.sandbox`, `explorer.networks` and `explorer.vision` are imported when first used.
-docs/library.ipynb goes through all of it.
+`run` gives the Trace of a program, `prove` tries its answers; `ProgramProblem` and
+`TrainingSession` step an optimizer; `explorer.sandbox`, `explorer.networks` and `explorer.vision`
+are imported when first used. docs/library.ipynb goes through all of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ import importlib
 from typing import Any
 
 #: Public names by the package they live in. Loaded on first use: vision brings torchvision.
-_HOME = {"run": "trace", "ProgramProblem": "training", "TrainingSession": "training"}
+_HOME = {
+    "run": "trace",
+    "prove": "trace",
+    "ProgramProblem": "training",
+    "TrainingSession": "training",
+}
 _PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
 
 

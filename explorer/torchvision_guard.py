@@ -28,4 +28,6 @@ except RuntimeError as error:
         _library.define(operator + _SCHEMA)
     import torchvision
 
+import torchvision.transforms.v2  # noqa: E402  (transforms does not import it)
+
 __all__ = ["torchvision"]

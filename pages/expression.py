@@ -2,18 +2,20 @@
 
 import streamlit as st
 
+import explorer.ui.common.early  # noqa: F401  (first)
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.editor import editor
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.inputs import draw_handles
 from explorer.ui.common.layout import columns
-from explorer.ui.expression.answers import explanations, remarks
+from explorer.ui.expression.answers import explanations, remarks, try_explanations
 from explorer.ui.expression.curve import draw_curve
 from explorer.ui.expression.graph_panel import graph_panel
 from explorer.ui.expression.lesson import apply_lesson
 from explorer.ui.expression.live_numbers import follow
+from explorer.ui.expression.output import draw_output
 from explorer.ui.expression.panels import draw_selection
-from explorer.ui.expression.program import printed, run_program
+from explorer.ui.expression.program import run_program
 
 draw_frame("expression")
 left, right = columns(0.4, 0.6)
@@ -24,15 +26,18 @@ with left:
     tools = toolbar.container(horizontal=True, gap="small", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
     run, lesson = apply_lesson(run_program(source, more), tools)
-    remarks(run)
+    error_place = remarks(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
 with right:
     graph = graph_panel(run, tools, more)
-if run.live or not run.running:
-    with left if graph else right:  # explanations stand where there is room for them
-        explanations(run, lesson)
-    with left:
-        printed(run.trace)
+is_shown = run.live or not run.running
+with left if graph else right:  # explanations stand where there is room for them
+    place = explanations(run, lesson) if is_shown else None
+output = left.container()
 draw_selection(run, graph, below)
 follow(run, graph)
+if is_shown:
+    with output:  # figures take longer than all other parts
+        draw_output(run.trace)
+    try_explanations(run, lesson, error_place, place)  # last: nothing waits for it

@@ -2,32 +2,44 @@
 
 import streamlit as st
 
+import explorer.ui.common.early  # noqa: F401  (first)
+from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.layout import columns
+from explorer.ui.feature_maps.automatic import draw_turn
 from explorer.ui.feature_maps.decision import draw_prediction
-from explorer.ui.feature_maps.filmstrip import draw_filmstrip, draw_header
+from explorer.ui.feature_maps.downloads import draw_downloads
+from explorer.ui.feature_maps.filmstrip import choose_side, draw_filmstrip
 from explorer.ui.feature_maps.image_choice import choose_image
-from explorer.ui.feature_maps.network_choice import choose_network, draw_weights_note
-from explorer.ui.feature_maps.preprocessing import draw_preprocessing
+from explorer.ui.feature_maps.long_run import leave_long_run
+from explorer.ui.feature_maps.network_choice import choose_network
+from explorer.ui.feature_maps.preprocessing import draw_preprocessing_menu, draw_thumbnails
 from explorer.ui.feature_maps.results import make_model_input
 from explorer.ui.feature_maps.selection import choose_position
 from explorer.ui.feature_maps.tabs import TABS, tab_titles
 
 draw_frame("feature_maps")
-left, middle, right = columns(0.26, 0.46, 0.28)
-
-with left:
-    chosen = choose_image()
-    model_input = make_model_input(chosen, choose_network())
-with middle:
-    draw_preprocessing(model_input)
-with right:
+with st.container(horizontal=True, gap="small", key="top"):
+    thumbnails = st.container(width="content", key="thumbnails")
+    with st.container(gap="xsmall", key="choices"):
+        line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        prediction, messages = st.container(gap="xsmall"), st.container(gap="xsmall")
+with line:
+    chosen = choose_image(messages)
+    model_input = make_model_input(chosen, choose_network(chosen, messages))
+    draw_preprocessing_menu(model_input)
+with thumbnails:
+    draw_thumbnails(model_input)
+own = model_input.loaded.module
+with prediction, reported(own):
     draw_prediction(model_input)
-    draw_weights_note(model_input.loaded)
+    draw_turn(chosen)
 
-with st.container(gap="xsmall"):
-    of = draw_header(model_input)
-    filmstrip, position = st.container(), st.container(gap=None)
+with st.container(horizontal=True, vertical_alignment="center", gap="small", key="position"):
+    of = choose_side()
+    position = st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="fields", width="stretch"
+    )
+filmstrip = st.container()
 titles = tab_titles(model_input)
 tabs = dict(zip(titles, st.tabs(titles, key="view", bind="query-params"), strict=True))
 
@@ -35,10 +47,18 @@ tabs = dict(zip(titles, st.tabs(titles, key="view", bind="query-params"), strict
 @st.fragment
 def draw_selection() -> None:
     """What follows the selection of a layer, a channel or a position."""
+    with reported(own):
+        draw_selected()
+
+
+def draw_selected() -> None:
     with position:
         selected = choose_position(model_input, of)
+        draw_downloads(model_input, selected)
     with filmstrip:
         draw_filmstrip(model_input, of, selected)
+    if not tabs["More"].open:
+        leave_long_run()
     for title, tab in tabs.items():
         if tab.open:
             with tab:

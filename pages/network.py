@@ -1,44 +1,51 @@
 """The Network page: a network, and how much gradient reaches each of its layers."""
 
-from functools import partial
-
 import streamlit as st
 
+import explorer.ui.common.early  # noqa: F401  (first)
+from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.layout import columns
-from explorer.ui.network import choose, graph, parts, runs
-from explorer.ui.network.job_queue import await_result, draw_error
+from explorer.ui.common.open_network import OWN
+from explorer.ui.network import choose, graph, own_program, parts
+from explorer.ui.network.runs import await_run, draw_error
 
 draw_frame("network")
-with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-    setting = choose.choose_setting()
-    choose.step_button(setting)
-    menu = st.container()
-setting = choose.with_available_weights(setting)
-facts = choose.preset_facts(setting.name)
-
-report = None
-if setting.large:
-    report = await_result(
-        "outline", setting.key, partial(runs.inspect_on_meta, setting), patience=10
-    )
-left, right = columns(0.56, 0.44)
+head = st.container(horizontal=True, vertical_alignment="center", gap="small")
+with head:
+    name = choose.choose_network()
+progress = st.container()
+left, right = choose.graph_and_numbers(name)
+own = None
+if name == OWN:
+    with right:
+        own = own_program.write_network()
+    if own is None:
+        st.stop()
+facts = own.facts if own else choose.preset_facts(name)
+with head:
+    setting = choose.choose_setting(name, facts, own.source if own else "")
+    choose.step_button(setting, facts)
+    menu = st.container(width="content")
+    top = st.container()
+with progress:
+    setting = choose.with_available_weights(setting)
+    report = None
+    if setting.large:
+        report = await_run("outline", "inspect_on_meta", setting, patience=10)
 with right:
-    inspected = await_result(
-        "numbers",
-        setting.key,
-        partial(runs.inspect_network, setting),
-        patience=0.0 if setting.large else 10.0,
+    inspected = own_program.unchanged(own, setting) or await_run(
+        "numbers", "inspect_network", setting, patience=0.0 if setting.large else 10.0
     )
 report = inspected.report if inspected else report
 if report is None:
     st.stop()
 
-with left:
+choice = None
+with left, reported(setting.source):
     draw_error(report.error)
     choice = graph.choose_graph(report)
-titles = parts.tab_titles(facts)
+titles = parts.tab_titles(setting, facts, report)
 tabs = dict(zip(titles, st.tabs(titles, key="part", bind="query-params"), strict=True))
-drawn = parts.draw_parts(setting, report, inspected, choice, facts.note, left, right, tabs)
-with menu:
-    choose.download_menu(setting, report, drawn)
+drawn = parts.draw_parts(setting, facts, report, inspected, choice, top, left, right, tabs)
+with menu, reported(setting.source):
+    choose.download_menu(setting, facts, report, drawn)

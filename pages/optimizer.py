@@ -1,45 +1,45 @@
 """The Optimizer page: the four calls, pressed one by one, and what they do to each number."""
 
-from html import escape
-
 import streamlit as st
 
-from explorer.language import ProgramRefused
+import explorer.ui.common.early  # noqa: F401  (first)
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.widgets import note
 from explorer.ui.optimizer import (
     charts,
-    comparison_run,
     controls,
-    history,
+    live,
+    more,
     numbers,
     problems,
+    run_link,
+    runs,
     session,
     settings,
+    sliders,
 )
+from explorer.ui.optimizer.surface import draw_surface
 
 draw_frame("optimizer")
 session.reserve_place()
-if problems.take_sent_problem():
-    settings.reset_settings()
+problems.take_sent_problem()
 
 # What is trained, how, and what is shown of it: the page runs again when one of these changes.
 top = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="settings")
 options = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="options")
-chosen = problems.choose_problem(top, options, settings.reset_settings)
+chosen = problems.choose_problem(top, options)
 with top:
-    optimizer, hyper = settings.choose_settings(chosen.offer)
+    optimizer = settings.choose_optimizer(
+        "Optimizer", "optimizer", "How step() turns gradients into changes. Begins a new run."
+    )
 
-workspace = session.open_session(chosen, optimizer, hyper)
-with options:
-    comparison = comparison_run.choose_comparison()
-    picture, axes = charts.choose_picture(workspace)
-    controls.choose_zeros()
-    controls.draw_code_button(workspace)
-    if chosen.note and chosen.key != problems.OWN:
-        st.html(f'<div class="ax-note">{escape(chosen.note)}</div>', width="stretch")
+workspace = session.open_session(chosen, optimizer)
+with top:
+    more.draw_more(workspace)
+    compared = runs.choose_runs(workspace)
+    problems.draw_question(chosen)
 if refused := session.refusal():
     program_error(refused)
     note(session.explain_fallback(workspace, chosen))
@@ -52,26 +52,33 @@ def draw_workspace() -> None:
     session.catch_up(workspace)
     if chosen.key == problems.OWN:
         problems.mark_line(refused or (workspace.event.error if workspace.event else None))
-    second, trouble = None, None
-    try:
-        second = comparison_run.follow(workspace, comparison)
-    except ProgramRefused as refused_second:
-        trouble = refused_second.error
-
+    all_runs, troubles, behind = runs.follow(workspace, compared)
+    sliders.draw_sliders(workspace)
+    draw_surface(workspace, all_runs)
+    charts.draw_fit(workspace)
     controls.draw_calls(workspace)
-    with st.container(gap="xsmall", key="left"):
-        report_invalid(seed=workspace.view.seed)
-        if trouble:
-            program_error(trouble)
-        picked = numbers.choose_parameter(workspace.view)
-        numbers.draw_numbers(
-            workspace.view, workspace.before, second[0] if second else None, picked
-        )
-        numbers.draw_update(workspace, picked)
-    moment = history.moment(workspace)
-    charts.draw_charts(workspace, picture, axes, moment, second, comparison.name)
-    history.draw_player(workspace)
+    controls.draw_sentences(workspace)
+    report_invalid(
+        seed=workspace.view.seed,
+        compare=runs.describe(compared),
+        **settings.flatten(workspace.settings),
+    )
+    if troubles:
+        note(" ".join(troubles))
+    picked = numbers.choose_parameter(workspace.view)
+    link = run_link.link_of(workspace)
+    numbers.draw_numbers(
+        workspace.view,
+        workspace.before,
+        all_runs[1].view if len(all_runs) == 2 else None,
+        picked,
+        link,
+    )
+    numbers.draw_update(workspace, picked)
+    charts.draw_graph(workspace.view)
+    charts.draw_curves(workspace, all_runs, behind)
 
 
 with st.container(key="desk"):
     draw_workspace()
+live.follow_hand(workspace)

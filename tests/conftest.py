@@ -43,6 +43,7 @@ LONGEST = (
     "tests/browser/test_accessibility.py",
     "tests/docs/test_extending.py",
     "tests/test_load.py",
+    "tests/test_replicas.py",
     "tests/browser/test_expression.py",
     "tests/faults/test_guard.py",
     "tests/faults/test_rules.py",

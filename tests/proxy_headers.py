@@ -19,3 +19,11 @@ def caddy() -> dict[str, str]:
     """Those of deploy/Caddyfile."""
     block = re.search(r"^\theader \{\n(.+?)^\t\}", (DEPLOY / "Caddyfile").read_text(), re.M | re.S)
     return dict(re.findall(r'^\t\t(\S+) "([^"]+)"$', block[1], re.MULTILINE)) if block else {}
+
+
+def haproxy() -> dict[str, str]:
+    """Those of deploy/haproxy.cfg."""
+    text = (DEPLOY / "haproxy.cfg").read_text()
+    return dict(
+        re.findall(r'^    http-after-response set-header (\S+) "([^"]+)"$', text, re.MULTILINE)
+    )

@@ -147,3 +147,10 @@ def test_names_on_the_page_exist():
             value = getattr(value, part)
     for path in set(re.findall(r"`((?:tests|docs|explorer|benchmarks|pages)/[\w/.]*)`", PAGE)):
         assert (ROOT / path).exists(), path
+
+
+def test_every_module_of_answers_is_on_the_page():
+    """Beside the question that it answers."""
+    table = PAGE.partition("In `explorer/trace/answers` a family")[2].partition("\n## ")[0]
+    files = {path.stem for path in (ROOT / "explorer/trace/answers").glob("[a-z]*.py")}
+    assert set(re.findall(r"`([a-z_]+)`", table)) == files

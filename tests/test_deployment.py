@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,6 +25,8 @@ from tests import proxy_headers
 from tests.conftest import running_app
 
 ROOT = Path(__file__).parents[1]
+#: Programs that only the tests need.
+TESTING = ("chromium", "haproxy")
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -89,7 +90,7 @@ def test_the_image_installs_the_packages_of_packages_txt() -> None:
     packages = (ROOT / "packages.txt").read_text().split()
     assert any("xargs -a packages.txt apt-get install" in rest for rest in arguments("RUN"))
     needed = re.findall(r"^need (\S+) (\S+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert set(packages) == {package for program, package in needed if program != "chromium"}
+    assert set(packages) == {package for program, package in needed if program not in TESTING}
 
 
 def test_the_image_installs_the_pinned_torch() -> None:
@@ -146,27 +147,36 @@ def test_sessions_are_opened_only_under_the_named_host(
         assert int(connection.recv(200).split()[1]) == answer
 
 
-#: What Streamlit's script in the browser requests.
-NEEDED = ("health", "host-config", "stream", "upload_file/a/b")
-CLOSED = ("metrics", "script-health-check", "agent/interact", "agent/mcp", "agent/openapi.json")
+#: How each proxy says which paths are closed.
+RULES = {
+    "nginx.conf": r"location ~ (\S+) \{",
+    "Caddyfile": r"@closed path_regexp (\S+)",
+    "haproxy.cfg": r"path,url_dec -m reg (\S+)",
+}
 
 
-@pytest.mark.parametrize("base", ["", "/lesson"])
-def test_the_proxies_close_only_what_they_should(base: str) -> None:
-    nginx = re.search(r"location ~ (\S+) \{", (ROOT / "deploy/nginx.conf").read_text())
-    caddy = re.search(r"@closed path (.+)", (ROOT / "deploy/Caddyfile").read_text())
-    assert nginx is not None
-    assert caddy is not None
-    for end in NEEDED + CLOSED:
-        path = f"{base}/_stcore/{end}"
-        assert bool(re.search(nginx[1], path)) == (end in CLOSED), path
-        assert any(fnmatch(path, p) for p in caddy[1].split()) == (end in CLOSED), path
+def test_the_proxies_close_the_same_paths() -> None:
+    """tests/test_replicas.py requests them."""
+    rules = {re.search(rule, (ROOT / "deploy" / f).read_text())[1] for f, rule in RULES.items()}
+    assert len(rules) == 1
 
 
-def test_both_proxies_add_the_same_headers() -> None:
+def test_compose_gives_the_proxy_its_files_and_the_port_of_the_image() -> None:
+    compose = (ROOT / "deploy/compose.yaml").read_text()
+    mounted = dict(re.findall(r"- \./(\S+):(/etc/haproxy/\S+):ro", compose))
+    assert all((ROOT / "deploy" / name).exists() for name in mounted)
+    (command,) = re.findall(r"command: \[(haproxy.+)\]", compose)
+    assert re.findall(r"-f, ([^,]+)", command) == list(mounted.values())
+    servers = (ROOT / "deploy/haproxy-compose.cfg").read_text()
+    assert f"app:{image_environment()['STREAMLIT_SERVER_PORT']}" in servers
+
+
+def test_the_proxies_add_the_same_headers() -> None:
     headers = proxy_headers.nginx()
-    assert len(headers) == (ROOT / "deploy/nginx.conf").read_text().count("add_header")
-    assert headers == proxy_headers.caddy()
+    two_cookies = 2
+    added = (ROOT / "deploy/nginx.conf").read_text().count("add_header")
+    assert len(headers) == added - two_cookies
+    assert headers == proxy_headers.caddy() == proxy_headers.haproxy()
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
 
@@ -190,6 +200,14 @@ def test_nginx_accepts_its_file(tmp_path: Path) -> None:
     command = ["nginx", "-t", "-c", str(whole), "-e", str(tmp_path / "errors")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert "syntax is ok" in done.stderr, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("haproxy"), reason="no haproxy")
+@pytest.mark.parametrize("replicas", ["machines", "compose"])
+def test_haproxy_accepts_its_files(replicas: str) -> None:
+    files = ["-f", "deploy/haproxy.cfg", "-f", f"deploy/haproxy-{replicas}.cfg"]
+    done = subprocess.run(["haproxy", "-c", *files], cwd=ROOT, capture_output=True, text=True)
+    assert "Configuration file is valid" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("caddy"), reason="no caddy")

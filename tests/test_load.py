@@ -10,19 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import feature_maps, network, report
-from benchmarks.load.crowd import run_crowd, trigger_cleanup, visit_every_page
+from benchmarks.load import feature_maps, live_mixes, load_file, network, report
+from benchmarks.load.crowd import Crowd, run_crowd, trigger_cleanup, visit_every_page
 from benchmarks.load.files import WrongAnswer
-from benchmarks.load.mix import ACTIONS, PAGES
-from benchmarks.load.reader import KNOWN, NEW, Reader
-from benchmarks.load.serving import Server, serving
+from benchmarks.load.losses import Loss
+from benchmarks.load.mix import ACTIONS, MIX, PAGES
+from benchmarks.load.reader import KNOWN, NEW, ActionResult, Reader
+from benchmarks.load.relay import slow_network
+from benchmarks.load.replica_scenarios import losses
+from benchmarks.load.serving import Server, Usage, serving
 from explorer.ui.common import pages
 
 #: What Streamlit counts of its sessions -> the metric's family and label.
 METRICS = {
     "sessions": ("active_sessions", ""),
     "uploads": ("cache_memory_bytes", "UploadedFileManager"),
-    "pictures": ("cache_memory_bytes", "media_file"),
 }
 
 
@@ -31,13 +33,15 @@ def _counts(server: Server) -> dict[str, int]:
 
 
 async def _reader_with_upload(server: Server) -> Reader:
-    """A reader who has uploaded a picture and then opened the Network page."""
+    """A reader who has uploaded a picture, and is on the Network page now."""
     reader = Reader(server.address, PAGES, ACTIONS, random.Random(1), [], set())
     await reader.open_page("feature_maps")
     await reader.wait_for_answer(lambda tab: None)
     await feature_maps.upload_image(reader)
     await reader.open_page("network")
-    await reader.wait_for_answer(lambda tab: None if tab.all("imgs") else "no picture")
+    await reader.wait_for_answer(
+        lambda tab: None if tab.has("selectbox", "preset") else "no networks"
+    )
     return reader
 
 
@@ -50,21 +54,61 @@ async def _do_every_action(server: Server) -> None:
             await reader.wait_for_answer(lambda tab: None)
         if action.do is not network.choose_large:
             await action.do(reader)
+    await feature_maps.upload_photograph(reader)
+    await reader.open_page("expression")
+    await reader.wait_for_answer(
+        lambda tab: None if tab.has("text_area", "program") else "no editor"
+    )
+    for _ in range(3):
+        await live_mixes.type_on(reader)
+    reader.done.clear()
+    await live_mixes.drag_number(reader)
+    assert len(reader.done) == live_mixes.FRAMES
     await reader.tab.close()
+
+
+async def _lose_connection(server: Server) -> None:
+    """Far away, a reader loses the connection: the next one has the session, and what was typed."""
+    delay = 0.05
+    async with slow_network(server.address, delay, 1e7) as address:
+        reader = Reader(address, PAGES, ACTIONS, random.Random(3), [], set())
+        start, program = (
+            time.monotonic(),
+            "x = torch.ones(2, requires_grad=True); x.sum().backward()",
+        )
+        await reader.open_page("expression", program=program)
+        await reader.wait_for_answer(
+            lambda tab: None if tab.has("button_group", "panel") else "no panels"
+        )
+        assert time.monotonic() - start > 6 * delay  # two requests, the handshake and the page
+        tab, session = reader.tab, reader.tab._connection.session
+        tab._connection._socket.transport.abort()
+        while not tab.losses or tab.losses[-1].back is None:
+            await asyncio.sleep(0.02)
+        panel = next(action for action in ACTIONS if action.name == "switch to another panel")
+        assert await reader.do(panel)
+        assert not reader.done[-1].error
+        assert tab.losses[-1].complete
+        assert tab._connection.session == session
+        assert tab.value("text_area", "program") == program
+        await tab.close()
 
 
 async def _visit(server: Server) -> None:
     await visit_every_page(server)
     await _do_every_action(server)
+    await _lose_connection(server)
     reader = await _reader_with_upload(server)
     while_there = await asyncio.to_thread(_counts, server)
     assert all(while_there.values()), while_there
     await reader.tab.set("selectbox", "preset", "TestNet")
     with pytest.raises(WrongAnswer, match="not this"):  # so wrong answers are noticed
         await reader.wait_for_answer(lambda tab: "not this")
-    crowd = await run_crowd(server, 3, 8.0, 0, set())
+    crowd = await run_crowd(server, 3, 6.0, 0, set(), warm_up=3.0)
     assert not crowd.errors, report.errors_list([crowd])
-    assert len(crowd.done) >= 6
+    assert 3 <= len(crowd.done) < 15
+    assert all(result.action.name != "open the app" for result in crowd.done)  # in the warm-up
+    assert crowd.milliseconds > 0
     await reader.tab.close()
     limit = time.monotonic() + 20
     remaining = while_there
@@ -100,3 +144,55 @@ def test_half_of_the_inputs_are_new() -> None:
 
     assert sum(PAGES.values()) == 100
     assert share(NEW) == pytest.approx(share(KNOWN))
+
+
+def _crowd(done: list[ActionResult], losses: tuple[tuple[Loss, ...], ...] = ()) -> Crowd:
+    peak = Usage(2**20, 2**20, 1, 1, 1, 1.0)
+    failed = tuple(one for one in done if one.error)
+    return Crowd(10, 20.0, tuple(done), failed, peak, 0.5, 0.1, losses, MIX)
+
+
+@pytest.mark.fast
+def test_what_many_readers_need_follows_from_the_cost() -> None:
+    crowd = _crowd([ActionResult(ACTIONS[3], 0.1)] * 100)  # 20 s × 0.5 processors / 100
+    assert crowd.milliseconds == pytest.approx(100)
+    text = report.many_readers(300, crowd, crowd)
+    assert "100 /s × 100 ms = 10.0 processors" in text
+    assert "16.7 processors" in text
+
+
+@pytest.mark.fast
+def test_interrupted_actions_have_no_time() -> None:
+    quick, lost = ActionResult(ACTIONS[3], 0.1), ActionResult(ACTIONS[3], 9.0, interrupted=True)
+    assert "| 100 | 5.0 | 0.10 | 0.10 | 0 |" in report.crowds_table([_crowd([quick] * 99 + [lost])])
+
+
+@pytest.mark.fast
+def test_lost_readers_are_counted() -> None:
+    same = Loss(10.0, {"text_area program": "x"}, 11.0, True, 12.0, {"text_area program": "x"})
+    late = Loss(10.0, {"text_area program": "x"}, 11.0, True, 17.0, {"text_area program": "y"})
+    never = Loss(10.0, {}, 11.0)
+    text = losses(_crowd([], ((same,), (late,), (never,), ())))
+    for row in (
+        "| readers who lost their connection | 3 |",
+        "| page complete again within 5 s | 1 |",
+        "| later | 1 |",
+        "| never | 1 |",
+        "| with text and settings as they were | 1 |",
+        "- 1× text_area program was another",
+    ):
+        assert row in text
+
+
+@pytest.mark.fast
+def test_sections_that_were_not_measured_again_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_file, "FILE", tmp_path / "LOAD.md")
+    order = ["One", "Two"]
+    load_file.write({"Two": "old", "Gone": "old"}, order, 2, "first")
+    load_file.write({"One": "new"}, order, 2, "second")
+    text = (tmp_path / "LOAD.md").read_text()
+    assert text.index("`second`") < text.index("new") < text.index("`first`") < text.index("old")
+    assert text.count("## ") == 3  # and the mix
+    assert "Gone" not in text

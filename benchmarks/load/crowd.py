@@ -3,39 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import astuple, dataclass
 from statistics import median, quantiles
 
-from benchmarks.load.mix import ACTIONS, PAGES
+from benchmarks.load.losses import Loss
+from benchmarks.load.mix import ACTIONS, MIX, PAGES, Mix
 from benchmarks.load.reader import NEW, NOTHING, ActionResult, Reader
 from benchmarks.load.serving import Server, Usage
 from benchmarks.load.tab import Tab
 
 #: Seconds between two measurements of the server while a crowd reads.
 _SAMPLING_INTERVAL = 2.0
+#: Seconds for which readers go on at least after something has happened.
+_AFTER = 8.0
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """The actions of `readers` readers in `seconds`.
+    """The actions of `readers` readers in `seconds`, after the warm-up.
 
-    `peak` has the largest value of each measure of the server; `server` and `client` are the
-    average numbers of processors used by the server and by all readers together.
+    `failed` are the wrong answers, those of the warm-up included. `peak` has the largest value of
+    each measure of the server; `server` is how many processors it used on average, `client` how
+    many all readers together. `losses` are the lost connections of each reader.
     """
 
     readers: int
     seconds: float
     done: tuple[ActionResult, ...]
+    failed: tuple[ActionResult, ...]
     peak: Usage
     server: float
     client: float
+    losses: tuple[tuple[Loss, ...], ...] = ()
+    mix: Mix = MIX
 
     @property
     def errors(self) -> list[ActionResult]:
-        return [one for one in self.done if one.error]
+        return list(self.failed)
+
+    @property
+    def milliseconds(self) -> float:
+        """Of processor, of the server, for each action."""
+        return 1000 * self.server * self.seconds / len(self.done) if self.done else float("nan")
 
     @property
     def new(self) -> float:
@@ -46,23 +59,50 @@ class Crowd:
 
 def median_and_p95(done: Sequence[ActionResult]) -> tuple[float, float]:
     """Median and 95th percentile of the times in seconds, including wrong answers."""
-    seconds = [one.seconds for one in done]
+    seconds = [one.seconds for one in done if not one.interrupted]
     if len(seconds) < 2:
         return (seconds or [float("nan")])[0], (seconds or [float("nan")])[0]
     return median(seconds), quantiles(seconds, n=20, method="inclusive")[-1]
 
 
 async def run_crowd(
-    server: Server, readers: int, seconds: float, seed: object, used: set[object]
+    server: Server,
+    readers: int,
+    seconds: float,
+    seed: object,
+    used: set[object],
+    mix: Mix = MIX,
+    warm_up: float = 0.0,
+    meanwhile: Callable[[], Awaitable[object]] | None = None,
 ) -> Crowd:
-    """Let `readers` use the app for `seconds`; all have left when it returns."""
+    """Let `readers` use the app for `seconds`, after a warm-up that is not counted; all have left
+    when it returns. What happens `meanwhile` begins with the counting, and they stay until it is
+    over."""
     done: list[ActionResult] = []
     crowd = [
-        Reader(server.address, PAGES, ACTIONS, random.Random(f"{seed} {i}"), done, used)
+        Reader(
+            server.address,
+            mix.pages,
+            mix.actions,
+            random.Random(f"{seed} {i}"),
+            done,
+            used,
+            mix.interval,
+            mix.jitter,
+        )
         for i in range(readers)
     ]
-    before, own, start = server.usage(), time.process_time(), time.monotonic()
-    samples = [before]
+    end = time.monotonic() + warm_up + seconds
+    if meanwhile:
+        end = math.inf  # as long as it lasts
+
+    def end_time() -> float:
+        return end
+
+    reading = asyncio.gather(*(reader.read(end_time) for reader in crowd))
+    await asyncio.wait([reading], timeout=warm_up)
+    begin, own = time.monotonic(), time.process_time()
+    samples = [await asyncio.to_thread(server.usage)]
 
     async def sample_usage() -> None:
         while True:
@@ -71,17 +111,27 @@ async def run_crowd(
 
     sampler = asyncio.create_task(sample_usage())
     try:
-        await asyncio.gather(*(reader.read(start + seconds) for reader in crowd))
+        if meanwhile:
+            try:
+                await meanwhile()
+            finally:
+                end = max(begin + seconds, time.monotonic() + _AFTER)
+        await reading
     finally:
         sampler.cancel()
-    taken = time.monotonic() - start
+    taken = time.monotonic() - begin
+    used_by_server = server.processor() - samples[0].processor if server.ours else 0.0
+    counted = tuple(one for one in done if one.began >= begin)
     return Crowd(
         readers,
         taken,
-        tuple(done),
+        counted,
+        tuple(one for one in done if one.error),
         _largest(samples),
-        (samples[-1].processor - before.processor) / taken,
+        used_by_server / taken,
         (time.process_time() - own) / taken,
+        tuple(tuple(reader.losses) for reader in crowd),
+        mix,
     )
 
 
@@ -99,9 +149,14 @@ async def trigger_cleanup(server: Server) -> None:
 
 
 async def visit_every_page(server: Server) -> None:
-    """Visit every page once: the first visit imports modules that later ones use."""
+    """Visit every page once: the first visit imports modules that later ones use, and the first
+    program waits until the sandbox has started."""
     reader = Reader(server.address, PAGES, ACTIONS, random.Random(0), [], set())
     for page in PAGES:
         await reader.open_page(page)
-        await reader.wait_for_answer(lambda tab: None, timeout=120.0)
+        await reader.wait_for_answer(_has_started, timeout=120.0)
     await reader.tab.close()
+
+
+def _has_started(tab: Tab) -> str | None:
+    return "it is still running" if '"ax-note ax-progress"' in tab.texts() else None

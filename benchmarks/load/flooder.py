@@ -1,24 +1,35 @@
-"""Clients that request runs without a pause, each in a process of its own."""
+"""A client that requests runs without a pause, in a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import io
 import multiprocessing
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from multiprocessing.sharedctypes import Synchronized
 from typing import TypeAlias
 
+from PIL import Image
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks.load.tab import Tab
 
 #: What a client requests again and again.
-KINDS = ("page", "programs")
-#: Seconds for which the clients flood before the block begins, and in which they must have started.
-_LEAD, _START = 5.0, 120.0
+KINDS = {
+    "page": "the page as it is",
+    "programs": "new programs",
+    "uploads": "uploads of 20 megapixels",
+    "sessions": "new programs in 40 sessions",
+}
+#: Runs a second; the sessions of a client that has many.
+RATE, SESSIONS = 70.0, 40
+#: Seconds for which a client floods before the block begins, and in which it must have started.
+_LEAD, _START = 3.0, 120.0
+_PICTURE = (5000, 4000)
 Counter: TypeAlias = "Synchronized[int]"
 
 
@@ -28,45 +39,61 @@ class _Client(Tab):
     flooding = False
 
     def _receive(self, message: ForwardMsg) -> None:
-        if not self.flooding:
+        if not self.flooding or message.WhichOneof("type") == "file_urls_response":
             super()._receive(message)
 
-    async def flood(self, rate: float, kind: str, sent: Counter) -> None:
-        """Request runs until the connection is lost, and count them in `sent`."""
-        await self.open("expression")
-        await self.wait_until(lambda tab: None)
+    async def flood(self, kind: str, rate: float, sent: Counter) -> None:
+        """Request runs until the process is ended, and count them in `sent`."""
+        await self.open("feature_maps" if kind == "uploads" else "expression")
+        await self.wait_until(lambda tab: None, timeout=_START)
         self.flooding = True
         start, count = time.monotonic(), 0
         while True:
-            if kind == "programs":
-                self.set_value("text_area", "program", f"print({count})")
-            await self._request_run()
+            if kind == "uploads":
+                await self.upload("picture-file", f"{count}.png", _picture() + str(count).encode())
+            else:
+                if kind != "page":
+                    self.set_value("text_area", "program", f"print({count}, {id(self)})")
+                await self._request_run()
             count += 1
             with sent:
                 sent.value += 1
             await asyncio.sleep(max(0.0, start + count / rate - time.monotonic()))
 
 
-def _run_client(address: str, rate: float, kind: str, sent: Counter) -> None:
+@cache
+def _picture() -> bytes:
+    """A picture that is small to send and large to decode."""
+    file = io.BytesIO()
+    Image.new("RGB", _PICTURE, (9, 99, 199)).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+async def _flood(address: str, kind: str, sent: Counter) -> None:
+    tabs = SESSIONS if kind == "sessions" else 1
+    await asyncio.gather(*(_Client(address).flood(kind, RATE / tabs, sent) for _ in range(tabs)))
+
+
+def _run_client(address: str, kind: str, sent: Counter) -> None:
     os.nice(10)
-    asyncio.run(_Client(address).flood(rate, kind, sent))
+    asyncio.run(_flood(address, kind, sent))
 
 
 @contextmanager
-def flooding(address: str, clients: int, rate: float, kind: str) -> Iterator[Counter]:
+def flooding(address: str, clients: int, kind: str) -> Iterator[Counter]:
     """Let `clients` processes request runs until the block ends; the number of requests so far."""
     context = multiprocessing.get_context("spawn")
     sent: Counter = context.Value("l")
     processes = [
-        context.Process(target=_run_client, args=(address, rate, kind, sent))
-        for _ in range(clients)
+        context.Process(target=_run_client, args=(address, kind, sent)) for _ in range(clients)
     ]
     for process in processes:
         process.start()
     try:
         limit = time.monotonic() + _START
-        while sent.value < clients * rate * _LEAD and time.monotonic() < limit:
+        while clients and not sent.value and time.monotonic() < limit:
             time.sleep(0.1)
+        time.sleep(_LEAD if clients else 0)
         yield sent
         assert all(process.is_alive() for process in processes), "a client has given up"
     finally:

@@ -25,7 +25,7 @@ _TABS = {
     "Histogram": lambda tab: tab.has("selectbox", "parameter"),
     "Hook laboratory": lambda tab: tab.has("selectbox", "place"),
     "Full or deprecated hook": lambda tab: "TestNet" in tab.texts(),
-    "Memory of hooks": lambda tab: "ax-plain" in tab.texts(),
+    "Memory": lambda tab: "ax-modes" in tab.texts(),
     "Source": lambda tab: any("import" in code.code_text for code in tab.all("code")),
     "Accumulation": lambda tab: tab.has("slider", "sample"),
 }
@@ -50,6 +50,12 @@ def _page_errors(tab: Tab) -> list[str]:
     return [part.body[:300] for part in tab.all("html") if "ax-error" in part.body[:60]]
 
 
+def _shows_layers(tab: Tab) -> bool:
+    """Whether the tab Layers is open. A network without the chosen tab opens this one; the next
+    network that has the chosen one opens that again, which only the link says."""
+    return tab.query.get("part", "Layers") == "Layers"
+
+
 async def choose_preset(reader: Reader) -> None:
     """Choose another small network."""
     now = reader.tab.value("selectbox", "preset")
@@ -64,12 +70,10 @@ async def choose_large(reader: Reader) -> None:
 
 
 async def _preset(reader: Reader, name: str) -> None:
-    layers = reader.tab.value("tab_container", "part") in ("", "Layers")
-
     def check(tab: Tab) -> str | None:
         if tab.all("progress"):
             return "it is still running"
-        return _check_total(tab, name) if layers else None
+        return _check_total(tab, name) if _shows_layers(tab) else None
 
     await reader.tab.set("selectbox", "preset", name)
     await reader.wait_for_answer(check)
@@ -78,7 +82,7 @@ async def _preset(reader: Reader, name: str) -> None:
 async def change_size(reader: Reader) -> None:
     """Change the size or the number of the input pictures."""
     tab = reader.tab
-    if tab.value("tab_container", "part") not in ("", "Layers"):
+    if not _shows_layers(tab):
         await tab.set("tab_container", "part", "Layers")
         await reader.wait_for_answer(
             lambda tab: None if _TABS["Layers"](tab) else "no table of layers"
@@ -104,7 +108,9 @@ async def change_size(reader: Reader) -> None:
     def check(tab: Tab) -> str | None:
         if not tab.has("bidi_component", "layers"):
             return f"no table of layers, but {_page_errors(tab)}"
-        inputs = [row["cells"][2] for row in tab.data("layers")["rows"]]
+        inputs = [
+            cells[1] for _, _, _, _, _, cells, *_ in tab.data("layers")["tables"]["Layers"]["rows"]
+        ]
         return None if shape in inputs else f"no layer of {name} has the input {shape}: {inputs}"
 
     changed, value = ("side", side) if is_side else ("batch", batch)
@@ -116,20 +122,18 @@ async def choose_layer(reader: Reader) -> None:
     """Choose a layer in the table."""
     if not reader.tab.has("bidi_component", "layers"):
         raise NotApplicable
-    shown = reader.tab.data("layers")
-    other = [row["id"] for row in shown["rows"] if row["id"] != shown["selected"]]
-    if not other:
+    rows = reader.tab.data("layers")["tables"]["Layers"]["rows"]
+    before = reader.tab.data("selected-layer")["layer"]
+    names = {row[1] if row[3] is True else row[3] for row in rows} - {None, "", before}
+    if not names:
         raise NotApplicable
-    row = reader.rng.choice(other)
-    name = shown["rows"][row]["cells"][0].partition(" #")[0]
+    name = reader.rng.choice(sorted(names))
 
     def check(tab: Tab) -> str | None:
-        data = tab.data("layers")
-        chosen = data["selected"]
-        is_same = chosen is not None and data["rows"][chosen]["cells"][0].startswith(name)
-        return None if is_same or name == "(model)" else f"the layer {name} was not chosen"
+        selected = tab.data("selected-layer")["layer"]
+        return None if selected == name else f"the layer {name} was not chosen, but {selected}"
 
-    await reader.tab.click("layers", row)
+    await reader.tab.click("layers", name, "layer")
     await reader.wait_for_answer(check)
 
 

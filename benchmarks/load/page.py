@@ -20,6 +20,8 @@ VALUES = {
     "button_group": ("string_array_value", "raw_values"),
     "tab_container": ("string_value", ""),
 }
+#: The components whose data a reader sees as numbers.
+SHOWN = ("tensors", "numbers", "sliders", "selected-layer")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,10 @@ class Page:
 
     def value(self, kind: str, key: str) -> Any:
         """A widget's value: the one last set, or its default; for options, their labels."""
-        widget, field = self.widget(kind, key), VALUES[kind][0]
+        return self._value_of(kind, self.widget(kind, key))
+
+    def _value_of(self, kind: str, widget: Any) -> Any:
+        field = VALUES[kind][0]
         state = self.states.get(widget.id)
         if state is not None:
             value = getattr(state, field)
@@ -81,6 +86,18 @@ class Page:
         if kind == "button_group":
             return [widget.options[i].content for i in widget.default]
         return widget.default_tab_label if kind == "tab_container" else widget.default
+
+    def contents(self, given: bool = False) -> dict[str, Any]:
+        """What a reader would miss, by name: the values of widgets, only those that were `given`
+        or all, and then what the components show, too."""
+        values = {
+            f"{kind} {widget.id.split('-', 2)[-1]}": self._value_of(kind, widget)
+            for kind in VALUES
+            for widget in self.all(kind)
+            if not given or widget.id in self.states
+        }
+        shown = [] if given else [key for key in SHOWN if self.has("bidi_component", key)]
+        return values | {key: self.data(key) for key in shown}
 
     def data(self, key: str) -> Any:
         """The data that a component was given."""

@@ -7,16 +7,19 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from websockets.exceptions import WebSocketException
 
-from benchmarks.load.files import TIMEOUT, WrongAnswer
+from benchmarks.load.files import TIMEOUT, Browser, WrongAnswer
+from benchmarks.load.losses import Loss
 from benchmarks.load.tab import Check, Tab
 
 T = TypeVar("T")
 #: Seconds between the starts of a reader's actions, and by how much this varies.
 INTERVAL, JITTER = 3.0, 1.0
+#: Seconds until a lost connection is noticed, and for which a reader waits for the page to go on.
+_NOTICED, _PATIENCE = 0.2, 10.0
 #: The input that an action gives the server: new to the server, known, or none.
 NEW, KNOWN, NOTHING = "new", "known", ""
 
@@ -38,18 +41,22 @@ class Action:
 
 @dataclass(frozen=True)
 class ActionResult:
-    """Seconds from an action to its answer, and the error if the answer was wrong."""
+    """Seconds from an action to its answer, when it began, the error if the answer was wrong, and
+    whether the connection was lost meanwhile."""
 
     action: Action
     seconds: float
     error: str = ""
+    began: float = 0.0
+    interrupted: bool = False
 
 
 @dataclass
 class Reader:
     """A reader at a server's `address`.
 
-    `done` collects the results of all readers' actions, `used` their inputs.
+    `done` collects the results of all readers' actions, `used` their inputs. One action begins
+    every `interval` seconds, give or take `jitter`. `notes` are an action's own.
     """
 
     address: str
@@ -58,21 +65,30 @@ class Reader:
     rng: random.Random
     done: list[ActionResult]
     used: set[object]
+    interval: float = INTERVAL
+    jitter: float = JITTER
     page: str = ""
+    notes: dict[str, Any] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
     tab: Tab = field(init=False)
+    _browser: Browser = field(init=False)
     _timing_started: float = 0.0
     _timing_stopped: float | None = None
 
-    async def read(self, end_time: float) -> None:
+    def __post_init__(self) -> None:
+        self._browser = Browser(self.address)
+
+    async def read(self, end_time: Callable[[], float]) -> None:
         """Open the app, use it until `time.monotonic()` reaches `end_time`, leave."""
-        await asyncio.sleep(self.rng.uniform(0, INTERVAL))
-        await self._do(next(action for action in self.mix if action.name == "open the app"))
+        await asyncio.sleep(self.rng.uniform(0, self.interval))
+        await self.do(next(action for action in self.mix if action.name == "open the app"))
         while True:
-            next_start = self._timing_started + INTERVAL + self.rng.uniform(-JITTER, JITTER)
-            if max(next_start, time.monotonic()) > end_time:
+            next_start = self._timing_started + self.interval
+            next_start += self.rng.uniform(-self.jitter, self.jitter)
+            if max(next_start, time.monotonic()) > end_time():
                 break
             await asyncio.sleep(max(0.0, next_start - time.monotonic()))
-            while not await self._do(self._draw_action()):
+            while not await self.do(self._draw_action()):
                 pass
         await self.tab.close()
 
@@ -95,7 +111,8 @@ class Reader:
         if query or not self.page:
             if self.page:
                 await self.tab.close()
-            self.tab = Tab(self.address)
+            self.tab = Tab(self.address, self._browser)
+            self.tab.losses = self.losses
             await self.tab.open(page, **query)
         else:
             await self.tab.visit(page)
@@ -116,25 +133,45 @@ class Reader:
         actions = [a for a in self.mix if a.page in (self.page, "any")]
         return self.rng.choices(actions, [a.weight for a in actions])[0]
 
-    async def _do(self, action: Action) -> bool:
+    async def do(self, action: Action) -> bool:
         """Do the action and append its result; False if the page cannot do it now."""
+        await self._see_loss()
         self._timing_stopped = None
         self.start_timing()
-        error = ""
+        began, error, losses = self._timing_started, "", len(self.losses)
         try:
             await action.do(self)
         except NotApplicable:
             return False
         except (WrongAnswer, WebSocketException, OSError) as wrong:
             error = f"{type(wrong).__name__}: {wrong}"
-        end = self._timing_stopped or time.monotonic()
-        self.done.append(ActionResult(action, end - self._timing_started, error))
+        end = time.monotonic()
+        if error:  # perhaps the connection has been lost, which is noticed a moment later
+            await asyncio.sleep(_NOTICED)
+        seconds = (self._timing_stopped or end) - self._timing_started
+        interrupted = len(self.losses) > losses
+        if interrupted:  # the reader sees it, waits for the page, and goes on
+            error = await self._see_loss()
+        self.done.append(ActionResult(action, seconds, error, began, interrupted))
         if error:  # open the page again, as a reader would
+            for loss in self.losses:
+                loss.given_up = loss.complete is None
             await self.tab.close()
             self.page = ""
-            await self.open_page(action.page if action.page in self.pages else "expression")
             try:
+                await self.open_page(action.page if action.page in self.pages else "expression")
                 await self.wait_for_answer(lambda tab: None)
             except (WrongAnswer, WebSocketException, OSError) as wrong:
-                self.done.append(ActionResult(action, 0.0, f"after an error: {wrong}"))
+                again = f"after an error: {wrong}"
+                self.done.append(ActionResult(action, 0.0, again, began))
         return True
+
+    async def _see_loss(self) -> str:
+        """Wait for a page whose connection was lost. Returns the error if it does not come back."""
+        if not self.losses:
+            return ""
+        try:
+            await self.tab.wait_until_back(_PATIENCE)
+        except WrongAnswer as wrong:
+            return str(wrong)
+        return ""

@@ -1,9 +1,10 @@
-"""The report: tables for the screen and for LOAD.md."""
+"""Tables for the screen and for LOAD.md."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 from benchmarks.load.crowd import Crowd, median_and_p95
 from benchmarks.load.mix import ACTIONS, PAGES
@@ -14,6 +15,8 @@ from benchmarks.machine import describe_machine
 #: The limit of the 95th percentile, in seconds.
 LIMIT = 1.0
 _MB = 2**20
+#: How much of its processors a server uses where answers are still quick ("More readers").
+_BUSY = 0.6
 
 
 def machine() -> str:
@@ -21,24 +24,59 @@ def machine() -> str:
     return "\n".join(f"- {what}: {which}" for what, which in describe_machine().items())
 
 
-def crowds_table(crowds: Sequence[Crowd]) -> str:
-    """One row for each crowd."""
-    rows = [
-        [
+def crowds_table(crowds: Mapping[str, Crowd] | Sequence[Crowd]) -> str:
+    """One row for each crowd, with its name if it has one."""
+    named = crowds if isinstance(crowds, Mapping) else dict(enumerate(crowds))
+    rows = []
+    for name, c in named.items():
+        row = [
             str(c.readers),
             str(len(c.done)),
             f"{len(c.done) / c.seconds:.1f}",
             *(f"{t:.2f}" for t in median_and_p95(c.done)),
             str(len(c.errors)),
-            f"{c.server:.2f}",
+            *(
+                [f"{c.server:.2f}", f"{c.milliseconds:.0f}"]
+                if c.peak.pss and c.server >= 0
+                else ["", ""]
+            ),
             f"{c.client:.2f}",
-            f"{c.peak.pss / _MB:,.0f}",
+            f"{c.peak.pss / _MB:,.0f}" if c.peak.pss else "",
         ]
-        for c in crowds
-    ]
+        rows.append(row if named is not crowds else [str(name), *row])
     times_and_errors = ["median, s", "95th percentile, s", "errors"]
-    load = ["server's processors", "readers' processors", "peak, MB"]
-    return _table(["readers", "actions", "actions/s", *times_and_errors, *load], rows)
+    load = ["server's processors", "ms of processor per action", "readers' processors", "peak, MB"]
+    head = ["readers", "actions", "actions/s", *times_and_errors, *load]
+    return table(head if named is not crowds else ["", *head], rows)
+
+
+def medians(crowds: Mapping[str, Sequence[Crowd]]) -> str:
+    """The medians of several runs of each."""
+    rows = []
+    for name, runs in crowds.items():
+        both = [median_and_p95(run.done) for run in runs]
+        numbers = [median(m for m, _ in both), median(p for _, p in both)]
+        cost = median(run.milliseconds for run in runs)
+        rows.append([name, *(f"{n:.2f}" for n in numbers), f"{cost:.0f}"])
+    head = ["medians of the runs", "median, s", "95th percentile, s", "ms of processor per action"]
+    return table(head, rows)
+
+
+def many_readers(readers: int, crowd: Crowd, untried: Crowd) -> str:
+    """What many readers need, from what the actions of a crowd cost."""
+    rate = readers / crowd.mix.interval
+    lines = [
+        f"{readers} readers with an action every {crowd.mix.interval:g} s ask for {rate:g} actions "
+        f"a second:",
+        "",
+    ]
+    for name, one in {"without the tries": untried, "with all of them": crowd}.items():
+        busy = rate * one.milliseconds / 1000
+        lines.append(
+            f"- {name}: {rate:g} /s × {one.milliseconds:.0f} ms = {busy:.1f} processors that are "
+            f"always busy; with {_BUSY:.0%} of each in use, {busy / _BUSY:.1f} processors"
+        )
+    return "\n".join(lines)
 
 
 def capacity(crowds: Sequence[Crowd]) -> str:
@@ -59,7 +97,7 @@ def capacity(crowds: Sequence[Crowd]) -> str:
 def actions_table(crowd: Crowd) -> str:
     """One row for each kind of action."""
     rows = []
-    for action in ACTIONS:
+    for action in crowd.mix.actions:
         done = [one for one in crowd.done if one.action is action]
         if done:
             failed = sum(bool(one.error) for one in done)
@@ -70,16 +108,16 @@ def actions_table(crowd: Crowd) -> str:
     both = (f"{t:.2f}" for t in median_and_p95(crowd.done))
     rows.append(["all", "", "", str(len(crowd.done)), *both, str(len(crowd.errors))])
     head = ["page", "action", "input", "count", "median, s", "95th percentile, s", "errors"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def mix() -> str:
     """The pages and actions of the mix, with their shares."""
     rows = [[a.page, a.name, a.input, f"{a.weight:g}"] for a in ACTIONS if a.weight]
     pages = ", ".join(f"{page} {share:g} %" for page, share in PAGES.items())
-    table = _table(["page", "action", "input", "share of the page, %"], rows)
+    actions = table(["page", "action", "input", "share of the page, %"], rows)
     return (
-        f"Pages: {pages}. One action every {INTERVAL:g} s (± {JITTER:g} s) per reader.\n\n{table}"
+        f"Pages: {pages}. One action every {INTERVAL:g} s (± {JITTER:g} s) per reader.\n\n{actions}"
     )
 
 
@@ -97,7 +135,7 @@ def memory_table(moments: dict[str, Usage]) -> str:
         for when, u in moments.items()
     ]
     head = ["moment", "memory, MB", "app's process, MB", "connected", "processes", "threads"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def errors_list(crowds: Sequence[Crowd]) -> str:
@@ -111,6 +149,6 @@ def errors_list(crowds: Sequence[Crowd]) -> str:
     return "\n".join(lines) or "None."
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

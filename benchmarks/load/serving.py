@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.load.files import get
+from benchmarks.load.files import WrongAnswer, get
+from deploy.processes import answers, end, free_ports, launch
+from explorer.ui.operator.processes import descendants, memory, processor_time
 
 #: The folder of the project.
 ROOT = Path(__file__).parent.parent.parent
@@ -42,27 +41,50 @@ class Usage:
 
 @dataclass(frozen=True)
 class Server:
-    """A running server."""
+    """A running server: the app, or a proxy at `address` with `apps` behind it. `pid` is 0 where it
+    runs somewhere else: its memory and processors cannot be measured then."""
 
     address: str
-    pid: int
+    pid: int = 0
+    apps: tuple[Server, ...] = ()
+
+    @property
+    def ours(self) -> bool:
+        return bool(self.pid)
 
     def usage(self) -> Usage:
-        family = _family(self.pid)
+        if not self.ours:
+            return Usage(0, 0, 0, 0, 0, 0.0)
+        pids = self._pids()
+        apps = self.apps or (self,)
         return Usage(
-            sum(map(_pss, family)),
-            _pss(self.pid),
-            len(family),
-            sum(_number(pid, "status", "Threads") for pid in family),
+            sum(map(memory, pids)),
+            sum(memory(app.pid) for app in apps),
+            len(pids),
+            sum(map(_threads, pids)),
             self.metric("active_sessions"),
-            sum(map(_processor, family)),
+            sum(map(processor_time, pids)),
         )
+
+    def processor(self) -> float:
+        """Seconds of processor time so far. Unlike `usage`, it asks the server nothing."""
+        return sum(map(processor_time, self._pids()))
 
     def metric(self, family: str, label: str = "") -> int:
         """The sum of those of Streamlit's own metrics in a family whose text contains `label`."""
-        text = get(f"{self.address}/_stcore/metrics?families={family}").decode()
+        if self.apps:
+            return sum(app.metric(family, label) for app in self.apps)
+        try:
+            text = get(f"{self.address}/_stcore/metrics?families={family}").decode()
+        except WrongAnswer:  # it is being restarted
+            return 0
         lines = [line for line in text.splitlines() if line.startswith(family) and label in line]
         return sum(round(float(line.rsplit(" ", 1)[1])) for line in lines)
+
+    def _pids(self) -> list[int]:
+        """The processes of the server, or of the proxy and the apps behind it."""
+        roots = (self, *self.apps) if self.ours else ()
+        return sorted({pid for root in roots for pid in family(root.pid)})
 
 
 @contextmanager
@@ -71,26 +93,16 @@ def serving(
 ) -> Iterator[Server]:
     """Run the app in `root` on a free port of this machine, until the block ends. `module` takes
     the place of Streamlit's command line."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    (port,) = free_ports(1)
     command = [sys.executable, "-m", module, "run", "app.py", "--server.headless", "true"]
     command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=root, env=os.environ | environment, stdout=out, stderr=subprocess.STDOUT
-        )
-        try:
-            address = f"http://127.0.0.1:{port}"
-            _wait(address, process, log)
-            yield Server(address, process.pid)
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    process = launch(command, log, os.environ | environment, root)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait(address, process, log)
+        yield Server(address, process.pid)
+    finally:
+        end(process)
 
 
 def session_ttl() -> int:
@@ -110,44 +122,19 @@ def pin_processors() -> int:
 
 def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     limit = time.monotonic() + 60
-    while time.monotonic() < limit and process.poll() is None:
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"the app did not start:\n{log.read_text()}")
+    while not answers(f"{address}/_stcore/health"):
+        if process.poll() is not None or time.monotonic() > limit:
+            raise RuntimeError(f"the app did not start:\n{log.read_text()}")
+        time.sleep(0.1)
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
     """A process and all its descendants."""
-    parents = {}
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        fields = _text(file).rpartition(")")[2].split()
-        if fields:
-            parents[int(file.parent.name)] = int(fields[1])
-    family = [pid]
-    for member in family:
-        family += [child for child, parent in parents.items() if parent == member]
-    return family
+    return [pid, *descendants(pid)]
 
 
-def _pss(pid: int) -> int:
-    return _number(pid, "smaps_rollup", "Pss") * 1024
-
-
-def _number(pid: int, file: str, name: str) -> int:
-    match = re.search(rf"^{name}:\s*(\d+)", _text(Path(f"/proc/{pid}/{file}")), re.MULTILINE)
-    return int(match[1]) if match else 0
-
-
-def _processor(pid: int) -> float:
-    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
-
-
-def _text(file: Path) -> str:
+def _threads(pid: int) -> int:
     try:
-        return file.read_text()
+        return len(os.listdir(f"/proc/{pid}/task"))
     except OSError:  # the process has ended, or this is not Linux
-        return ""
+        return 0

@@ -2,8 +2,9 @@
 
 It uses Streamlit's own protobuf messages: it requests a run with the widgets' states, keeps the
 elements that come back, fetches the pictures they refer to, and requests further runs of a fragment
-that reruns at an interval. Unlike a browser it draws nothing, and it does not send the states of
-widgets that still have their defaults.
+that reruns at an interval. When the connection is lost it connects again, and requests a run where
+the front end would. Unlike a browser it draws nothing, and it does not send the states of widgets
+that still have their defaults.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -20,13 +22,17 @@ from urllib.parse import parse_qsl, urlencode
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.load.files import TIMEOUT, WrongAnswer, delete, get, put
+from benchmarks.load.connection import Connection
+from benchmarks.load.files import TIMEOUT, Browser, WrongAnswer
+from benchmarks.load.losses import ConnectionLost, Loss
 from benchmarks.load.page import Page
+from benchmarks.load.reconnect import COMPONENT, PATIENCE, page_as_it_is
 
 #: Seconds without a run after which a page is considered idle.
 IDLE_TIME = 5.0
+#: The status that a lost connection gives to whoever waits for an answer.
+_LOST = "a lost connection"
 Check = Callable[["Tab"], str | None]
 
 
@@ -39,31 +45,34 @@ class _CachedMessage:
 
 
 class Tab(Page):
-    """A session; `received` and `fetched` count bytes."""
+    """A session; `received` and `fetched` count bytes. Tabs of one reader share a `browser`."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, browser: Browser | None = None) -> None:
         super().__init__()
         self.address = address
         self.received = 0
         self.fetched = 0
-        self._uploaded: list[str] = []
+        self.losses: list[Loss] = []
+        browser = browser or Browser(address)
+        callbacks = self._receive_frame, self._failed, self._lost, self._back
+        self._connection = Connection(browser, *callbacks)
+        self._browser = browser
+        self._session_lost = ""
+        self._again: asyncio.Task[None] | None = None
+        self._uploaded: list[tuple[str, str]] = []  # session and address
         self._messages: dict[str, _CachedMessage] = {}
         self._media: set[str] = set()
         self._runs, self._age, self._busy = 0, 2, False
         self._pages: dict[str, str] = {}
-        self._page = self._name = self.session = ""
+        self._page = self._name = ""
         self._clocks: dict[str, asyncio.Task[None]] = {}
         self._files: asyncio.Future[Any] | None = None
         self._statuses: asyncio.Queue[str] = asyncio.Queue()
-        self._socket: ClientConnection | None = None
-        self._listener: asyncio.Task[None] | None = None
 
     async def open(self, page: str = "", **query: str) -> None:
         """Connect and request a page by the name in its URL."""
-        url = self.address.replace("http", "ws", 1) + "/_stcore/stream"
-        self._socket = await connect(url, subprotocols=["streamlit"], max_size=None)  # type: ignore[list-item]
-        self._listener = asyncio.create_task(self._listen(self._socket))
         self._name, self.query = page, dict(query)
+        await self._connection.open()
         await self._request_run()
 
     async def visit(self, page: str) -> None:
@@ -76,10 +85,9 @@ class Tab(Page):
     async def close(self) -> None:
         """Disconnect, as when a reader closes the tab."""
         self._stop_clocks()
-        if self._socket is not None:
-            await self._socket.close()
-        if self._listener is not None:
-            self._listener.cancel()
+        if self._again is not None:
+            self._again.cancel()
+        await self._connection.close()
 
     # --- actions ---
 
@@ -106,19 +114,19 @@ class Tab(Page):
 
     async def upload(self, key: str, name: str, data: bytes) -> None:
         """Upload a file with a file uploader."""
-        assert self._socket is not None
         self._files = asyncio.get_running_loop().create_future()
         request = BackMsg()
         request.file_urls_request.request_id = str(uuid.uuid4())
         request.file_urls_request.file_names.append(name)
-        request.file_urls_request.session_id = self.session
-        await self._socket.send(request.SerializeToString())
+        request.file_urls_request.session_id = session = self._connection.session
+        await self._connection.send(request)
         urls = (await asyncio.wait_for(self._files, TIMEOUT)).file_urls[0]
-        await asyncio.to_thread(put, self.address, urls.upload_url, name, data)
+        await asyncio.to_thread(self._browser.put, urls.upload_url, name, data)
         state = WidgetState(id=self.widget("file_uploader", key).id)
-        for old in self._uploaded:
-            await asyncio.to_thread(delete, self.address, old)
-        self._uploaded = [urls.delete_url]
+        for of, old in self._uploaded:
+            with suppress(*(() if of == session else (WrongAnswer,))):  # it went with its replica
+                await asyncio.to_thread(self._browser.delete, old)
+        self._uploaded = [(session, urls.delete_url)]
         info = state.file_uploader_state_value.uploaded_file_info.add()
         info.file_id, info.name, info.size = urls.file_id, name, len(data)
         info.file_urls.CopyFrom(urls)
@@ -139,15 +147,29 @@ class Tab(Page):
             try:
                 status = await asyncio.wait_for(self._statuses.get(), wait)
             except TimeoutError:
+                if self._busy and time.monotonic() < limit:  # a run has begun meanwhile
+                    continue
                 raise WrongAnswer(f"{objection} (after {time.monotonic() - start:.1f} s)") from None
             if status == "FINISHED_EARLY_FOR_RERUN":
                 continue
+            if status == _LOST:
+                raise ConnectionLost(status)
             if status not in ("FINISHED_SUCCESSFULLY", "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"):
                 raise WrongAnswer(f"the run ended with {status}")
             for error in self.all("exception"):
                 raise WrongAnswer(f"exception on the page: {error.type}: {error.message}")
             objection = check(self)
         await self._fetch_pictures()
+
+    async def wait_until_back(self, timeout: float = TIMEOUT) -> None:
+        """Wait until there is a connection again, and for the run that the page asks for then.
+        Raises WrongAnswer."""
+        limit = time.monotonic() + timeout
+        while self.losses and not self.losses[-1].is_over():
+            if time.monotonic() > limit:
+                what = "page" if self._connection.connected else "connection"
+                raise WrongAnswer(f"the {what} did not come back in {timeout:g} s")
+            await asyncio.sleep(0.05)
 
     # --- messages ---
 
@@ -157,7 +179,6 @@ class Tab(Page):
         fragment: str = "",
         at_interval: bool = False,
     ) -> None:
-        assert self._socket is not None
         request = BackMsg()
         rerun = request.rerun_script
         rerun.query_string = urlencode(self.query)
@@ -170,17 +191,12 @@ class Tab(Page):
             self._busy = True
             while not self._statuses.empty():  # statuses of earlier runs
                 self._statuses.get_nowait()
-        await self._socket.send(request.SerializeToString())
+        if not await self._connection.send(request) and not at_interval:
+            self._statuses.put_nowait(_LOST)
 
-    async def _listen(self, socket: ClientConnection) -> None:
-        try:
-            async for frame in socket:
-                self.received += len(frame)
-                message = ForwardMsg()
-                message.ParseFromString(frame)
-                self._receive(message)
-        except Exception as error:
-            self._statuses.put_nowait(f"a lost connection: {error}")
+    def _receive_frame(self, frame: bytes, message: ForwardMsg) -> None:
+        self.received += len(frame)
+        self._receive(message)
 
     def _receive(self, message: ForwardMsg) -> None:
         kind = message.WhichOneof("type")
@@ -219,13 +235,14 @@ class Tab(Page):
             return
         self._stop_clocks()
         self._busy = True
-        self.session = new.initialize.session_id or self.session
+        self._connection.session = new.initialize.session_id or self._connection.session
         self._age = new.config.max_cached_message_age
 
     def _run_ended(self, status: str) -> None:
         if status in ("FINISHED_SUCCESSFULLY", "FINISHED_FRAGMENT_RUN_SUCCESSFULLY"):
             self._busy = False
             self.drop_stale()
+            self._complete_loss()
         if status == "FINISHED_SUCCESSFULLY":
             self._runs += 1
             for name in [n for n, k in self._messages.items() if self._runs - k.used > self._age]:
@@ -237,7 +254,50 @@ class Tab(Page):
         names = {p.url for images in self.all("imgs") for p in images.imgs}
         for name in sorted(n for n in names - self._media if n.startswith("/media")):
             self._media.add(name)
-            self.fetched += len(await asyncio.to_thread(get, self.address + name))
+            self.fetched += len(await asyncio.to_thread(self._browser.get, name))
+
+    # --- a lost connection ---
+
+    def _failed(self, reason: str) -> None:
+        """The front end would say that it cannot go on."""
+        self._statuses.put_nowait(f"a message that the tab does not understand: {reason}")
+
+    def _lost(self) -> None:
+        self._session_lost = self._connection.session
+        loss = Loss(time.monotonic(), self.contents(given=self._busy or bool(self._clocks)))
+        if self.losses and self.losses[-1].complete is None:  # lost again: still the same loss
+            loss.lost, loss.before = self.losses[-1].lost, self.losses.pop().before
+        self.losses.append(loss)
+        if self.has("bidi_component", COMPONENT):
+            path = next((p for p, name in self._pages.items() if name == self._page), self._name)
+            state = WidgetState(id=self.widget("bidi_component", COMPONENT).id)
+            state.json_value = json.dumps({"lost": page_as_it_is(self, path)})
+            self.states[state.id] = state
+        self._statuses.put_nowait(_LOST)
+
+    def _back(self) -> None:
+        """Request a run: at once where the front end does, otherwise as the app's script does."""
+        loss = self.losses[-1]
+        loss.back = time.monotonic()
+        at_once = bool(self._busy or self.fragments or self._clocks)
+        loss.asks = at_once or self.has("bidi_component", COMPONENT)
+        if loss.asks:
+            self._again = asyncio.ensure_future(self._ask_again(0.0 if at_once else PATIENCE))
+
+    async def _ask_again(self, patience: float) -> None:
+        await asyncio.sleep(patience)
+        if not self._busy or not patience:
+            await self._request_run()
+
+    def _complete_loss(self) -> None:
+        """A run has ended: the page is complete, if a connection had been lost and it waits for no
+        job."""
+        if not self.losses or self._clocks:
+            return
+        loss = self.losses[-1]
+        if loss.back and loss.complete is None and not loss.given_up:
+            loss.complete, loss.after = time.monotonic(), self.contents()
+            loss.same_session = self._session_lost == self._connection.session
 
     # --- fragments that rerun at an interval ---
 

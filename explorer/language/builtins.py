@@ -8,11 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language.completion.names import MODULES, SIMILAR
-from explorer.language.errors import OutsideLanguage
+from explorer.language.errors import OutsideLanguage, ProgramExit
 from explorer.language.guard import Guard, formatting, limits, operators
+from explorer.language.module_proxy import ModuleProxy
+from explorer.language.notices import notice
 from explorer.language.vocabulary import closest_name, module_members
 from explorer.language.vocabulary.class_proxy import ClassProxy, unwrap
+from explorer.language.vocabulary.everyday.paths import missing
 from explorer.language.vocabulary.left_out import LEFT_OUT_BUILTINS, LEFT_OUT_MODULES
+from explorer.language.vocabulary.node_proxy import NodeProxy
 
 #: Built-ins that are safe as they are.
 PLAIN = """
@@ -22,11 +26,18 @@ PLAIN = """
     Exception ArithmeticError AssertionError AttributeError FloatingPointError ImportError
     IndexError KeyError LookupError NameError NotImplementedError OverflowError RecursionError
     RuntimeError StopIteration TypeError UserWarning ValueError Warning ZeroDivisionError
+    BufferError BytesWarning ChildProcessError ConnectionError DeprecationWarning EOFError
+    EnvironmentError FileExistsError FileNotFoundError FutureWarning ImportWarning
+    IndentationError InterruptedError IOError IsADirectoryError MemoryError ModuleNotFoundError
+    NotADirectoryError OSError PendingDeprecationWarning PermissionError ReferenceError
+    ResourceWarning RuntimeWarning StopAsyncIteration SyntaxError SyntaxWarning SystemError
+    TimeoutError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError
+    UnicodeWarning bin oct hex ascii
 """
 #: Built-ins that are replaced by checked ones.
 GUARDED = """
     print repr format getattr hasattr setattr delattr id isinstance issubclass type pow sorted hash
-    str list tuple set map filter min max
+    str list tuple set map filter min max dir vars help open exit quit SystemExit
 """
 
 _TORCH_FUNCTIONS = {name for name in module_members("torch") or {} if len(name) > 2}
@@ -46,6 +57,8 @@ def make_builtins(guard: Guard) -> dict[str, Any]:
         **_functions(guard),
         **_attribute_functions(guard),
         **_class_proxies(guard),
+        **_leaving(guard),
+        "SystemExit": ProgramExit,
         "__import__": builtins.__import__,
         "__build_class__": guard.classes.build,
     }
@@ -72,11 +85,17 @@ def _functions(guard: Guard) -> dict[str, Any]:
     numbers: dict[int, int] = {}
     numbered: list[Any] = []  # kept alive, so that no two objects get the same id()
 
-    def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: bool = False) -> None:
+    def print_(
+        *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False
+    ) -> None:
         parts = [formatting.to_text(value, str) for value in values]
         separator, ending = " " if sep is None else sep, "\n" if end is None else end
         text = formatting.to_text(separator, str).join(parts) + formatting.to_text(ending, str)
-        guard.watcher.write(formatting.without_addresses(text))
+        text = formatting.without_addresses(text)
+        if file is None:
+            guard.attributes.run.write(text)
+        else:
+            guard.attributes.get(file, "write")(text)
 
     def repr_(value: Any) -> str:
         return formatting.to_text(value, repr)
@@ -92,8 +111,16 @@ def _functions(guard: Guard) -> dict[str, Any]:
         return numbers[id(value)]
 
     def hash_(value: Any) -> int:
-        """The hash of a plain value; for other objects `id`, not their address."""
-        return hash(_without_none(value)) if _has_plain_hash(value) else id_(value)
+        """The hash of a plain value, or as its class defines it; for other objects `id`, not
+        their address."""
+        return hash(_without_none(value)) if has_own_hash(value) else id_(value)
+
+    def has_own_hash(value: Any) -> bool:
+        classes = guard.classes
+        return _has_plain_hash(
+            value,
+            lambda kind: kind in classes.own and classes.definer(kind, "__hash__") in classes.own,
+        )
 
     def pow_(base: Any, exponent: Any, modulus: Any = None) -> Any:
         if modulus is not None:
@@ -146,13 +173,36 @@ def _attribute_functions(guard: Guard) -> dict[str, Any]:
         attributes.delete(receiver, name)
 
     def isinstance_(value: Any, kinds: Any) -> bool:
-        return isinstance(value, unwrap(kinds))
+        thing = value.node if type(value) is NodeProxy else value
+        return isinstance(thing, unwrap(kinds))
 
     def issubclass_(kind: Any, kinds: Any) -> bool:
         return issubclass(unwrap(kind), unwrap(kinds))
 
-    functions = [getattr_, hasattr_, setattr_, delattr_, isinstance_, issubclass_]
+    def dir_(value: Any) -> list[str]:
+        return attributes.names(value)
+
+    def vars_(value: Any) -> dict[str, Any]:
+        return attributes.fields(value)
+
+    functions = [getattr_, hasattr_, setattr_, delattr_, isinstance_, issubclass_, dir_, vars_]
     return {_rename_public(function): function for function in functions}
+
+
+def _leaving(guard: Guard) -> dict[str, Any]:
+    """`exit`, `quit`, `open` and `help`: what Python does outside the program."""
+    run = guard.attributes.run
+
+    def open_(file: Any, *args: Any, **options: Any) -> Any:
+        raise missing(file)
+
+    def help_(*things: Any) -> None:
+        notice("The Glossary describes all supported names.")
+
+    leave = run.get(ModuleProxy("sys"), "exit")
+    functions = [open_, help_]
+    made = {_rename_public(function): function for function in functions}
+    return made | {"exit": leave, "quit": leave}
 
 
 def _class_proxies(guard: Guard) -> dict[str, ClassProxy]:
@@ -183,13 +233,18 @@ def _class_proxies(guard: Guard) -> dict[str, ClassProxy]:
 _PLAIN_HASH = (str, int, float, complex, type(None))
 
 
-def _has_plain_hash(value: Any) -> bool:
+def _has_plain_hash(value: Any, is_defined: Callable[[type], bool]) -> bool:
+    """Whether the hash of a value, or that of all its items, does not depend on an address;
+    `is_defined` says whether a class of the program has its own."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, tuple | frozenset):
             waiting.extend(item)
-        elif not isinstance(item, _PLAIN_HASH) or item != item:  # the hash of NaN is its address
+        elif isinstance(item, _PLAIN_HASH):
+            if item != item:  # the hash of NaN is its address
+                return False
+        elif not is_defined(type(item)):
             return False
     return True
 

@@ -15,7 +15,7 @@ class ProgramError:
     error, `detail` the original message of Python or torch, and `fix` the whole program changed so
     that it works, if that is known. All of it is plain text made from what a reader typed: escape
     it before displaying it. If the reader stopped the program (`stopped`), nothing is wrong with
-    it.
+    it. `also` are sentences about other lines that cannot run here.
     """
 
     message: str
@@ -26,6 +26,7 @@ class ProgramError:
     detail: str = ""
     stopped: bool = False
     fix: str | None = None
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Replace lone surrogates, which a Python string may contain but which cannot be sent."""
@@ -59,6 +60,11 @@ class OutsideLanguage(AttributeError):
         return self._hint if isinstance(self._hint, str) else self._hint()
 
 
+class ProgramExit(BaseException):
+    """The program ends itself, as with `sys.exit()`. Programs know it as SystemExit. Not an
+    Exception, as in Python."""
+
+
 class ProgramStopped(BaseException):
     """A limit was reached, or the reader stopped the program (`by_reader`). Not an Exception, so
     that no `except` of the program catches it."""
@@ -66,3 +72,14 @@ class ProgramStopped(BaseException):
     def __init__(self, message: str, hint: str = "", by_reader: bool = False) -> None:
         super().__init__(message)
         self.message, self.hint, self.by_reader = message, hint, by_reader
+
+
+class StatementRefused(ProgramStopped):
+    """A running program has reached a statement outside the language; carries the error."""
+
+    def __init__(self, error: ProgramError) -> None:
+        super().__init__(error.message, error.hint)
+        self.error = error
+
+
+ProgramExit.__name__ = ProgramExit.__qualname__ = "SystemExit"

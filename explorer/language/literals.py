@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from explorer.language.notebook import without_commands
 from explorer.language.syntax import MAX_SOURCE
 from explorer.language.thread_safe_ast import parse_tree
 
@@ -42,7 +43,7 @@ def leaf_literals(source: str) -> list[Literal]:
     if len(source) > MAX_SOURCE:
         return []
     try:
-        tree = parse_tree(source)
+        tree = parse_tree(without_commands(source).code)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return []
     return list(_assigned(tree, source.split("\n")))

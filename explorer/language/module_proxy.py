@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from explorer.language import vocabulary
@@ -24,6 +25,10 @@ class ModuleProxy:
         """The value of `path.name`. Raises OutsideLanguage, with a suggestion, if there is none."""
         if name in self._members:
             return self._members[name]
+        if name == "__version__":
+            version = getattr(sys.modules.get(self.path), name, None)
+            if isinstance(version, str):
+                return str(version)
         full = f"{self.path}.{name}"
         if vocabulary.module_members(full) is not None:
             return ModuleProxy(full)

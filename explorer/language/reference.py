@@ -45,7 +45,9 @@ def reference() -> tuple[ReferenceGroup, ...]:
 def _describe(thing: Any) -> str:
     if isinstance(thing, ClassProxy):
         thing = thing.wrapped
-    return repr(thing) if isinstance(thing, bool | int | float) else _first_sentence(thing)
+    if isinstance(thing, bool | int | float | str):
+        return repr(thing)[:_MAX_DESCRIPTION]
+    return _first_sentence(thing)
 
 
 def _first_sentence(thing: Any) -> str:

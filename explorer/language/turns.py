@@ -17,6 +17,7 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from explorer.language.vocabulary.progress_bars import ProgressBar
 from explorer.language.watcher import Watcher
 
 #: Python's own collections and iterators of which `length_hint` is exact.
@@ -81,6 +82,8 @@ def length_of(items: Any) -> int:
     if kind is torch.Tensor:
         with torch._C.DisableTorchFunction():
             return items.shape[0] if items.dim() else -1
+    if kind is ProgressBar:
+        return length_of(items._items)
     if isinstance(items, DataLoader | _BaseDataLoaderIter):
         with suppress(Exception):
             return len(items)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Protocol
 
+from explorer.language.error_messages.known import Operand
 from explorer.language.errors import ProgramStopped
+from explorer.language.figures import Figures
+from explorer.language.notices import Notices
 from explorer.language.rewrite import SourceLocation
 
 #: The number of characters of a program's output that are kept: its beginning and its end.
@@ -36,6 +39,13 @@ class Output:
         room = _BEGINNING - len(self._beginning)
         self._beginning += text[:room]
         self._end = (self._end + text[room:])[-_END:]
+
+    def position(self, written: int) -> int:
+        """Where in `str(self)` the text is that followed so many characters."""
+        left_out = self.length - len(self._beginning) - len(self._end)
+        if written <= len(self._beginning) or left_out <= 0:
+            return written
+        return max(len(str(self)) - (self.length - written), len(self._beginning))
 
     def last(self, length: int) -> str:
         """The last characters, at most as many as are kept of the end."""
@@ -77,6 +87,8 @@ class Watcher:
         #: How often the running statement is certain to run again; see `turns`.
         self.left = 0
         self.locations: list[SourceLocation] = []
+        self.notices = Notices()
+        self.figures = Figures()
         self._output = Output()
         self._next_pulse = self._last_time = 0.0
         self._stride = self._left = 0
@@ -89,6 +101,10 @@ class Watcher:
     def written(self) -> int:
         """The number of characters printed so far."""
         return self._output.length
+
+    def output_position(self, written: int) -> int:
+        """Where in `output` the text is that followed so many characters."""
+        return self._output.position(written)
 
     def last_output(self, length: int) -> str:
         """So many characters of what was printed last."""
@@ -121,6 +137,10 @@ class Watcher:
         self._left -= 1
         if self._left < 0:
             self.check_time()
+
+    def operands_of(self, error: BaseException) -> Sequence[Operand]:
+        """The tensors that the operation was given that raised this, if they were recorded."""
+        return ()
 
     def check_time(self) -> None:
         """Look at the limits. Raises ProgramStopped after the deadline, or if `on_pulse` does."""
@@ -165,6 +185,10 @@ class Watcher:
     def echo(self, location: int, value: Any) -> None:
         """The bare expression at this location has this value."""
 
+    def end_cell(self) -> None:
+        """The last statement of a cell has run."""
+        self.figures.end_cell(self.written)
+
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
@@ -173,6 +197,6 @@ class Watcher:
 
     def helpers(self) -> dict[str, Any]:
         """The methods that the rewritten code calls, under its names for them."""
-        names = ("step", "note", "bind", "named", "enter", "echo")
+        names = ("step", "note", "bind", "named", "enter", "echo", "end_cell")
         helpers = {f".{name}": getattr(self, name) for name in names}
         return helpers | {".continue": self.continue_line}

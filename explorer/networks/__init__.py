@@ -1,9 +1,12 @@
 """Models and their data: presets, reports layer by layer, hook experiments, cost, graphs.
 
-`problem(name)` gives a preset, `inspect(model, *inputs)` reports on any model layer by layer.
+`problem(name)` gives a preset, `from_program(text)` the network of a program, and
+`inspect(model, *inputs)` reports on any model layer by layer.
 torchvision is imported only when one of its classifiers is built.
 """
 
+from explorer.networks.attention import AttentionLayer, AttentionMaps, attention_maps
+from explorer.networks.from_program import from_program
 from explorer.networks.graph_dot import COLOURS, folded_dot
 from explorer.networks.graphs import FoldedGraph, FoldedNode, FullGraph, fold, full_graph
 from explorer.networks.hook_experiments import (
@@ -24,6 +27,8 @@ from explorer.networks.hooks import (
     HookValue,
 )
 from explorer.networks.inspection import inspect
+from explorer.networks.memory import MODES, KeptMemory, MemoryRun, trace_memory
+from explorer.networks.memory_watch import MemoryPoint
 from explorer.networks.presets import CPU, devices, names, on_device, problem
 from explorer.networks.problems import AccumulationStep, SampledProblem, accumulate
 from explorer.networks.records import (
@@ -35,13 +40,17 @@ from explorer.networks.records import (
     Structure,
 )
 from explorer.networks.statistics import Histogram, Statistics, histogram
+from explorer.networks.time_steps import TimeSteps, gradients_over_time
 
 __all__ = [
     "COLOURS",
     "CPU",
     "HOOK_ACTIONS",
     "HOOK_KINDS",
+    "MODES",
     "AccumulationStep",
+    "AttentionLayer",
+    "AttentionMaps",
     "BackwardHookComparison",
     "FoldedGraph",
     "FoldedNode",
@@ -54,25 +63,33 @@ __all__ = [
     "HookKind",
     "HookMemory",
     "HookValue",
+    "KeptMemory",
     "LayerError",
     "LayerRecord",
     "Memory",
+    "MemoryPoint",
+    "MemoryRun",
     "ParameterRecord",
     "Report",
     "SampledProblem",
     "Statistics",
     "Structure",
+    "TimeSteps",
     "accumulate",
+    "attention_maps",
     "compare_backward_hooks",
     "devices",
     "fold",
     "folded_dot",
+    "from_program",
     "full_graph",
+    "gradients_over_time",
     "histogram",
     "inspect",
     "measure_hook_memory",
     "names",
     "on_device",
     "problem",
+    "trace_memory",
     "try_hooks",
 ]

@@ -116,9 +116,10 @@ def _chain(group: _Group) -> list[_Group]:
 def _groups(structure: Structure) -> list[_Group]:
     """The box of every call. Equal neighbours get a box of their own around them."""
     calls = structure.calls
-    children: dict[int | None, list[int]] = defaultdict(list)
-    for position, call in enumerate(calls):
-        children[call.parent].append(position)
+    children: dict[int, list[int]] = defaultdict(list)
+    for position, call in enumerate(calls[1:], 1):
+        # Without a parent, a loss has called a part of the model after the model's own call.
+        children[call.parent or 0].append(position)
     shapes: dict[int, object] = {}  # of the tree of modules inside each call
     for position in range(len(calls) - 1, -1, -1):  # children come after their parents
         shapes[position] = (calls[position].type, *(shapes[c] for c in children[position]))
@@ -138,7 +139,8 @@ def _groups(structure: Structure) -> list[_Group]:
         for _, run in groupby(children[group.calls[0]], key=shapes.__getitem__):
             members = list(run)
             around = group
-            if len(members) >= REPEATS and children[members[0]]:
+            again = len({calls[position].name for position in members}) == 1  # as a cell in time
+            if len(members) >= REPEATS and (again or children[members[0]]):
                 first, last = (_id(calls[members[i]], repeated) for i in (0, -1))
                 around = _Group(f"{first}…{last.rpartition('.')[2]}", members, group)
                 group.children.append(around)

@@ -16,6 +16,7 @@ from explorer.networks.hooks import Hook, HookEvent, HookRecording, find_targets
 from explorer.networks.inspection import copy_tensors, inspect, scalar_loss
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.records import LayerError
+from explorer.networks.statistics import dense
 from explorer.trace.capture import CapturedValues
 from explorer.trace.records import Array
 
@@ -108,7 +109,7 @@ def _run(
             total.backward()
         except Exception as raised:
             error = explain(raised)
-        gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+        gradients = {n: dense(p.grad) for n, p in model.named_parameters() if p.grad is not None}
         for i, tensor in enumerate(t for t in passed if isinstance(t, Tensor)):
             if tensor.grad is not None:
                 gradients[f"input {i}"] = tensor.grad

@@ -102,53 +102,79 @@ def _gaussian(sigma: float) -> Tensor:
 
 def _gabor(degrees: float, wavelength: float = 4.0, sigma: float = 2.0) -> Tensor:
     """A Gabor filter (https://en.wikipedia.org/wiki/Gabor_filter): exp(−r²/2σ²) · cos(2πu/λ) with
-    u in the direction `degrees`, shifted to sum to 0 so that a uniform surface gives 0."""
+    u in the direction `degrees`, shifted to sum to 0 so that a uniform surface gives 0. Black and
+    white stripes of its direction and wavelength give about 1 or −1."""
     x, y = _grid()
     angle = math.radians(degrees)
     u = x * math.cos(angle) + y * math.sin(angle)
     envelope = torch.exp(-(x**2 + y**2) / (2 * sigma**2))
     wave = torch.cos(2 * math.pi * u / wavelength)
     kernel = envelope * (wave - (envelope * wave).sum() / envelope.sum())
-    return kernel / kernel.abs().sum()
+    return 2 * kernel / kernel.abs().sum()
 
 
-#: Kernels by name. "x" responds to changes from left to right, that is, to vertical edges.
+#: Kernels by name, applied to the brightness. Edges are Sobel's, so scaled that a step from black
+#: to white gives 1 (or −1, the other way round); fine detail is the Laplacian; stripes are Gabor's.
 FILTERS: dict[str, Tensor] = {
-    "identity": _small([[0, 0, 0], [0, 1, 0], [0, 0, 0]]),
-    "blur": _gaussian(1.5),
-    "sharpen": _small([[0, -1, 0], [-1, 5, -1], [0, -1, 0]]),
-    "Sobel x": _small([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]),
-    "Sobel y": _small([[-1, -2, -1], [0, 0, 0], [1, 2, 1]]),
-    "Laplacian": _small([[0, 1, 0], [1, -4, 1], [0, 1, 0]]),
-    "Gabor 0°": _gabor(0),
-    "Gabor 45°": _gabor(45),
-    "Gabor 90°": _gabor(90),
-    "Gabor 135°": _gabor(135),
+    "brightness": _small([[0, 0, 0], [0, 1, 0], [0, 0, 0]]),
+    "blurred": _gaussian(1.5),
+    "sharpened": _small([[0, -1, 0], [-1, 5, -1], [0, -1, 0]]),
+    "vertical edges": _small([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]) / 4,
+    "horizontal edges": _small([[-1, -2, -1], [0, 0, 0], [1, 2, 1]]) / 4,
+    "fine detail": _small([[0, 1, 0], [1, -4, 1], [0, 1, 0]]) / 2,
+    "vertical stripes": _gabor(0),
+    "rising stripes": _gabor(45),
+    "horizontal stripes": _gabor(90),
+    "falling stripes": _gabor(135),
 }
 
-#: Weights of red, green and blue in brightness (ITU-R BT.601, https://www.itu.int/rec/R-REC-BT.601).
-_LUMA = (0.299, 0.587, 0.114)
+#: Weights of red, green and blue by name: brightness (ITU-R BT.601,
+#: https://www.itu.int/rec/R-REC-BT.601) and the two opponent colours.
+COLOURS: dict[str, tuple[float, float, float]] = {
+    "brightness": (0.299, 0.587, 0.114),
+    "red − green": (1.0, -1.0, 0.0),
+    "blue − yellow": (-0.5, -0.5, 1.0),
+}
+
+_OPPONENTS = list(COLOURS)[1:]
+#: The names of the channels of each layer of `FilterBank`.
+FILTER_BANK_CHANNELS = {
+    "colours": tuple(COLOURS),
+    "filters": (*FILTERS, *_OPPONENTS),
+    "relu": (*FILTERS, *_OPPONENTS),
+}
 
 
 class FilterBank(nn.Module):
-    """Maps images (n × 3 × height × width, 0 to 1) to one map per entry of `FILTERS`.
+    """Maps images (n × 3 × height × width, 0 to 1) to 12 maps: edges, stripes and colours.
 
-    The layers are `grey`, `filters` and `relu`, which sets negative values to 0.
+    The layers are `colours`, `filters` and `relu`, which sets negative values to 0.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.grey = nn.Conv2d(3, 1, 1, bias=False)
+        self.colours = nn.Conv2d(3, 3, 1, bias=False)
         # The border is replicated: otherwise every filter would respond to the edge of the image.
-        self.filters = nn.Conv2d(
-            1, len(FILTERS), KERNEL_SIZE, padding="same", padding_mode="replicate", bias=False
-        )
+        self.filters = nn.Conv2d(3, 12, 7, padding="same", padding_mode="replicate", bias=False)
         self.relu = nn.ReLU()
-        self.grey.weight = _fixed(torch.tensor(_LUMA).reshape(1, 3, 1, 1))
-        self.filters.weight = _fixed(torch.stack(list(FILTERS.values()))[:, None])
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.relu(self.filters(self.grey(x)))
+        return self.relu(self.filters(self.colours(x)))
+
+
+def filter_bank() -> FilterBank:
+    """The filter bank with its fixed kernels: those of `FILTERS` on the brightness, and a blur of
+    each opponent colour. Channels are named in `FILTER_BANK_CHANNELS`."""
+    with torch.device("meta"):
+        model = FilterBank()
+    colours = torch.tensor(list(COLOURS.values()))
+    model.colours.weight = _fixed(colours[:, :, None, None])
+    kernels = torch.zeros(12, len(colours), KERNEL_SIZE, KERNEL_SIZE)
+    kernels[: len(FILTERS), 0] = torch.stack(list(FILTERS.values()))
+    for i in range(len(_OPPONENTS)):
+        kernels[len(FILTERS) + i, 1 + i] = FILTERS["blurred"]
+    model.filters.weight = _fixed(kernels)
+    return model.eval()
 
 
 def _fixed(values: Tensor) -> nn.Parameter:

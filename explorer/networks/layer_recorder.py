@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from explorer.networks.borrow import Loan
 from explorer.networks.records import ModuleCall, Operation, Shape, Shapes
-from explorer.networks.statistics import Statistics, describe
+from explorer.networks.statistics import Statistics, describe, saturation
 
 #: The number that the next autograd node of this thread gets.
 _next_node = torch._C._autograd._get_sequence_nr
@@ -39,6 +39,7 @@ class RecordedCall:
     memory: int = 0
     activation: Statistics | None = None
     gradient: Statistics | None = None
+    saturated: float | None = None
     hooked: bool = False
     meta: bool = False
 
@@ -48,8 +49,9 @@ class RecordedCall:
 
     @property
     def described(self) -> bool:
-        """Whether the output deserves statistics: a block's is its last layer's."""
-        return self.leaf or bool(self.module._parameters)
+        """Whether the output deserves statistics: that of a block which computes nothing itself is
+        its last layer's."""
+        return self.leaf or bool(self.module._parameters) or bool(self.own_flops)
 
     @property
     def own_flops(self) -> int:
@@ -60,17 +62,22 @@ class LayerRecorder:
     """Records the calls of all modules of a borrowed model by hooks.
 
     `calls` are in the order they began; `open` are the positions of those that have not ended.
+    After `end`, nothing more is recorded: a checkpoint calls its layers again in backward.
     """
 
     def __init__(self, model: nn.Module, loan: Loan) -> None:
         self.calls: list[RecordedCall] = []
         self.open: list[int] = []
-        self._loan = loan
+        self._loan, self._has_ended = loan, False
         self._names = {module: name for name, module in model.named_modules()}
         self._counts: Counter[nn.Module] = Counter()
         for module in self._names:
             loan.keep(module.register_forward_pre_hook(self._enter, with_kwargs=True))
             loan.keep(module.register_forward_hook(self._leave))
+
+    def end(self) -> None:
+        """The loss has been computed."""
+        self._has_ended = True
 
     def close(self) -> None:
         """After an error: the operations of the calls that never ended count up to it."""
@@ -83,6 +90,8 @@ class LayerRecorder:
             self.calls[call.parent].inner_flops += call.flops
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if self._has_ended:
+            return
         parent = self.open[-1] if self.open else None
         name, number = self._names[module], self._counts[module]
         call = RecordedCall(module, name, number, parent, _shapes((args, kwargs)), _next_node())
@@ -92,6 +101,8 @@ class LayerRecorder:
         self.calls.append(call)
 
     def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
+        if self._has_ended:
+            return
         while True:  # a module that caught its child's error leaves the child open
             call = self.calls[self.open.pop()]
             self._count(call)
@@ -105,6 +116,7 @@ class LayerRecorder:
         if floating is not None and call.described:
             # Described now: the next in-place layer may overwrite it.
             call.activation = describe(floating)
+            call.saturated = saturation(floating, type(module).__name__)
             self._record_gradient(call, floating)
 
     def _record_gradient(self, call: RecordedCall, output: Tensor) -> None:
@@ -118,14 +130,21 @@ class LayerRecorder:
             self._loan.keep(output.register_hook(record))
 
 
-def tensors_in(value: Any) -> list[Tensor]:
-    """All tensors in nested tuples, lists and dicts."""
+#: How deeply outputs are nested at most: one that contains itself has an end.
+_DEPTH = 20
+
+
+def tensors_in(value: Any, depth: int = 0) -> list[Tensor]:
+    """All tensors in nested tuples, lists, dicts, and objects made to hold them (dataclasses)."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
         value = tuple(value.values())
-    if isinstance(value, tuple | list):
-        return [tensor for part in value for tensor in tensors_in(part)]
+    elif not isinstance(value, tuple | list | nn.Module | type) and depth < 2:
+        fields = getattr(value, "__dict__", None)
+        value = tuple(fields.values()) if type(fields) is dict else ()
+    if isinstance(value, tuple | list) and depth < _DEPTH:
+        return [tensor for part in value for tensor in tensors_in(part, depth + 1)]
     return []
 
 

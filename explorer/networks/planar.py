@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from explorer.networks.problems import ModuleProblem, Network, source_of
+from explorer.training.batches import Rows
 from explorer.training.problem import random_stream
 
 
@@ -172,7 +173,10 @@ def planar(
         def criterion(logits: Tensor) -> Tensor:
             return F.binary_cross_entropy_with_logits(logits.squeeze(1), labels)
 
-        return Network(net, (points,), criterion)
+        def batch_loss(batch: Tensor) -> Tensor:
+            return F.binary_cross_entropy_with_logits(net(points[batch]).squeeze(1), labels[batch])
+
+        return Network(net, (points,), criterion, batch_loss)
 
     setup = _SETUP.format(
         data=data, points=POINTS, noise=noise, depth=depth, width=width, activation=activation
@@ -183,6 +187,7 @@ def planar(
         make=make,
         source=source_of(DATA[data], mlp, end=setup),
         loss_source=_LOSS,
+        rows=Rows(POINTS, ("points", "labels")),
         data=data,
         depth=depth,
         width=width,

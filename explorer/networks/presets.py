@@ -8,15 +8,28 @@ from functools import cache, partial
 
 import torch
 
+from explorer.networks.autoencoder import autoencoder
 from explorer.networks.classifiers import CLASSIFIERS, classifier
 from explorer.networks.constant_init import variants
+from explorer.networks.depth import deep_net
 from explorer.networks.lenet import lenet, shapes
+from explorer.networks.normed import normed
 from explorer.networks.planar import planar
 from explorer.networks.problems import ModuleProblem, Network
+from explorer.networks.recurrent import recurrent
 from explorer.networks.small_networks import linear_testnet, toy_model, two_layer_sigmoid
+from explorer.networks.transformers import transformer, vision_transformer
 from explorer.training.problem import random_stream
 
 CPU = "cpu"
+
+#: Presets that answer one question together: their gradients are shown in one chart.
+FAMILIES: tuple[tuple[str, ...], ...] = (
+    ("plain, 20 layers", "residual, 20 layers"),
+    ("BatchNorm", "LayerNorm"),
+    ("RNN", "LSTM", "GRU"),
+    ("transformer", "transformer without mask", "transformer (untrained)"),
+)
 
 _PRESETS: dict[str, Callable[[], ModuleProblem]] = {
     "ToyModel": toy_model,
@@ -25,6 +38,15 @@ _PRESETS: dict[str, Callable[[], ModuleProblem]] = {
     **{p.name: partial(lambda key: variants()[key], key) for key, p in variants().items()},
     "two-layer sigmoid": two_layer_sigmoid,
     "MLP on moons": lambda: replace(planar(), name="MLP on moons"),
+    "plain, 20 layers": partial(deep_net, residual=False),
+    "residual, 20 layers": partial(deep_net, residual=True),
+    **{name: partial(normed, name) for name in ("BatchNorm", "LayerNorm")},
+    "autoencoder": autoencoder,
+    **{name: partial(recurrent, name) for name in ("RNN", "LSTM", "GRU")},
+    "transformer": transformer,
+    "transformer without mask": partial(transformer, causal=False),
+    "transformer (untrained)": partial(transformer, trained=False),
+    "vision transformer": vision_transformer,
     "LeNet-5": lenet,
     "shapes net": shapes,
     **{name: partial(classifier, name) for name in CLASSIFIERS},

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.language.thread_safe_ast import get_source
+from explorer.networks.statistics import dense
 from explorer.training.problem import ModuleProblem, Network, random_stream
 
 __all__ = [
@@ -69,10 +70,14 @@ class Samples(NamedTuple):
 
 @dataclass(frozen=True)
 class SampledProblem(ModuleProblem):
-    """A `ModuleProblem` whose loss is that of the first `batch` samples of `collect()`."""
+    """A `ModuleProblem` whose loss is that of the first `batch` samples of `collect()`.
+
+    `tokens` names the positions of one sample, where it is a sequence.
+    """
 
     collect: Callable[[], Samples] = field(kw_only=True)
     batch: int = 1
+    tokens: Callable[[Tensor], tuple[str, ...]] | None = None
 
 
 def sampled(
@@ -84,6 +89,7 @@ def sampled(
     loss_source: str,
     note: str = "",
     batch: int = 1,
+    tokens: Callable[[Tensor], tuple[str, ...]] | None = None,
 ) -> SampledProblem:
     """Make a `SampledProblem`.
 
@@ -96,7 +102,15 @@ def sampled(
         return Network(model, (inputs[:batch],), lambda output: criterion(output, few))
 
     return SampledProblem(
-        name, title, make, source, loss_source, note=note, collect=collect, batch=batch
+        name,
+        title,
+        make,
+        source,
+        loss_source,
+        note=note,
+        collect=collect,
+        batch=batch,
+        tokens=tokens,
     )
 
 
@@ -155,7 +169,7 @@ def accumulate(
             loss.backward()
             random = state()
         in_grad += 1
-        grads = {name: p.grad for name, p in parameters.items() if p.grad is not None}
+        grads = {name: dense(p.grad) for name, p in parameters.items() if p.grad is not None}
         stepped = every is not None and in_grad == every
         copies = {k: g.numpy().copy() for k, g in grads.items()} if stepped or i + 1 == n else {}
         norms = {name: _norm(grad) for name, grad in grads.items()}
@@ -169,4 +183,4 @@ def accumulate(
 
 
 def _norm(tensor: Tensor) -> float:
-    return float(torch.linalg.vector_norm(tensor))
+    return float(torch.linalg.vector_norm(dense(tensor)))

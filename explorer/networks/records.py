@@ -35,6 +35,8 @@ class LayerRecord:
 
     `activation` describes the output, `gradient` the gradient of the loss with respect to it; of
     several tensors, the first floating-point one. `why_none` says why there is no gradient.
+    `training` is the module's mode; `saturated` the part of a sigmoid's or tanh's outputs where its
+    derivative is almost 0.
     """
 
     name: str
@@ -50,6 +52,8 @@ class LayerRecord:
     activation: Statistics | None = None
     gradient: Statistics | None = None
     why_none: str = ""
+    training: bool | None = None
+    saturated: float | None = None
 
     @property
     def dead(self) -> int | None:
@@ -61,8 +65,9 @@ class LayerRecord:
 class ParameterRecord:
     """One parameter; tied ones appear once, under their first name, the others in `aliases`.
 
-    `grad_norm` is the Euclidean norm of its gradient: NaN or infinite if an element is, None
-    without a gradient, for which `why_none` gives the reason, and on meta.
+    `norm`, `mean` and `std` describe its value, `grad_norm` is the Euclidean norm of its gradient:
+    NaN or infinite if an element is, None without a gradient, for which `why_none` gives the
+    reason. All are None on meta, and `std`, which `Tensor.std` gives too, of a single element.
     """
 
     name: str
@@ -72,6 +77,9 @@ class ParameterRecord:
     dtype: str
     trainable: bool
     aliases: tuple[str, ...] = ()
+    norm: float | None = None
+    mean: float | None = None
+    std: float | None = None
     grad_norm: float | None = None
     why_none: str = ""
 
@@ -135,7 +143,8 @@ class Structure:
     """The autograd graph, mapped to the modules that made it.
 
     `edges` are positions in `operations`, in the direction of computation. `params` and `norms`
-    give each parameter's size and, where known, the norm of its gradient.
+    give each parameter's size and, where known, the norm of its gradient. After an error there are
+    calls alone, up to the failing one.
     """
 
     calls: tuple[ModuleCall, ...]

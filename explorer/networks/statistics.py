@@ -86,12 +86,34 @@ def _describe(value: Tensor, units: bool) -> Statistics | None:
     return Statistics(tuple(value.shape), least, most, total / left, norm, missing, width, dead)
 
 
+#: Where the derivative is below 1 % of its largest: 1 − y² of tanh, y (1 − y) of a sigmoid.
+_FLAT = {"Tanh": (0.0, 0.99**0.5), "Sigmoid": (0.5, 0.5 * 0.99**0.5)}
+
+
+def saturation(output: Tensor, type_name: str) -> float | None:
+    """The part of a tanh's or sigmoid's outputs where its derivative is below 1 % of the largest;
+    None for other layers and where there are no values."""
+    if type_name not in _FLAT or output.is_meta or not output.numel():
+        return None
+    centre, distance = _FLAT[type_name]
+    with no_dispatch():
+        flat = (output.detach().float() - centre).abs() > distance
+        return float(flat.float().mean())
+
+
+def dense(gradient: Tensor) -> Tensor:
+    """The gradient with all its elements: that of `nn.Embedding(sparse=True)` lacks the zeros."""
+    return gradient.to_dense() if gradient.is_sparse else gradient
+
+
 def histogram(values: np.ndarray, bins: int = 10) -> Histogram:
     """`numpy.histogram` of all finite elements, in `bins` equal bins from the least to the largest.
+    Real and imaginary parts are two elements.
 
     Raises ValueError when `bins` is not positive or nothing is finite.
     """
     flat = np.asarray(values).ravel()
+    flat = flat.view(flat.real.dtype)
     finite = flat[np.isfinite(flat)]
     if finite.size == 0:
         raise ValueError("there is no finite value to draw a histogram of")

@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import TextIO
 
 from explorer.sandbox import protocol
-from explorer.sandbox.child import perform_tasks
 from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
-from explorer.sandbox.warm_up import prepare_torch, warm_up
 from explorer.sandbox.zygote import Zygote
 
 
@@ -100,6 +98,9 @@ def _call_at_end_of_input(function: Callable[[], None]) -> None:
 
 def _run_worker(settings: Settings) -> None:
     """Connect to the server and perform one task."""
+    from explorer.sandbox.child import perform_tasks  # imports torch: not into the server
+    from explorer.sandbox.warm_up import prepare_torch, warm_up
+
     jobs = importlib.import_module(settings.jobs).JOBS
     _call_at_end_of_input(lambda: os._exit(0))  # even during a task
     (warm_up if settings.warm_up else prepare_torch)()

@@ -32,22 +32,25 @@ _STRING = re.compile(rb'"([^"\\]*+(?:\\.?[^"\\]*+)*+)"?\s*+(:?)', re.DOTALL)
 class AnswerLimits:
     """What one task of a job may send: `bytes` of an answer, which may take `memory` bytes when it
     is parsed, and `progress` messages of `progress_bytes` before it. Only an answer `with_bytes`
-    may contain bytes."""
+    may contain bytes. `data` is how many raw bytes may be sent ahead of the answer: whoever asks
+    knows how many they need, and sets it for the one call."""
 
     bytes: int = 2**20
     memory: int = 2**24
     progress: int = 0
     progress_bytes: int = 2**8
     with_bytes: bool = False
+    data: int = 0
 
     def frames(self) -> dict[int, int]:
         """The largest size of each kind of frame that a child may send."""
-        return {
+        sizes = {
             protocol.ANSWER: self.bytes,
             protocol.ERROR: ERROR_BYTES,
             protocol.PROGRESS: self.progress_bytes,
             protocol.STOP: 2**3,
         }
+        return sizes | ({protocol.DATA: protocol.CHUNK} if self.data else {})
 
 
 #: For traces and replays. Four backward passes of two thousand steps need 93 MB of the memory, four
@@ -57,13 +60,25 @@ _LARGE = AnswerLimits(protocol.LIMIT, memory=100 * 10**6, progress=100)
 #: The bytes of the largest image (`LONGEST` of `vision.image`, twice), three a pixel, as base64.
 _PIXELS = 4 * 2048**2
 
+#: The bytes of a drawn figure as base64.
+_PICTURE = 12 * 2**20
+
+#: A path of `lookahead.MOST_NUMBERS` numbers of eight bytes as base64, and more.
+_PATH = 12 * 2**20
+
 #: By the job's name; for a job that is not named here, `AnswerLimits()`. Not a part of the registry
 #: of jobs, which imports what they need: the app knows only their limits.
 LIMITS: dict[str, AnswerLimits] = {
     "run": replace(_LARGE, progress=1000, progress_bytes=2**15),
+    "prove": AnswerLimits(2**22, memory=2**25),
     "replay": _LARGE,
+    "vision": _LARGE,
+    "network": replace(_LARGE, progress=1000),
+    "look_ahead": AnswerLimits(_PATH, memory=4 * _PATH),
     "check": AnswerLimits(2**22, memory=2**25),
+    "draw_figure": AnswerLimits(_PICTURE, memory=4 * _PICTURE, with_bytes=True),
     "image": AnswerLimits(_PIXELS + 2**16, memory=4 * _PIXELS, with_bytes=True),
+    "weights": AnswerLimits(2**20, memory=2**23),
     "self_test": AnswerLimits(progress=1000),
 }
 

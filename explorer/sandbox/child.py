@@ -4,22 +4,42 @@ zygote and for a worker."""
 from __future__ import annotations
 
 import gc
+import random
+import selectors
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from mmap import mmap
 from typing import Any
 
 import torch
 
-from explorer.language import limit_bytes
-from explorer.sandbox import limits
+from explorer.language import ProgramError, ProgramRefused, limit_bytes
+from explorer.sandbox import exit_reasons, limits, protocol
+from explorer.sandbox.answer_limits import limits_of
 from explorer.sandbox.kernel_restrictions import Walls
-from explorer.sandbox.task import LIFE, Job, perform_task, receive_next, receive_task
+from explorer.sandbox.task import (
+    LIFE,
+    SOFT_LIMIT,
+    Context,
+    Job,
+    Task,
+    read_line,
+    receive_next,
+    receive_task,
+)
+from explorer.trace import to_plain
 
 #: Seconds by which a live child's own limit is longer than the server's: its last task's, and more.
 _LATE = 5.0
+
+_ALLOCATOR = "DefaultCPUAllocator"  # in torch's message when the system refuses it memory
+
+#: What a child may call (`system_calls.GROUPS`) includes `poll`, where there is one.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 def perform_tasks(
@@ -62,3 +82,64 @@ def _process_state() -> tuple[Any, ...]:
         dict(vars(torch._tensor_str.PRINT_OPTS)),
         threading.active_count(),
     )
+
+
+def perform_task(
+    connection: socket.socket, jobs: Mapping[str, Job], task: Task, line: mmap
+) -> None:
+    """Perform the task and send its answer or error; never raises for what the job did.
+
+    `line` is shared memory in which the line number is stored.
+    """
+    lines = memoryview(line).cast("I")
+    lines[0] = 0
+    torch.default_generator.manual_seed(0)  # a fork has its parent's: the same for every reader
+    random.seed(0)
+    context = Context(
+        progress=lambda message: _send(connection, protocol.PROGRESS, message),
+        on_line=partial(lines.__setitem__, 0),
+        deadline=time.monotonic() + SOFT_LIMIT * task.timeout,
+        is_stopped=_StopNotice(connection),
+        data=task.data,
+        send=partial(_send_data, connection),
+    )
+    try:
+        answer = jobs[task.name](protocol.load(task.body), context)
+        _send(connection, protocol.ANSWER, answer, limits_of(task.name).bytes)
+    except ProgramRefused as refused:
+        _send(connection, protocol.ERROR, to_plain(refused.error))
+    except Exception as error:
+        _send(connection, protocol.ERROR, to_plain(_to_program_error(error, read_line(line))))
+
+
+class _StopNotice:
+    """Whether the server has told this child to stop. It sends nothing else after the request, and
+    is told once that this was noticed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._is_told = connection, False
+        self._selector = _Selector()
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def __call__(self) -> bool:
+        if not self._is_told and self._selector.select(0):
+            self._is_told = True
+            self._connection.sendall(protocol.make_frame(protocol.STOP))
+        return self._is_told
+
+
+def _send(connection: socket.socket, kind: int, message: Any, limit: int = protocol.LIMIT) -> None:
+    connection.sendall(protocol.make_frame(kind, protocol.dump(message), limit))
+
+
+def _send_data(connection: socket.socket, data: Any) -> None:
+    for frame in protocol.data_frames(data):
+        connection.sendall(frame)
+
+
+def _to_program_error(error: Exception, line: int | None) -> ProgramError:
+    if isinstance(error, protocol.MessageTooLarge):
+        return exit_reasons.answer_too_large(str(error))
+    if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
+        return exit_reasons.out_of_memory(str(error)[:2000], line)
+    return exit_reasons.job_failed(error, line)

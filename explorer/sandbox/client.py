@@ -10,25 +10,23 @@ import errno
 import logging
 import math
 import os
-import secrets
 import shutil
 import socket
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox.ahead import start_server, take_started
 from explorer.sandbox.answer_limits import OTHER_MEMORY, AnswerLimits, fits, limits_of
-from explorer.sandbox.settings import Settings, start_process
-from explorer.trace import Trace, from_plain, to_plain
+from explorer.sandbox.settings import Settings
+from explorer.trace import Trace, from_plain
 from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
 from explorer.trace.sampling import Samples
@@ -47,6 +45,13 @@ _NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 OnWait = Callable[[int], None]
 OnProgress = Callable[[Any], None]
 T = TypeVar("T")
+
+
+class WithData(NamedTuple):
+    """The answer of a job that was allowed to send raw data, and the data."""
+
+    answer: Any
+    data: bytearray
 
 
 class _ServerLost(Exception):
@@ -132,6 +137,12 @@ class Sandbox:
         """The process id of the server, if there is one."""
         return self._server.process.pid if self._server else None
 
+    def is_ready(self) -> bool:
+        """Whether the server has started and takes calls."""
+        with suppress(_ServerLost):
+            return self._server is not None and self._server.listens()
+        return False
+
     def submit(
         self,
         job: str,
@@ -143,6 +154,9 @@ class Sandbox:
         reader: str | None = None,
         read: Callable[[Callable[[], Any]], Any] = lambda answer: answer(),
         live: bool = False,
+        background: bool = False,
+        data: bytes = b"",
+        returns: int = 0,
     ) -> Call[Any]:
         """Have a child perform `job`; its plain answer is the call's result, unless `read` makes
         another of it: it is called with a function that returns the answer or raises
@@ -152,13 +166,18 @@ class Sandbox:
         in the queue, from 1, each time it changes; `on_progress` each progress message. Both are
         called by `Call.wait`; any exception from either cancels the job and is raised again there.
         Jobs of one `reader` (by default, of one thread) wait for each other, not for other readers'
-        jobs. The child of a `live` call stays for a moment after its answer; see `Call.again`.
+        jobs. The child of a `live` call stays for a moment after its answer; see `Call.again`. A
+        job in the `background` starts after all others and runs at the lowest priority. `data` is a
+        file, which the child gets as raw bytes. It may send `returns` raw bytes itself; then the
+        plain answer is a `WithData`.
 
         Raises ProgramRefused for a request that is too large.
         """
         header = {"job": job, "timeout": timeout, "reader": reader or _thread_name(), "live": live}
-        header["limits"] = to_plain(limits_of(job))
-        return Call(self, header, _dump_request(request), read, on_progress, on_wait)
+        limits = replace(limits_of(job), data=returns)
+        header |= {"background": background, "limits": asdict(limits), "data": len(data)}
+        body = _dump_request(request)
+        return Call(self, header, body, read, on_progress, on_wait, limits, data)
 
     def call(self, job: str, request: Any, **options: Any) -> Any:
         """`submit`, and wait for the result. Raises ProgramRefused with an error for the reader."""
@@ -176,15 +195,11 @@ class Sandbox:
 
     def _start_server(self) -> _Server:
         """Start a new server. Raises ProgramRefused if the disk is full or no process is left."""
-        directory = ""
         try:
-            directory = tempfile.mkdtemp(prefix="explorer-")  # with mode 0700
-            settings = Settings(directory, secrets.token_hex(16), **self._options)
-            Path(settings.empty_directory).mkdir()
-            return _Server(start_process(settings), settings)
+            started = None if self._options else take_started()
+            return _Server(*(started or start_server(**self._options)))
         except OSError:
             logging.getLogger(__name__).exception("the sandbox's server cannot be started")
-            shutil.rmtree(directory, ignore_errors=True)
             raise ProgramRefused(exit_reasons.server_not_started()) from None
 
     def replace(self, server: _Server) -> None:
@@ -211,12 +226,14 @@ class Call(Generic[T]):
         read: Callable[[Callable[[], Any]], T],
         on_progress: OnProgress | None,
         on_wait: OnWait | None,
+        limits: AnswerLimits,
+        data: bytes,
     ) -> None:
         self.position, self.done = 0, False
         self.started: float | None = None
         self._sandbox, self._header, self._body, self._read = sandbox, header, body, read
         self._on_progress, self._on_wait = on_progress, on_wait
-        self._limits = limits_of(header["job"])
+        self._limits, self._data, self._received = limits, data, bytearray()
         self._server: _Server | None = None
         self._connection: socket.socket | None = None
         self._tries_left, self._has_progress, self._is_stopped = 2, False, False
@@ -344,6 +361,7 @@ class Call(Generic[T]):
             time.sleep(0.02)
             return
         self._connection, self._frames = connection, protocol.FrameReader(connection)
+        self._received = bytearray()
         header = protocol.dump(self._header | {"token": server.settings.token})
         frames = (protocol.HEADER, header), (protocol.REQUEST, self._body)
         try:
@@ -370,6 +388,18 @@ class Call(Generic[T]):
             raise _ServerLost
         return frame
 
+    def _send_data(self) -> None:
+        """Send the child the file. Raises _ServerLost if the server takes no more of it."""
+        assert self._connection is not None
+        try:
+            self._connection.settimeout(REPLY_TIMEOUT)
+            for frame in protocol.data_frames(self._data):
+                self._connection.sendall(frame)
+        except TimeoutError:
+            raise _ServerLost from None
+        except OSError:
+            pass  # it has closed the connection, after an error that can still be read
+
     def _handle(self, kind: int, message: Any) -> None:
         if kind == protocol.WAIT:
             if self._late is None:
@@ -382,12 +412,21 @@ class Call(Generic[T]):
             self.position, self.started, self._is_next = 0, time.monotonic(), False
             self._limit = self.started + self._header["timeout"] + EXTRA_TIME
             self._late = exit_reasons.out_of_time(self._header["timeout"], None)
+            self._send_data()
         elif kind == protocol.PROGRESS:
             self._has_progress = True
             if self._on_progress is not None:
                 self._on_progress(message)
+        elif kind == protocol.DATA:
+            if len(self._received) + len(message) > self._limits.data:
+                raise ProgramRefused(exit_reasons.unreadable_answer())
+            self._received += message
         elif kind == protocol.ANSWER:
-            self._end(answer=message)
+            has_data = self._limits.data > 0
+            self._end(answer=WithData(message, self._received) if has_data else message)
+        elif kind == protocol.FAILED:
+            reason, *details = message
+            self._end(error=exit_reasons.BY_REASON[reason](*details))
         else:
             self._end(error=parse_answer(ProgramError, message))
 
@@ -403,9 +442,12 @@ def _dump_request(request: Any) -> bytes:
 
 
 def read_message(frame: tuple[int, bytearray], limits: AnswerLimits) -> tuple[int, Any]:
-    """The kind of a frame and its message. Raises ProgramRefused if it is not within `limits`."""
+    """The kind of a frame and its message; of raw data, the bytes. Raises ProgramRefused if it is
+    not within `limits`."""
     kind, body = frame
     del frame
+    if kind == protocol.DATA:
+        return kind, body
     try:
         if not fits(body, limits.memory if kind == protocol.ANSWER else OTHER_MEMORY):
             raise ProgramRefused(exit_reasons.answer_too_large())
@@ -433,6 +475,7 @@ _sandbox = Sandbox()
 call = _sandbox.call
 submit = _sandbox.submit
 start = _sandbox.start
+is_ready = _sandbox.is_ready
 
 
 def run(

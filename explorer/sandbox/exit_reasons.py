@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from explorer.language import ProgramError
 from explorer.language.watcher import TOOK_TOO_LONG
+from explorer.sandbox.task import Reason
 
 _CRASH = (
     "PyTorch or Python itself crashed while running this program.",
@@ -54,22 +55,12 @@ _MESSAGES: dict[int, tuple[str, str]] = {0: _NO_RESULT} | {
 }
 
 
-@dataclass(frozen=True)
-class ChildExit:
-    """How a child ended: its status as `Popen.wait` returns it, and the line it last stored."""
-
-    status: int
-    line: int | None
-
-
-def explain_exit(child_exit: ChildExit, timeout: float) -> ProgramError:
+def explain_exit(status: int, line: int | None, timeout: float) -> ProgramError:
     """The error for a child that ended before its time limit."""
-    if child_exit.status == -getattr(signal, "SIGALRM", 14):
-        return out_of_time(timeout, child_exit.line)
-    message, hint = _MESSAGES.get(child_exit.status, _NO_RESULT)
-    return ProgramError(
-        message, line=child_exit.line, hint=hint, detail=_describe_status(child_exit.status)
-    )
+    if status == -getattr(signal, "SIGALRM", 14):
+        return out_of_time(timeout, line)
+    message, hint = _MESSAGES.get(status, _NO_RESULT)
+    return ProgramError(message, line=line, hint=hint, detail=_describe_status(status))
 
 
 def out_of_time(timeout: float, line: int | None) -> ProgramError:
@@ -149,6 +140,18 @@ def server_lost() -> ProgramError:
     return ProgramError(
         "The process that ran this program ended unexpectedly.", hint="Run it again."
     )
+
+
+#: The error for each reason that the server may give.
+BY_REASON: dict[Reason, Callable[..., ProgramError]] = {
+    "queue_full": queue_full,
+    "stopped_in_queue": stopped_in_queue,
+    "server_not_started": server_not_started,
+    "unreadable_answer": unreadable_answer,
+    "out_of_time": out_of_time,
+    "stopped_inside": stopped_inside,
+    "exit": explain_exit,
+}
 
 
 def is_out_of_time(error: ProgramError) -> bool:

@@ -9,21 +9,25 @@ from typing import Generic, Protocol, TypeVar
 
 class HasReader(Protocol):
     reader: str
+    background: bool
 
 
 R = TypeVar("R", bound=HasReader)
 
 
 class FairQueue(Generic[R]):
-    """First come, first served among one reader's requests; round robin among readers."""
+    """First come, first served among one reader's requests; round robin among readers. Requests in
+    the background come after all others."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[R]] = {}  # in the order of the readers' turns
 
     def __iter__(self) -> Iterator[R]:
         """The waiting requests in the order in which they will start."""
-        rounds = chain.from_iterable(zip_longest(*self._waiting.values()))
-        return (request for request in rounds if request is not None)
+        for background in (False, True):
+            queues = ([r for r in q if r.background == background] for q in self._waiting.values())
+            rounds = chain.from_iterable(zip_longest(*queues))
+            yield from (request for request in rounds if request is not None)
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -36,8 +40,13 @@ class FairQueue(Generic[R]):
         return len(self._waiting.get(reader, ()))
 
     def evict(self) -> R:
-        """Remove and return the last request of the reader with the most waiting; among several
-        such readers, the one whose turn comes last."""
+        """Remove and return the last request in the background, if there is one; otherwise the last
+        of the reader with the most waiting, and among several such readers of the one whose turn
+        comes last."""
+        *_, last = self
+        if last.background:
+            self.remove(last)
+            return last
         requests = max(reversed(self._waiting.values()), key=len)
         request = requests[-1]
         self.remove(request)

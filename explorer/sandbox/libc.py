@@ -36,3 +36,10 @@ def keep_capabilities(mask: int) -> None:
     _libc.capget(header, sets)
     keep = struct.unpack("=6I", sets.raw)[1] & mask
     _libc.capset(header, struct.pack("=6I", keep, keep, 0, 0, 0, 0))
+
+
+def madvise(start: int, length: int, advice: int) -> int:
+    """As `syscall`, for advice about a range of this process's memory."""
+    if _libc is None:
+        return -1
+    return int(_libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), advice))

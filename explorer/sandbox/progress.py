@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from explorer.language import ProgramStopped, Watcher
 from explorer.sandbox.task import Context
@@ -16,11 +17,36 @@ INTERVAL, MOST_PRINTED = 0.1, 2000
 @dataclass(frozen=True)
 class RunProgress:
     """The line a program has reached, how often that line has run, and what was printed since the
-    report before: the last characters of it."""
+    report before: the last characters of it. Once its network runs, `stage` says what is being
+    done, and `fraction` how much of it, if that is known."""
 
-    line: int
-    count: int
+    line: int = 0
+    count: int = 0
     printed: str = ""
+    stage: str = ""
+    fraction: float | None = None
+
+
+class ChildJob:
+    """The `Job` of `explorer.networks.job` in a child: reports go to the app, a few a second."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._next = context, 0.0
+        self.parts: list[Any] = []
+
+    @property
+    def wanted(self) -> bool:
+        return not self._context.is_stopped() and time.monotonic() < self._context.deadline
+
+    @property
+    def deadline(self) -> float:
+        return self._context.deadline
+
+    def report(self, stage: str, fraction: float | None = None) -> None:
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + INTERVAL
+            self._context.progress(to_plain(RunProgress(stage=stage, fraction=fraction)))
 
 
 class RunReporter:

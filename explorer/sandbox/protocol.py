@@ -1,11 +1,16 @@
-"""The protocol between app, server and child: length-prefixed frames of JSON.
+"""The protocol between app, server and child: length-prefixed frames of JSON, and of raw bytes.
 
 A frame is its length (4 bytes, big-endian), one byte for its kind, and JSON. The caller sends
 HEADER and REQUEST, and STOP if the job shall end early; the other side sends any number of WAIT,
-then STARTED, any number of PROGRESS, and one ANSWER or ERROR. A child sends STOP back once it has
+then STARTED, any number of PROGRESS, and one ANSWER or ERROR; or at any time FAILED, with the
+reason why the server has no answer. A child sends STOP back once it has
 noticed it. In a live run the caller may send NEXT, with one more request, after each ANSWER, and
 gets the same again, until either side closes the connection. `bytes` anywhere in a message are sent
 as base64. Never pickle: an untrusted program may have written what a child sends.
+
+Weights are too large for that. DATA frames hold raw bytes, `CHUNK` of them at most: the caller's
+file, after STARTED, of the length that its HEADER says; and what a child sends before its ANSWER,
+of at most the length that the caller has allowed.
 
 The app and the children use blocking sockets (`FrameReader`), the server `Connection`.
 """
@@ -21,10 +26,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-HEADER, REQUEST, NEXT, STOP, WAIT, STARTED, PROGRESS, ANSWER, ERROR = b"HQNXWSPAE"
+HEADER, REQUEST, NEXT, STOP, WAIT, STARTED, PROGRESS, ANSWER, ERROR, FAILED, DATA = b"HQNXWSPAEFD"
 
 #: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
 LIMIT = 36 * 2**20
+#: The most bytes in one frame of raw data.
+CHUNK = 2**20
 
 _PREFIX = 5
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -42,6 +49,25 @@ def make_frame(kind: int, body: bytes | bytearray = b"null", limit: int = LIMIT)
     """A frame ready to send. Raises MessageTooLarge."""
     check_size(len(body), limit)
     return len(body).to_bytes(4, "big") + bytes([kind]) + body
+
+
+def data_frames(data: Any) -> Iterator[bytes]:
+    """Frames of raw data (anything that has a memoryview), one after the other."""
+    with memoryview(data) as view, view.cast("B") as whole:
+        for start in range(0, len(whole), CHUNK):
+            yield make_frame(DATA, bytes(whole[start : start + CHUNK]))
+
+
+def receive_data(connection: socket.socket, size: int) -> bytearray:
+    """Raw data of this size. Raises InvalidMessage if something else is received."""
+    data, received = bytearray(size), 0
+    while received < size:
+        frame = receive_frame(connection)
+        if frame is None or frame[0] != DATA or received + len(frame[1]) > size:
+            raise InvalidMessage("not the data that was announced")
+        data[received : received + len(frame[1])] = frame[1]
+        received += len(frame[1])
+    return data
 
 
 def dump(message: Any) -> bytes:

@@ -5,6 +5,9 @@ priority, so that a short program is answered soon, however many slow ones are r
 
 During a drag, one child performs one task of its reader after the other: a live run. Each of its
 requests takes its turn in the queue; between them the child rests and takes no one's place.
+
+What nobody waits for, such as the tries of a run's answers, is done in the background: it starts
+when no other request can, and gives way from its beginning.
 """
 
 from __future__ import annotations
@@ -19,14 +22,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from explorer.language import ProgramError
-from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox import protocol
 from explorer.sandbox.answer_limits import AnswerLimits
 from explorer.sandbox.fair_queue import FairQueue
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.protocol import Connection
-from explorer.sandbox.task import LIFE, Task
-from explorer.trace import from_plain, to_plain
+from explorer.sandbox.task import LIFE, ChildExit, Reason, Task
 
 #: Seconds after which a child gives way to others.
 QUICK = 0.5
@@ -38,29 +39,40 @@ MAX_WAITING, MAX_WAITING_PER_READER = 100, 8
 MAX_SECONDS = 3600
 #: How many unread bytes a reader may accumulate before the child has to wait.
 MAX_BACKLOG = 2**20
+#: The longest file that may come with a request, in bytes.
+MAX_DATA = 2**30
 
 
 @dataclass(frozen=True)
 class JobHeader:
     """The header of a request: the job's name, its time limit in seconds, the reader, what the
-    child may send, and whether it should stay for further requests."""
+    child may send, whether it should stay for further requests, whether it gives way to all others,
+    and the length of the file that comes with it."""
 
     job: str
     timeout: float
     reader: str
     limits: AnswerLimits
     live: bool = False
+    background: bool = False
+    data_size: int = 0
 
 
 def _parse_header(fields: dict[str, Any]) -> JobHeader:
     """Raises TypeError, KeyError or ValueError for an invalid header."""
-    limits = from_plain(AnswerLimits, fields["limits"])
+    limits = AnswerLimits(**fields["limits"])
     live = fields["live"] is True
-    header = JobHeader(fields["job"], float(fields["timeout"]), fields["reader"], limits, live)
+    background = fields.get("background") is True
+    timeout, size = float(fields["timeout"]), int(fields.get("data", 0))
+    header = JobHeader(fields["job"], timeout, fields["reader"], limits, live, background, size)
     if not isinstance(header.job, str) or not isinstance(header.reader, str):
         raise TypeError("job and reader are strings")
+    if not all(isinstance(limit, int) for limit in vars(limits).values()):
+        raise TypeError("limits are whole numbers")
     if not 0 < header.timeout <= MAX_SECONDS:
         raise ValueError(f"a job may run for at most {MAX_SECONDS} s")
+    if not 0 <= size <= (0 if live else MAX_DATA):
+        raise ValueError(f"a file may have at most {MAX_DATA} bytes, and none in a live run")
     return header
 
 
@@ -70,20 +82,23 @@ class Request:
 
     A live run has a `child` of its own from its first task on, and the next `task` takes the place
     of the last. The child takes none after `ends`, and is ended at `rests_until` if it rests then.
+    A request in the `background` starts after all others and runs at the lowest priority.
     """
 
     connection: Connection
     reader: str
     task: Task
     limits: AnswerLimits
+    background: bool = False
     position: int = 0  # in the queue, as last sent to the reader
     child: Child | None = None
     ends: float = 0.0
     rests_until: float = math.inf
+    sent: int = 0  # bytes of the file passed on to the child
 
-    def refuse(self, error: ProgramError) -> None:
-        body = protocol.dump(to_plain(error))
-        self.connection.send(protocol.make_frame(protocol.ERROR, body))
+    def refuse(self, reason: Reason, *details: float | None) -> None:
+        body = protocol.dump([reason, *details])
+        self.connection.send(protocol.make_frame(protocol.FAILED, body))
         self.connection.finish()
 
 
@@ -91,7 +106,8 @@ class Request:
 class RunningRequest:
     """A request whose task a child is performing; `started` is a time.monotonic() value, `messages`
     the number of messages before the answer so far. `stop_by` is when the child must have noticed
-    that the reader stops it. `is_next` says whether the child has performed others before."""
+    that the reader stops it. `is_next` says whether the child has performed others before. `data`
+    is how many raw bytes it has sent."""
 
     request: Request
     child: Child
@@ -100,6 +116,7 @@ class RunningRequest:
     messages: int = 0
     slow: bool = False
     stop_by: float = math.inf
+    data: int = 0
 
 
 class Server:
@@ -169,27 +186,40 @@ class Server:
     def _receive_request(
         self, connection: Connection, header: JobHeader, kind: int, body: bytes
     ) -> None:
-        task = Task(header.job, body, header.timeout, header.live)
-        request = Request(connection, header.reader, task, header.limits)
+        task = Task(header.job, body, header.timeout, header.live, header.data_size)
+        request = Request(connection, header.reader, task, header.limits, header.background)
         connection.on_frame = partial(self._receive_more, request)
         connection.on_end = partial(self._cancel, request)
         self._enqueue(request)
 
     def _receive_more(self, request: Request, kind: int, body: bytes) -> None:
-        if kind != protocol.NEXT:
+        if kind == protocol.DATA:
+            self._pass_on(request, body)
+        elif kind != protocol.NEXT:
             self._stop_request(request)
         elif request.rests_until < math.inf:
             request.rests_until = math.inf
             request.task = replace(request.task, body=body)
             self._enqueue(request)
 
+    def _pass_on(self, request: Request, body: bytes) -> None:
+        """Send the child a part of the file. The reader sends it once the task has started."""
+        running = self._running_for(request)
+        request.sent += len(body)
+        if running is None or request.sent > request.task.data_size:
+            request.connection.close()
+            self._cancel(request)
+            return
+        running.child.connection.send(protocol.make_frame(protocol.DATA, body))
+        request.connection.pause(running.child.connection.backlog > MAX_BACKLOG)
+
     def _enqueue(self, request: Request) -> None:
         request.position = 0
         self._queue.add(request)
         if self._queue.count(request.reader) > MAX_WAITING_PER_READER:
-            self._refuse(request, exit_reasons.queue_full())
+            self._refuse(request, "queue_full")
         elif len(self._queue) > MAX_WAITING:
-            self._refuse(self._queue.evict(), exit_reasons.queue_full())
+            self._refuse(self._queue.evict(), "queue_full")
 
     def _stop_request(self, request: Request) -> None:
         """The reader wants what has been done so far."""
@@ -199,7 +229,7 @@ class Server:
                 running.stop_by = time.monotonic() + STOP_TIMEOUT
                 running.child.connection.send(protocol.make_frame(protocol.STOP))
         elif request in self._queue:
-            self._refuse(request, exit_reasons.stopped_in_queue())
+            self._refuse(request, "stopped_in_queue")
 
     def _running_for(self, request: Request) -> RunningRequest | None:
         return next((r for r in self._running if r.request is request), None)
@@ -212,9 +242,9 @@ class Server:
         else:
             self._drop(request)
 
-    def _refuse(self, request: Request, error: ProgramError) -> None:
-        """Send a request that is not running an error in place of the answer."""
-        request.refuse(error)
+    def _refuse(self, request: Request, reason: Reason) -> None:
+        """Refuse a request that is not running."""
+        request.refuse(reason)
         self._drop(request)
 
     def _drop(self, request: Request) -> None:
@@ -250,7 +280,7 @@ class Server:
             traceback.print_exc()  # for the app's log
             request = request or self._queue.take(lambda request: request.child is None)
             if request is not None:
-                request.refuse(exit_reasons.server_not_started())
+                request.refuse("server_not_started")
 
     def _has_room(self) -> bool:
         quick = sum(not running.slow for running in self._running)
@@ -258,9 +288,14 @@ class Server:
 
     def _may_start(self, is_ready: bool, request: Request) -> bool:
         """Whether it has a child, or the pool one for it, and fewer of this reader's requests are
-        running than there are processors."""
-        same = sum(running.request.reader == request.reader for running in self._running)
-        return same < self._pool.processors and (is_ready or request.child is not None)
+        running than there are processors. Of those in the background, a reader has one running at
+        most, and all readers together as many as there are processors."""
+        others = [r.request for r in self._running if r.request.background == request.background]
+        same = sum(other.reader == request.reader for other in others)
+        most = 1 if request.background else self._pool.processors
+        if request.background and len(others) >= self._pool.processors:
+            return False
+        return same < most and (is_ready or request.child is not None)
 
     def _start(self, request: Request) -> None:
         child, now = request.child, time.monotonic()
@@ -273,12 +308,19 @@ class Server:
                 self._live.append(request)
         running = RunningRequest(request, child, now, is_next)
         self._running.append(running)
+        if request.background:
+            self._give_way(running)
         request.connection.send(protocol.make_frame(protocol.STARTED))
         child.connection.limit_frames(request.limits.frames())
         child.connection.on_frame = partial(self._forward, running)
         child.connection.on_end = partial(self._child_ended, running)
         if is_next:
             child.send_next(request.task)
+
+    def _give_way(self, running: RunningRequest) -> None:
+        """Let all others run first from now on."""
+        running.slow = True
+        self._pool.lower_priority(running.child)
 
     def _may_stay(self, request: Request) -> bool:
         """Whether there may be one more live child, and this reader has none. Without one, each
@@ -308,6 +350,14 @@ class Server:
             else:
                 running.stop_by = math.inf
             return
+        if kind == protocol.DATA:
+            running.data += len(body)
+            if running.data > running.request.limits.data:
+                running.child.connection.broken = True
+                self._child_ended(running)
+            else:
+                reader.send(protocol.make_frame(kind, body))
+            return
         frame = protocol.make_frame(kind, body)
         if self._stays(running, kind):
             self._rest(running)
@@ -332,10 +382,13 @@ class Server:
             # before that was known.
             self._enqueue(running.request)
             return
-        error = exit_reasons.explain_exit(child_exit, running.request.task.timeout)
-        running.request.refuse(exit_reasons.unreadable_answer() if broken else error)
+        if broken:
+            running.request.refuse("unreadable_answer")
+        else:
+            timeout = running.request.task.timeout
+            running.request.refuse("exit", child_exit.status, child_exit.line, timeout)
 
-    def _end(self, running: RunningRequest, answered: bool) -> exit_reasons.ChildExit:
+    def _end(self, running: RunningRequest, answered: bool) -> ChildExit:
         self._running.remove(running)
         if running.request in self._live:
             self._live.remove(running.request)
@@ -362,14 +415,15 @@ class Server:
         for running in list(self._running):
             request, child = running.request, running.child
             child.connection.pause(request.connection.backlog > MAX_BACKLOG)
+            request.connection.pause(child.connection.backlog > MAX_BACKLOG)
             if not running.slow and now >= running.started + QUICK:
-                running.slow = True
-                self._pool.lower_priority(child)
+                self._give_way(running)
             if now >= self._limit(running):
                 line = self._end(running, answered=False).line
-                is_stopped = now >= running.stop_by
-                late = exit_reasons.out_of_time(request.task.timeout, line)
-                request.refuse(exit_reasons.stopped_inside(line) if is_stopped else late)
+                if now >= running.stop_by:
+                    request.refuse("stopped_inside", line)
+                else:
+                    request.refuse("out_of_time", request.task.timeout, line)
 
         for request in list(self._live):
             if now >= request.rests_until:

@@ -1,38 +1,25 @@
-"""One task performed inside a child: request in, progress and one answer or error out.
+"""One task: what is sent to a child, and how the child ended.
 
-A task is one execution of a job from `jobs.JOBS`.
+A task is one execution of a job from `jobs.JOBS`. The server imports this file, so it must not
+import torch.
 """
 
 from __future__ import annotations
 
 import os
-import random
-import selectors
 import socket
 import struct
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from mmap import mmap
-from typing import Any
+from typing import Any, Literal
 
-import torch
-
-from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import exit_reasons, protocol
-from explorer.sandbox.answer_limits import limits_of
-from explorer.trace import to_plain
+from explorer.sandbox import protocol
 
 #: Seconds for which a live child takes requests.
 LIFE = 60.0
 #: The fraction of the time limit after which a job should stop by itself.
 SOFT_LIMIT = 0.85
-
-_ALLOCATOR = "DefaultCPUAllocator"  # in torch's message when the system refuses it memory
-
-#: What a child may call (`system_calls.GROUPS`) includes `poll`, where there is one.
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 _line_format = struct.Struct("=I")
 
@@ -44,13 +31,16 @@ class Context:
     `progress` sends a plain message ahead of the answer. `on_line` stores the line the program has
     reached, which is read if the child dies. `deadline` is when the job should stop by itself, in
     seconds of `time.monotonic`, shortly before it is stopped. `is_stopped` says whether the reader
-    has stopped the job, which should then answer with what it has done.
+    has stopped the job, which should then answer with what it has done. `data` is the caller's
+    file; `send` sends raw bytes ahead of the answer.
     """
 
     progress: Callable[[Any], None]
     on_line: Callable[[int], None]
     deadline: float
     is_stopped: Callable[[], bool] = lambda: False
+    data: bytearray = field(default_factory=bytearray)
+    send: Callable[[Any], None] = lambda data: None
 
 
 #: A job takes a plain request and a Context, and returns a plain answer.
@@ -60,12 +50,35 @@ Job = Callable[[Any, Context], Any]
 @dataclass(frozen=True)
 class Task:
     """A job's name, the request as JSON, and the time limit in seconds. The child of a `live` task
-    stays for further requests."""
+    stays for further requests. `data_size` is the length of the caller's file, `data` the file
+    once a child has received it."""
 
     name: str
     body: bytes | bytearray
     timeout: float
     live: bool = False
+    data_size: int = 0
+    data: bytearray = field(default_factory=bytearray)
+
+
+#: Why the server has no answer. The app makes a sentence of it (`exit_reasons.BY_REASON`).
+Reason = Literal[
+    "queue_full",
+    "stopped_in_queue",
+    "server_not_started",
+    "unreadable_answer",
+    "out_of_time",
+    "stopped_inside",
+    "exit",
+]
+
+
+@dataclass(frozen=True)
+class ChildExit:
+    """How a child ended: its status as `Popen.wait` returns it, and the line it last stored."""
+
+    status: int
+    line: int | None
 
 
 def receive_task(connection: socket.socket) -> Task | None:
@@ -74,7 +87,9 @@ def receive_task(connection: socket.socket) -> Task | None:
     if header is None or request is None:
         return None
     fields = protocol.load(header[1])
-    return Task(fields["job"], request[1], fields["timeout"], fields["live"])
+    size = fields["data"]
+    data = protocol.receive_data(connection, size)
+    return Task(fields["job"], request[1], fields["timeout"], fields["live"], size, data)
 
 
 def receive_next(connection: socket.socket) -> bytes | None:
@@ -93,60 +108,6 @@ def _read(connection: socket.socket) -> bytes:
     return os.read(connection.fileno(), size) if os.name == "posix" else connection.recv(size)
 
 
-def perform_task(
-    connection: socket.socket, jobs: Mapping[str, Job], task: Task, line: mmap
-) -> None:
-    """Perform the task and send its answer or error; never raises for what the job did.
-
-    `line` is shared memory in which the line number is stored.
-    """
-    lines = memoryview(line).cast("I")
-    lines[0] = 0
-    torch.default_generator.manual_seed(0)  # a fork has its parent's: the same for every reader
-    random.seed(0)
-    context = Context(
-        progress=lambda message: _send(connection, protocol.PROGRESS, message),
-        on_line=partial(lines.__setitem__, 0),
-        deadline=time.monotonic() + SOFT_LIMIT * task.timeout,
-        is_stopped=_StopNotice(connection),
-    )
-    try:
-        answer = jobs[task.name](protocol.load(task.body), context)
-        _send(connection, protocol.ANSWER, answer, limits_of(task.name).bytes)
-    except ProgramRefused as refused:
-        _send(connection, protocol.ERROR, to_plain(refused.error))
-    except Exception as error:
-        _send(connection, protocol.ERROR, to_plain(_to_program_error(error, read_line(line))))
-
-
-class _StopNotice:
-    """Whether the server has told this child to stop. It sends nothing else after the request, and
-    is told once that this was noticed."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._is_told = connection, False
-        self._selector = _Selector()
-        self._selector.register(connection, selectors.EVENT_READ)
-
-    def __call__(self) -> bool:
-        if not self._is_told and self._selector.select(0):
-            self._is_told = True
-            self._connection.sendall(protocol.make_frame(protocol.STOP))
-        return self._is_told
-
-
 def read_line(line: mmap) -> int | None:
     """The line number last stored, or None before the first."""
     return _line_format.unpack_from(line)[0] or None
-
-
-def _send(connection: socket.socket, kind: int, message: Any, limit: int = protocol.LIMIT) -> None:
-    connection.sendall(protocol.make_frame(kind, protocol.dump(message), limit))
-
-
-def _to_program_error(error: Exception, line: int | None) -> ProgramError:
-    if isinstance(error, protocol.MessageTooLarge):
-        return exit_reasons.answer_too_large(str(error))
-    if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
-        return exit_reasons.out_of_memory(str(error)[:2000], line)
-    return exit_reasons.job_failed(error, line)

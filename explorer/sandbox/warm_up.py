@@ -6,14 +6,45 @@ import gc
 import importlib
 import os
 import tempfile
+from collections.abc import Callable
+from functools import partial
 
 import torch
 
 from explorer import trace
 from explorer.trace.examples import EXAMPLES
 
-#: Modules that torch imports lazily, at the first optimizer, vmap or dispatch mode: 0.7 s.
-_LAZY_IMPORTS = ("torch._dynamo", "torch._decomp")
+#: Modules that are imported lazily, at the first optimizer, vmap, dispatch mode or figure. A child
+#: cannot: some make folders. That for networks it can, slowly.
+_LAZY_IMPORTS = (
+    "sympy",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._dynamo",
+    "torch._decomp",
+    "matplotlib.figure",
+)
+_SLOW_IMPORT = "explorer.torchvision_guard"
+
+
+#: A program with figures of most kinds: matplotlib reads fonts and imports modules when it needs
+#: them first.
+_FIGURES = """
+import matplotlib.pyplot as plt
+import numpy as np
+plt.plot([1, 2], label="$x^2$")
+plt.legend()
+plt.show()
+figure, axes = plt.subplots(1, 2, layout="constrained")
+image = axes[0].imshow(np.eye(3), cmap="gray")
+figure.colorbar(image, ax=axes[0])
+axes[1].contourf(np.eye(3))
+axes[1].set_yscale("log")
+plt.show()
+axes = plt.figure().add_subplot(projection="3d")
+axes.plot_surface(*np.meshgrid(np.arange(3.0), np.arange(3.0)), np.eye(3), cmap="viridis")
+plt.tight_layout()
+plt.show()
+"""
 
 
 def prepare_torch() -> None:
@@ -30,10 +61,26 @@ def prepare_torch() -> None:
 
 
 def warm_up() -> None:
-    """Import and use once what every child would otherwise import, slowly or not at all."""
+    """Do all of it."""
     prepare_torch()
+    prepare_programs()
+    for step in STEPS:
+        step()
+
+
+def prepare_programs() -> None:
+    """What must be done before the first program: without it some fail behind the walls."""
     for name in _LAZY_IMPORTS:
-        importlib.import_module(name)
+        _import(name)
+    _use_lazy_parts()
+    trace.run(EXAMPLES[0].source)
+
+
+def _import(name: str) -> None:
+    importlib.import_module(name)
+
+
+def _use_lazy_parts() -> None:
     # torch.func.linearize asks it for a folder; any that does not exist will do.
     importlib.import_module(
         "torch._inductor.compiler_bisector"
@@ -45,12 +92,25 @@ def warm_up() -> None:
     torch.func.jacrev(torch.sin)(x.detach())
     torch.func.jvp(torch.sin, (x.detach(),), (x.detach(),))
     str(x)
-    for example in EXAMPLES:
-        trace.run(example.source)
+
+
+def _draw_figures() -> None:
+    from explorer.trace.drawing import draw_figure  # imports matplotlib
+
+    for figure in trace.run(_FIGURES).figures:
+        draw_figure(figure)
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
 
 
-def run_example() -> None:
-    """Run a first program in a new child, to copy the memory pages that every run writes to."""
-    trace.run(EXAMPLES[0].source)
+#: What every child would otherwise import and touch first, slowly: in parts, between which the
+#: zygote can fork. The longest take a second.
+STEPS: tuple[Callable[[], object], ...] = (
+    *(partial(trace.run, example.source) for example in EXAMPLES),
+    partial(_import, _SLOW_IMPORT),
+    _draw_figures,
+    _freeze,
+)

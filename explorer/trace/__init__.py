@@ -1,13 +1,17 @@
 """From a program to its Trace: recording, hooks, torchviz graph, backward steps, checks.
 
-`run` returns the Trace of a program; `to_plain` and `from_plain` convert it to JSON and back;
-`fold` shrinks a large graph. `check.check` compares the program's gradients with central
-differences; `script.script` turns the Trace into a plain PyTorch script.
+`run` returns the Trace of a program, `prove` the same with its answers tried; `to_plain` and
+`from_plain` convert it to JSON and back; `fold` shrinks a large graph. `check.check` compares the
+program's gradients with central differences; `script.script` turns the Trace into a plain PyTorch
+script.
 """
 
+from explorer.language.figures import Figure, PlotCall
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
+from explorer.trace.prove import prove
 from explorer.trace.records import (
+    Answer,
     Array,
     BackwardPass,
     BackwardStep,
@@ -16,6 +20,7 @@ from explorer.trace.records import (
     Node,
     Plain,
     Summary,
+    Symptom,
     TensorRecord,
     Trace,
 )
@@ -23,19 +28,24 @@ from explorer.trace.running import run
 
 __all__ = [
     "MAX_NODES",
+    "Answer",
     "Array",
     "BackwardPass",
     "BackwardStep",
     "Edge",
+    "Figure",
     "Flow",
     "Node",
     "Plain",
+    "PlotCall",
     "Summary",
+    "Symptom",
     "TensorRecord",
     "Trace",
     "dot_text",
     "fold",
     "from_plain",
+    "prove",
     "run",
     "to_plain",
 ]

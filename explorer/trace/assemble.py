@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import ProgramError, without_addresses
+from explorer.language import ProgramError, line_of, without_addresses, without_prompts
+from explorer.language.explain import FILE
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.vocabulary.node_proxy import NodeProxy
 from explorer.trace.answers import explain
@@ -30,13 +32,16 @@ from explorer.trace.records import (
     Trace,
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
-from explorer.trace.run_analysis import RunAnalysis
-from explorer.trace.tensor_registry import LiveTensor, join_path, named_parameters
+from explorer.trace.run_analysis import RunAnalysis, Warned
+from explorer.trace.tensor_registry import LiveTensor, items_of, join_path, named_parameters
 
 #: Longest text of a variable that is not a tensor, and most variables and items recorded.
 MAX_TEXT, MAX_ITEMS = 500, 200
 #: Most values recorded in lists and dicts, of all variables together.
 MAX_VALUES = 10_000
+#: Most tensors in lists and dicts that become variables, and how deep they are looked for.
+MOST_CONTAINED, MOST_NESTED = 200, 3
+_ANOMALY = re.compile(r"Error detected in (\w+)\.")
 #: Most of torch's warnings that are kept.
 MOST_NOTES = 5
 #: How many of the first steps, and of the last ones, are kept of a longer pass.
@@ -57,7 +62,10 @@ def assemble(
     finals = _final_values(recorder, variables)
     tensors = _shown_tensors(recorder)
     ids = {live.number: index for index, live in enumerate(tensors)}
-    analysis = RunAnalysis(recorder, source, error, finals, variables)
+    for_users = _for_users(warned)
+    analysis = RunAnalysis(
+        recorder, source, error, finals, variables, [_plain_warning(w) for w in for_users]
+    )
     records = [_record(live, ids[live.number], analysis) for live in tensors]
     passes = [_assemble_pass(raw, recorder, ids, records) for raw in recorder.recorded_passes]
     if passes:
@@ -75,7 +83,7 @@ def assemble(
         pass_count=recorder.pass_count,
         error=error,
         needs_upstream=needs_upstream,
-        notes=_notes(warned),
+        notes=_notes(for_users, source),
         seed=seed,
         capture=recorder.capture,
         answers=explain(analysis),
@@ -85,11 +93,39 @@ def assemble(
     )
 
 
-def _notes(warned: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
-    """The first line of each of torch's warnings to users, each once."""
-    for_users = [w for w in warned if issubclass(w.category, UserWarning)]
-    texts = (without_addresses(str(w.message)) for w in for_users)
+def _for_users(warned: Sequence[warnings.WarningMessage]) -> list[warnings.WarningMessage]:
+    """The warnings to users: those of torch, numpy's RuntimeWarnings, and those about the program's
+    own lines."""
+    return [
+        w
+        for w in warned
+        if issubclass(w.category, UserWarning | FutureWarning | RuntimeWarning)
+        or (issubclass(w.category, DeprecationWarning) and w.filename == FILE)
+    ]
+
+
+def _plain_warning(warning: warnings.WarningMessage) -> Warned:
+    line = warning.lineno if warning.filename == FILE else None
+    return Warned(without_addresses(str(warning.message))[:300], line)
+
+
+def _notes(for_users: Sequence[warnings.WarningMessage], source: str) -> tuple[str, ...]:
+    """The first line of each warning, each once."""
+    texts = (_about_anomaly(without_addresses(str(w.message)), source) for w in for_users)
     return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[:MOST_NOTES]
+
+
+def _about_anomaly(warning: str, source: str) -> str:
+    """What anomaly mode says of the node that failed, as a sentence with the line of its operation;
+    any other warning as it is."""
+    found = _ANOMALY.match(warning)
+    if found is None:
+        return warning
+    node, lines = found[1], re.findall(r'File "<program>", line (\d+)', warning)
+    if not lines:
+        return f"Anomaly mode: backward failed in {node}. The line of its operation is not known."
+    text = line_of(without_prompts(source), int(lines[0])).strip()
+    return f"Anomaly mode: backward failed in {node}, which belongs to line {lines[0]}: {text}"
 
 
 # -- variables ------------------------------------------------------------------------------
@@ -100,8 +136,9 @@ def _final_values(
 ) -> dict[str, LiveTensor | Plain]:
     """Every variable at the end of the run; a tensor changed since its line gets a new record."""
     finals: dict[str, LiveTensor | Plain] = {}
-    plain = PlainValues()
-    for name, value in list(variables.items())[:MAX_ITEMS]:
+    plain, count = PlainValues(), 0
+    shown = ((n, v) for n, v in variables.items() if not _is_definition(v))
+    for name, value in list(islice(shown, MAX_ITEMS)):
         if isinstance(value, torch.Tensor):
             finals[name] = _final_record(recorder, name, value)
         elif isinstance(value, nn.Module):
@@ -109,18 +146,39 @@ def _final_values(
             for label, parameter in islice(named_parameters(value), MAX_ITEMS):
                 path = join_path(name, label)
                 finals[path] = _final_record(recorder, path, parameter)
-        elif not _is_definition(value):
+        else:
             finals[name] = plain.convert(value)
+            contained = _tensors_in(name, value)
+            for path, tensor in islice(contained, max(0, MOST_CONTAINED - count)):
+                finals[path] = _contained_record(recorder, path, tensor)
+                count += 1
     return finals
 
 
+def _tensors_in(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors in a list, tuple or dict, named as Python writes them: `params[0]`."""
+    if isinstance(value, list | tuple | dict) and depth < MOST_NESTED:
+        for path, item in items_of(name, value):
+            if isinstance(item, torch.Tensor):
+                yield path, item
+            else:
+                yield from _tensors_in(path, item, depth + 1)
+
+
+def _contained_record(recorder: ProgramRecorder, path: str, tensor: torch.Tensor) -> LiveTensor:
+    """Under whatever name the tensor is recorded as it is now, or as a new record."""
+    current = (live for live in _named_records(recorder, tensor) if live.is_current())
+    return next(current, None) or _final_record(recorder, path, tensor)
+
+
+def _named_records(recorder: ProgramRecorder, tensor: torch.Tensor) -> list[LiveTensor]:
+    """Those that are kept: of a loop, the records of some turns are dropped."""
+    kept = (live for slot in recorder.slots.values() for live in slot)
+    return [live for live in kept if live.tensor is tensor and live.named]
+
+
 def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTensor:
-    named = [
-        live
-        for slot in recorder.slots.values()
-        for live in slot
-        if live.tensor is tensor and live.named
-    ]
+    named = _named_records(recorder, tensor)
     same_name = [live for live in named if live.name == name]
     for live in reversed(same_name):
         if live.is_current():
@@ -132,7 +190,8 @@ def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) ->
 
 
 def _is_definition(value: Any) -> bool:
-    return callable(value) or isinstance(value, ModuleProxy | NodeProxy)
+    is_function = callable(value) and not isinstance(value, nn.Module)
+    return is_function or isinstance(value, ModuleProxy | NodeProxy)
 
 
 class PlainValues:
@@ -172,7 +231,7 @@ def _key(key: Any, depth: int = 0) -> str:
 def _describe(value: Any) -> str:
     """A short text for an object. Its __repr__ may be code of the program, so it is not called."""
     if isinstance(value, torch.Tensor):
-        return f"tensor of shape {tuple(value.shape)}"
+        return f"tensor of shape {tuple(value.size())}"
     if isinstance(value, int):
         return f"a whole number of {value.bit_length()} bits"
     if isinstance(value, NodeProxy):
@@ -207,13 +266,15 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         id=index,
         name=live.name,
         line=live.line or None,
-        shape=tuple(tensor.shape),
+        shape=tuple(tensor.size()),
         dtype=str(tensor.dtype).removeprefix("torch."),
         requires_grad=live.requires_grad,
         is_leaf=live.is_leaf,
         retains_grad=retained,
         grad_fn=None if live.grad_fn is None else type(live.grad_fn).__name__,
         value=live.captured.array(),
+        tangent=None if live.tangent is None else live.tangent.array(),
+        is_inference=tensor.is_inference(),
         grad=array,
         grad_from=origin if array is not None else None,
         version=max(live.version, 0),
@@ -222,6 +283,7 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         visit=live.visit,
         why_none=why,
         nbytes=tensor.numel() * tensor.element_size(),
+        remark=live.remark or (analysis.recorder.modern.remark_on(tensor) if live.is_leaf else ""),
         visits=max(live.visit, analysis.recorder.run_counts[live.statement]),
         module=analysis.recorder.module_name(live.module),
         why_term=term,

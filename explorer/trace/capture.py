@@ -7,6 +7,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
+from torch._C._functorch import get_unwrapped, is_gradtrackingtensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from explorer.trace.records import WHOLE, Array, Summary
 
@@ -28,7 +30,7 @@ class CapturedValues:
     __slots__ = ("__weakref__", "_array", "_is_copy", "_tensor", "shape")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape = tuple(tensor.shape)
+        self.shape = tuple(tensor.size())  # .shape of an uninitialised parameter raises
         self._tensor: torch.Tensor | None = None
         self._array: Array | None = None
         self._is_copy = False
@@ -87,14 +89,26 @@ def capture_values(tensor: torch.Tensor) -> CapturedValues:
 def to_numpy(tensor: torch.Tensor) -> np.ndarray | None:
     """A copy as a numpy array of the same shape; bfloat16 becomes float32."""
     try:
-        plain = tensor.detach()
-        if plain.dtype == torch.bfloat16:
-            plain = plain.float()
-        if plain.is_sparse:
-            plain = plain.to_dense()
-        return np.array(plain.resolve_conj().resolve_neg().cpu().numpy(), copy=True)
+        if not torch._C._are_functorch_transforms_active():
+            return _copy(tensor)
+        # Inside torch.func.grad, vjp or jvp the values are those of the tensor that was wrapped.
+        while is_gradtrackingtensor(tensor):
+            tensor = get_unwrapped(tensor)
+        with temporarily_clear_interpreter_stack():
+            return _copy(tensor)
     except (RuntimeError, TypeError, NotImplementedError):
         return None
+
+
+def _copy(tensor: torch.Tensor) -> np.ndarray:
+    plain = tensor.detach()
+    if plain._is_zerotensor():
+        plain = plain.clone()
+    if plain.dtype == torch.bfloat16:
+        plain = plain.float()
+    if plain.is_sparse:
+        plain = plain.to_dense()
+    return np.array(plain.resolve_conj().resolve_neg().cpu().numpy(), copy=True)
 
 
 def summarise(tensor: torch.Tensor) -> Summary | None:

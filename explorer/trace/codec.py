@@ -10,6 +10,7 @@ import base64
 import dataclasses
 import types
 import typing
+from collections.abc import Mapping
 from functools import cache
 from operator import is_
 from typing import Any, TypeVar, Union, get_args, get_origin
@@ -26,11 +27,23 @@ _INTEGERS = -(2**63), 2**64 - 1
 _NUMBERS = frozenset(np.dtype(code).str for code in "?bBhHiIlLqQefdgFDG")
 
 
+#: The types of JSON that hold nothing else.
+_SCALARS = frozenset({bool, int, float, str, type(None)})
+
+
 def to_plain(value: Any) -> Any:
     """Convert dataclasses, arrays, tuples and dicts to values that `json.dumps` accepts."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"$": type(value).__name__, **fields}
+    kind: Any = type(value)
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if kind in _SCALARS:
+        return value
+    names = _field_names(kind)
+    if names is not None:
+        plain = {"$": kind.__name__}
+        for name in names:
+            plain[name] = to_plain(getattr(value, name))
+        return plain
     if isinstance(value, np.ndarray):
         data = np.ascontiguousarray(value)
         return {
@@ -46,6 +59,13 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return _text(value) if isinstance(value, str) else value
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...] | None:
+    """The names of a dataclass's fields; None for any other class."""
+    is_one = dataclasses.is_dataclass(kind)
+    return tuple(field.name for field in dataclasses.fields(kind)) if is_one else None
 
 
 def _text(value: str) -> str:
@@ -64,12 +84,41 @@ def from_plain(kind: type[T], data: Any) -> T:
     KeyError. A caller that reads data from an untrusted program must expect any exception.
     Lists and dicts in which nothing changes are not copied.
     """
-    return typing.cast(T, _build(kind, data, 0))
+    return typing.cast(T, _build(_expected(typing.cast(Any, kind)), data, 0))
+
+
+class _Expected:
+    """What is allowed in one place of the data: what its type hint, `kind`, says."""
+
+    def __init__(self, kind: Any) -> None:
+        self.kind, self.types = kind, _types(kind)
+        self.is_any = object in self.types
+        #: What needs no look inside it.
+        self.scalars = _SCALARS if self.is_any else _SCALARS & self.types
+        self.alternatives = _alternatives(kind)
+        self.containers = {
+            container: (origin, _expected(inner))
+            for container, (origin, inner) in _containers(kind).items()
+        }
+
+    def allows_at_once(self, value: Any) -> bool:
+        """Whether the value is allowed as it is. If not, it may still be."""
+        kind = type(value)
+        return kind in self.scalars and (
+            (kind is not str or value.isascii())
+            and (kind is not int or _INTEGERS[0] <= value <= _INTEGERS[1])
+        )
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+def _expected(kind: Any) -> _Expected:
+    return _Expected(kind)
+
+
+@cache
+def _fields(kind: type) -> dict[str, _Expected]:
+    """What is allowed in the fields of a dataclass."""
+    return {name: _expected(hint) for name, hint in typing.get_type_hints(kind).items()}
 
 
 def _array(data: dict[str, Any]) -> np.ndarray:
@@ -79,23 +128,25 @@ def _array(data: dict[str, Any]) -> np.ndarray:
     return flat.reshape(data["shape"])
 
 
-def _build(kind: Any, data: Any, depth: int) -> Any:
+def _build(expected: _Expected, data: Any, depth: int) -> Any:
+    if expected.allows_at_once(data):
+        return data
     if not isinstance(data, list | dict):
-        return _checked(kind, data if type(data) is not str or data.isascii() else _text(data))
+        return _checked(expected, data if type(data) is not str or data.isascii() else _text(data))
     if depth > MAX_DEPTH:
         raise ValueError(f"more than {MAX_DEPTH} levels")
     depth += 1
     if isinstance(data, dict) and "$" in data:
         if data["$"] == "array":
-            return _checked(kind, _array(data))
-        match = _alternatives(kind).get(data["$"])
+            return _checked(expected, _array(data))
+        match = expected.alternatives.get(data["$"])
         if match is None:
-            raise TypeError(f"{data['$']} where {kind} was expected")
-        hints = _hints(match)
-        return match(**{k: _build(hints[k], v, depth) for k, v in data.items() if k != "$"})
-    origin, inner = _containers(kind).get(type(data), (None, Any))
+            raise TypeError(f"{data['$']} where {expected.kind} was expected")
+        fields = _fields(match)
+        return match(**{k: _build(fields[k], v, depth) for k, v in data.items() if k != "$"})
+    origin, inner = expected.containers.get(type(data), (None, _expected(Any)))
     if origin is None:
-        _checked(kind, data)
+        _checked(expected, data)
     if isinstance(data, dict):
         built = {_text(key): _build(inner, item, depth) for key, item in data.items()}
         same = all(map(is_, built, data)) and all(map(is_, built.values(), data.values()))
@@ -106,35 +157,35 @@ def _build(kind: Any, data: Any, depth: int) -> Any:
     return tuple(data) if origin is tuple else data
 
 
-def _are_scalars(kind: Any, items: list[Any]) -> bool:
-    """Whether a list is a long one of numbers and ASCII texts, all allowed where `kind` is
-    expected: building each alone takes ten times as long."""
-    types, allowed = set(map(type, items)), _types(kind)
+def _are_scalars(expected: _Expected, items: list[Any]) -> bool:
+    """Whether a list is a long one of numbers and ASCII texts, all allowed where they stand:
+    building each alone takes ten times as long."""
+    types, allowed = set(map(type, items)), expected.types
     return (
         len(items) > 8
         and types <= {int, float, str}
-        and (object in allowed or types <= allowed or (float in allowed and str not in types))
+        and (expected.is_any or types <= allowed or (float in allowed and str not in types))
         and all(item.isascii() for item in items if type(item) is str)
         and all(_INTEGERS[0] <= item <= _INTEGERS[1] for item in items if type(item) is int)
     )
 
 
-def _checked(kind: Any, value: Any) -> Any:
-    """The value, if it is allowed where `kind` is expected, as an int is for a float."""
-    allowed = _types(kind)
+def _checked(expected: _Expected, value: Any) -> Any:
+    """The value, if it is allowed there, as an int is for a float."""
     if type(value) is int and not _INTEGERS[0] <= value <= _INTEGERS[1]:
         raise ValueError("an integer of more than 64 bits")
-    if object in allowed or type(value) in allowed:
+    if expected.is_any or type(value) in expected.types:
         return value
-    if type(value) is int and float in allowed:
+    if type(value) is int and float in expected.types:
         return value
-    raise TypeError(f"{type(value).__name__} where {kind} was expected")
+    raise TypeError(f"{type(value).__name__} where {expected.kind} was expected")
 
 
 @cache
 def _types(kind: Any) -> frozenset[Any]:
     """The types allowed where `kind` is expected; `object` if every type is."""
     options = [get_origin(option) or option for option in _options(kind)]
+    options = [dict if option is Mapping else option for option in options]
     # Any is itself a class; a name in quotes refers to a recursive type (`Plain`).
     return frozenset(o if isinstance(o, type) and o is not Any else object for o in options)
 
@@ -161,7 +212,10 @@ def _containers(kind: Any) -> dict[type, tuple[Any, Any]]:
     for option in _options(kind):
         origin, args = get_origin(option), get_args(option)
         if origin in (tuple, list):
-            containers[list] = (origin, args[0] if origin is list or args[-1] is Ellipsis else Any)
-        elif origin is dict:
+            inner = args[0] if origin is list or args[-1] is Ellipsis else Any
+            if list in containers:  # one tuple or another: an item of either
+                inner |= containers[list][1]
+            containers[list] = (origin, inner)
+        elif origin in (dict, Mapping):
             containers[dict] = (dict, args[1])
     return containers

@@ -7,6 +7,8 @@ grey function.
 
 from __future__ import annotations
 
+from typing import Any
+
 #: A colour as red, green, blue, each 0 to 255.
 RGB = tuple[int, int, int]
 
@@ -33,12 +35,21 @@ LARGEST_VALUE: dict[str, RGB] = {
     "gradient norm": (45, 212, 191),
 }
 
+#: A Trace in a notebook: paper, ink, secondary text.
+PAPER, INK, SECONDARY = "#ffffff", "#111111", "#555555"
+#: Figures that programs draw, in the dark theme, as the page: background, panels, text, grid,
+#: edges of panels.
+DARK_BACKGROUND, DARK_PANEL, DARK_TEXT, DARK_FAINT, DARK_EDGE = (
+    *("#11151b", "#1a2029", "#e3e8ef", "#4a5566", "#8a93a6"),
+)
 #: Figures: text and axes, bars and their edges, highlighted bars, a line of comparison, contours.
 #: No grey has a contrast of 4.5 : 1 on both backgrounds; this one has 3.9 and 4.6.
 FIGURE_TEXT, BAR, BAR_EDGE, HIGHLIGHT, COMPARISON, CONTOUR = (
     *("#768190", "#14a08f", "#0b6f63"),
     *("#dd8a1f", "#3b82f6", "#1c2430"),
 )
+#: Four lines in one chart, on both backgrounds: the plain run, and three compared with it.
+COMPARED = ("#3b82f6", "#dd8a1f", "#14a08f", "#a87bf0")
 #: Frames on pictures.
 FRAME: RGB = (221, 138, 31)
 
@@ -51,3 +62,31 @@ SIGNED: tuple[RGB, ...] = (
 )
 #: Elements that are NaN.
 NAN: RGB = (205, 205, 205)
+#: Lines across masked elements, which are filled as NaN is.
+HATCH = "#828282"
+#: The loss over a plane, by theme: from the lowest to the highest, contour lines, places where it
+#: is not finite; runs, the reader's own first; the arrows of the gradient and of the next step.
+SURFACE: dict[str, dict[str, Any]] = {
+    "light": {
+        "palette": (
+            (96, 125, 170),
+            (151, 174, 207),
+            (202, 215, 233),
+            (233, 239, 247),
+            (250, 251, 253),
+        ),
+        "contour": (60, 80, 115),
+        "unknown": NAN,
+        "runs": ("#1d4ed8", "#dd4900", "#4c4831", "#b45aa5"),
+        "gradient": "#c92a2a",
+        "update": "#111827",
+    },
+    "dark": {
+        "palette": ((7, 10, 16), (17, 25, 37), (29, 41, 58), (43, 59, 80), (60, 79, 103)),
+        "contour": (150, 175, 205),
+        "unknown": (60, 60, 60),
+        "runs": ("#7fb0ff", "#ffaa00", "#ffffa5", "#ff4c88"),
+        "gradient": "#ff7b7b",
+        "update": "#f8fafc",
+    },
+}

@@ -5,6 +5,7 @@ Each becomes an `Event`, in the order they ran; of very many, the first and the 
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -64,21 +65,63 @@ class HookCall:
 
 
 @dataclass
-class OptimizerUse:
-    """An optimizer the program used, and what its steps did.
+class HookUse:
+    """A hook on a tensor, as it was registered: `number` counts the records made before, `passes`
+    the backward passes, and `node` is the sequence number of the tensor's node (-1 for a leaf)."""
 
-    `skipped` holds the parameters that a step did not change because they had no gradient, with
-    the line. `moved` holds those it changed although their gradient was zero, with the line and
-    their values before and after. `empty_step` holds the line of a step that ran when all
-    gradients were cleared, and the line of the zero_grad that cleared them.
+    line: int
+    name: str
+    tensor: weakref.ref[torch.Tensor]
+    number: int
+    passes: int
+    node: int
+    handle: Any = None
+    calls: int = 0
+
+
+@dataclass
+class OptimizerUse:
+    """An optimizer of the program, and what its steps did.
+
+    `line` made it. `given` holds the parameters it got then, in order, each with whether it
+    required a gradient, and `made` is that moment in `Bindings.number`. `skipped` holds the
+    parameters that a step did not change because they had no gradient, with the line. `moved`
+    holds those it changed although their gradient was zero, with the line and their values before
+    and after. `empty_step` holds the line of a step that ran when all gradients were cleared, and
+    the line of the zero_grad that cleared them.
     """
 
     optimizer: torch.optim.Optimizer
     line: int
     steps: int = 0
+    skips: int = 0
+    #: The lines of its first step, and of the first one that a GradScaler skipped.
+    stepped: int = 0
+    skipped_at: int = 0
+    given: list[tuple[torch.Tensor, bool]] = field(default_factory=list)
+    made: int = 0
+    frozen: list[torch.Tensor] = field(default_factory=list)
+    #: By id of a parameter: one that a step moved although it is frozen, with the line.
+    stale: dict[int, tuple[torch.Tensor, int]] = field(default_factory=dict)
+    #: By id of a parameter with a gradient: the line of the steps that left it as it was, the
+    #: learning rate, and the largest slope; and those that a step has changed.
+    unmoved: dict[int, tuple[torch.Tensor, int, float, float]] = field(default_factory=dict)
+    changed: set[int] = field(default_factory=set)
+    #: The ids of the parameters that had a gradient other than 0 in a step.
+    driven: set[int] = field(default_factory=set)
+    #: By id of a parameter: the line of a step that moved an element which was 0 and had a gradient
+    #: of 0, and where that element is.
+    revived: dict[int, tuple[torch.Tensor, int, int]] = field(default_factory=dict)
+    #: The line of a step that used gradients which a GradScaler had scaled, and the factor.
+    scaled: tuple[int, float] = (0, 0.0)
     skipped: dict[str, int] = field(default_factory=dict)
     moved: dict[str, tuple[int, CapturedValues, CapturedValues]] = field(default_factory=dict)
     empty_step: tuple[int, int] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its class: "SGD"."""
+        return type(self.optimizer).__name__
 
     def parameters(self) -> list[torch.Tensor]:
         return [p for parameters, _ in self._groups() for p in parameters]
@@ -89,10 +132,22 @@ class OptimizerUse:
 
     def _groups(self) -> Iterator[tuple[list[torch.Tensor], dict[str, Any]]]:
         """The groups with their tensors; a program may put objects of any type into these lists."""
-        for group in self.optimizer.param_groups:
+        for group in self.optimizer.__dict__.get("param_groups", ()):
             parameters = group.get("params") if isinstance(group, dict) else None
             if isinstance(parameters, list | tuple):
                 yield [p for p in parameters if isinstance(p, torch.Tensor)], group
+
+
+@dataclass
+class ScheduleUse:
+    """A scheduler of the learning rate, and the line that made it. `first` is the line of its first
+    step, and `is_early` says whether its optimizer had made none by then."""
+
+    scheduler: Any
+    line: int
+    calls: int = 0
+    first: int = 0
+    is_early: bool = False
 
 
 class EventLog:
@@ -104,9 +159,12 @@ class EventLog:
         self.count = 0
         #: The calls of hooks on tensors, and the one that is running.
         self.hook_calls: list[HookCall] = []
+        self.hook_uses: list[HookUse] = []
         self.running_hook: HookCall | None = None
         #: By id of the optimizer.
         self.optimizers: dict[int, OptimizerUse] = {}
+        #: By id of the scheduler.
+        self.schedules: dict[int, ScheduleUse] = {}
         #: The lines that called `retain_grad`.
         self.retain_grad_lines: list[int] = []
 

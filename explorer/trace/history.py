@@ -10,7 +10,7 @@ import ast
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -22,40 +22,31 @@ from explorer.language.thread_safe_ast import parse_tree
 #: Values without history stored for each function on each line; older ones are discarded.
 MOST_VALUES = 8
 #: Most writes stored in all, and most cuts stored for one value.
-MOST_WRITES, MOST_CUTS = 300, 4
-
-#: Why a function's result has no history, as the end of a sentence: "… on line 4: ".
-CAUSES: dict[str, str] = {
-    "detach": "detach() gives the same values without their history",
-    "detach_": "detach_() removes the history",
-    "data": ".data gives the same values without their history",
-    "item": "item() gives a plain Python number, which has no history",
-    "__float__": "float() gives a plain Python number, which has no history",
-    "__int__": "int() gives a plain Python number, which has no history",
-    "tolist": "tolist() gives plain Python numbers, which have no history",
-    "numpy": "numpy() gives an array, and autograd does not record what numpy computes",
-    "__array__": "autograd does not record what numpy computes",
-    "tensor": "torch.tensor(t) copies only the numbers, not their history",
-    "as_tensor": "only the numbers are copied, not their history",
-    "argmax": "argmax gives a position, an integer, which has no derivative",
-    "argmin": "argmin gives a position, an integer, which has no derivative",
-    "argsort": "argsort gives positions, integers, which have no derivative",
-    "no_grad": "nothing is recorded inside torch.no_grad()",
-    "bool": "a comparison gives True or False, which has no derivative",
-    "integer": "integers have no gradient",
-    "other": "this function has no derivative",
-}
+MOST_WRITES, MOST_CUTS = 300, 40
+#: Most calls that made tensors of the plain values behind one cut.
+MOST_REBUILT = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """An operation whose result has no path back to `tensor`; `cause` is a key of `CAUSES`."""
+    """An operation whose result has no path back to `tensor`.
+
+    `cause` is a key of `CUT_CAUSES`. `callers` are the lines of the program that were running, the
+    innermost first, and `rebuilt` the later calls that made a tensor of plain values again: their
+    lines and functions.
+    """
 
     line: int
     cause: str
     function: str
     tensor: torch.Tensor
     name: str
+    callers: tuple[int, ...] = ()
+    rebuilt: list[tuple[int, str]] = field(default_factory=list)
+
+    def add_rebuilt(self, line: int, function: str) -> None:
+        if len(self.rebuilt) < MOST_REBUILT and (line, function) not in self.rebuilt:
+            self.rebuilt.append((line, function))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +99,18 @@ class History:
         stored.append((id(value), entry))
         self.values[id(value)] = entry
 
+    def add_copy(
+        self, source: torch.Tensor, copy: torch.Tensor, function: str, line: int, name: str
+    ) -> None:
+        """Store that `function` made a tensor with the numbers of another one."""
+        cuts = self.cuts_of(source)
+        if source.requires_grad:
+            cuts = (Cut(line, function, function, source, name), *cuts)
+        for cut in cuts:
+            cut.add_rebuilt(line, function)
+        if cuts:
+            self.add_cuts(copy, cuts, line, function)
+
     def add_plain_value(self, value: Any, cut: Cut) -> None:
         """Store that a plain value was read out of a tensor.
 
@@ -115,7 +118,9 @@ class History:
         """
         if isinstance(value, float | np.ndarray | list):
             self.add_cuts(value, (cut,), cut.line, cut.function)
-        self._last_read = (cut.line, (cut,))
+        earlier = self._last_read[1] if self._last_read[0] == cut.line else ()
+        if not any((c.name, c.function) == (cut.name, cut.function) for c in earlier):
+            self._last_read = (cut.line, _unique_cuts((*earlier, cut)))
 
     def note_assignment(self, line: int, text: str, name: str, value: Any) -> None:
         """Store the cuts behind `name`, to which the statement `text` assigned `value`.
@@ -139,26 +144,32 @@ class History:
         return _unique_cuts((*from_line, *(cut for cuts in from_names for cut in cuts)))
 
 
-def find_cause(function: str, result: Any, recording: bool) -> str:
-    """The key in `CAUSES` of the reason why a result has no history."""
-    if function in CAUSES:
-        return function
-    if not recording:
-        return "no_grad"
-    if isinstance(result, torch.Tensor) and not result.is_floating_point():
-        return "bool" if result.dtype == torch.bool else "integer"
-    return "other"
-
-
 @lru_cache(maxsize=512)
 def names_read(statement: str) -> frozenset[str]:
     """The names a statement reads; of a compound statement, those on its first line."""
-    try:
-        tree = parse_tree(statement if not statement.endswith(":") else f"{statement} pass")
-    except (SyntaxError, ValueError):
-        return frozenset()
-    loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    loads = (
+        node
+        for node in ast.walk(_tree(statement))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
     return frozenset(node.id for node in loads)
+
+
+@lru_cache(maxsize=512)
+def numbers_in(statement: str) -> frozenset[float]:
+    """The numbers that are written in a statement."""
+    return frozenset(
+        node.value
+        for node in ast.walk(_tree(statement))
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+    )
+
+
+def _tree(statement: str) -> ast.AST:
+    try:
+        return parse_tree(statement if not statement.endswith(":") else f"{statement} pass")
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
 
 
 def _reference(value: Any) -> Callable[[], Any]:

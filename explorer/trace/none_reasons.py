@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 
-from explorer.trace.history import CAUSES, Cut
+from explorer.language.draft import changed_line
+from explorer.trace import leaf_repairs
+from explorer.trace.history import Cut
+from explorer.trace.modern_calls import CHECKED, FIRST_RUN, RECOMPUTED
+from explorer.trace.repairs import Repair
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.terms import GLOSSARY
+from explorer.trace.torchviz_graph import leaves_of, nodes_behind
+from explorer.trace.unused_leaves import Reason, unused_leaf
 
-
-@dataclass(frozen=True)
-class Reason:
-    """One reason, in a sentence; `key` is that of its glossary entry, where it has one."""
-
-    key: str
-    text: str
-    cure: str = ""
-    line: int | None = None
+#: Operations that keep the numbers, and make a new tensor.
+_CONVERSIONS = {"to", "double", "float", "half", "cuda", "cpu", "reshape", "view", "clone"}
 
 
 def why_none(record: LiveTensor, analysis: RunAnalysis) -> tuple[str, str]:
@@ -34,6 +32,14 @@ def reasons(record: LiveTensor, analysis: RunAnalysis) -> list[Reason]:
         return [_integers()]
     if not record.requires_grad:
         return list(_not_required(record, analysis))
+    if record.remark == RECOMPUTED:
+        return [
+            Reason("checkpoint", "checkpoint computed it again, because backward needs its value.")
+        ]
+    if record.remark.startswith(CHECKED):
+        return [Reason("check", "gradcheck computed it, to compare gradients with slopes.")]
+    if id(record.tensor) in analysis.recorder.modern.averaged:
+        return [Reason("averaged", "It is an average of other weights, and has no gradient.")]
     if record.grad_fn is not None:
         return list(_non_leaf(record, analysis))
     return list(_leaf(record, analysis))
@@ -48,40 +54,165 @@ def _integers() -> Reason:
 
 
 def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
-    cuts = analysis.recorder.history.cuts_of(record.tensor)
-    for cut in cuts[:1]:
-        yield Reason("cut", f"Its history was cut {where(cut)}.", cure_of(cut), cut.line)
+    if record.remark == FIRST_RUN:
+        yield Reason("checkpoint", "checkpoint keeps no graph here: backward computes it again.")
+        return
+    if record.line in analysis.updates:
+        yield _update(record, analysis)
+        return
+    for cut in analysis.recorder.history.cuts_of(record.tensor)[:1]:
+        yield _cut(f"Its history was cut {analysis.where(cut)}.", cut, analysis)
+    frozen = analysis.recorder.frozen.get(id(record.tensor))
+    if frozen is not None and frozen[0] is record.tensor:
+        line = frozen[1]
+        yield Reason(
+            "requires_grad",
+            f"Line {line} set its requires_grad to False, so autograd computes no gradient for it.",
+            f"Leave out line {line} if it should be trained.",
+            line,
+            lambda repair: leaf_repairs.unfreeze(repair.draft, line),
+        )
+        return
+    name, start = record.name, record.line
+    buffer = name.rpartition(".")[2]
+    if any(buffer in m.__dict__["_buffers"] for m in analysis.modules()):
+        yield Reason(
+            "requires_grad",
+            f"{buffer} is a buffer of its module: part of its state, but not trained.",
+            f"To train it, make it a parameter: self.{buffer} = torch.nn.Parameter(…).",
+            mend=lambda repair: leaf_repairs.parameter_for_buffer(repair.draft, buffer),
+        )
+        return
     yield Reason(
         "requires_grad",
         "requires_grad is False, so autograd does not record what is computed from it.",
+        f"Create {name} with requires_grad=True."
+        if leaf_repairs.is_created_here(analysis.as_typed, start)
+        else "",
+        start,
+        lambda repair: leaf_repairs.require(repair.draft, start, name),
     )
 
 
+def _update(record: LiveTensor, analysis: RunAnalysis) -> Reason:
+    """`w = w - lr * w.grad`: the name w is given to a new tensor."""
+    name, line = record.name, record.line
+    why = "a result, not a leaf: backward fills .grad only for leaves"
+    if record.is_leaf and record.requires_grad:
+        why = "a new leaf, which no backward has reached since"
+    elif not record.requires_grad:
+        why = "made where nothing is recorded, and does not require grad"
+    new = leaf_repairs.in_place_on(analysis.as_typed, line)
+    return Reason(
+        "rebound",
+        f"Line {line} gives the name {name} to a new tensor. It is {why}.",
+        f"Change {name} itself: `{new}` inside torch.no_grad().",
+        line,
+        lambda repair: repair.line(line),
+    )
+
+
+def _cut(text: str, cut: Cut, analysis: RunAnalysis) -> Reason:
+    cure = analysis.cure_of(cut)
+    return Reason("cut", text, cure, cut.line, lambda repair: repair.one(cut), cut)
+
+
 def _non_leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
-    name, node = record.name, type(record.grad_fn).__name__
+    name, line = record.name, record.line
     leaf = was_leaf(record, analysis)
+    if line in analysis.updates and analysis.updates[line] == name:
+        yield _update(record, analysis)
+        return
     if leaf is not None:
-        yield Reason(
+        yield _renamed(record, leaf)
+    else:
+        yield from _computed(record, analysis)
+    if not analysis.recorder.pass_count:
+        yield Reason("backward", "backward has not run yet.")
+    elif record.name.endswith("]"):  # a new tensor each time, which nothing else uses
+        return
+    elif record.grad is None and id(record.grad_fn) not in analysis.reached:
+        yield from _not_reached(record, analysis)
+
+
+def _renamed(record: LiveTensor, leaf: LiveTensor) -> Reason:
+    """The name of a leaf was given to what was computed from it."""
+    name, line, first = record.name, record.line, leaf.line
+    text = (
+        f"{name} is no longer the leaf of line {first}: line {line} computed a new tensor "
+        f"({type(record.grad_fn).__name__}) and gave it the name {name}."
+    )
+    if record.operation in _CONVERSIONS:
+        return Reason(
             "rebound",
-            f"{name} is no longer the leaf of line {leaf.line}: line {record.line} computed a new "
-            f"tensor ({node}) and gave it the name {name}.",
-            _keep_name(record, analysis),
-            record.line,
+            text,
+            f"Convert first, and then make {name} a leaf with requires_grad_().",
+            line,
+            lambda repair: leaf_repairs.require_at_the_end(repair.draft, line, first),
+        )
+    return Reason(
+        "rebound",
+        text,
+        f"Give the result a name other than {name}.",
+        line,
+        lambda repair: leaf_repairs.rename_result(repair.draft, line, name),
+    )
+
+
+def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
+    """The result of an operation, which was never a leaf."""
+    name, line = record.name, record.line
+    text = (
+        f"{name} is not a leaf: line {line} computed it ({type(record.grad_fn).__name__}), and "
+        "backward fills .grad only for leaves."
+    )
+    reads = analysis.recorder.none_reads.get(id(record.tensor))
+    whole = name.partition("[")[0]
+    if _is_leaf_made_here(record, analysis):
+        draft = analysis.draft()
+        leaf_repairs.require_at_the_end(draft, line, line)
+        written = changed_line(draft.source, draft.changed() or draft.source)[1]
+        yield Reason(
+            "non-leaf",
+            f"{text} The leaf is the tensor inside, to which requires_grad was given; it has no "
+            "name.",
+            f"Compute first, then set requires_grad: `{written[:100]}`."
+            if written
+            else f"Compute first, and then make {name} a leaf with requires_grad_().",
+            line,
+            lambda repair: leaf_repairs.require_at_the_end(repair.draft, line, line),
+        )
+    elif "[" in name and reads is not None and whole.replace(".", "").isidentifier():
+        read = reads[1]
+        yield Reason(
+            "non-leaf",
+            f"Every {name} makes a new tensor, and backward fills .grad only for leaves.",
+            f"Read the gradient of {whole}: {whole}.grad{name[len(whole) :]}.",
+            read,
+            lambda repair: leaf_repairs.read_from_whole(repair.draft, read, name),
         )
     else:
         yield Reason(
             "non-leaf",
-            f"{name} is not a leaf: line {record.line} computed it ({node}), and backward fills "
-            ".grad only for leaves.",
+            text,
             f"Call {name}.retain_grad() before backward, or read its gradient in a hook."
             if name.isidentifier()
             else "Give it a name, and call retain_grad() on it before backward.",
-            record.line,
+            line,
+            lambda repair: leaf_repairs.retain(repair.draft, line, name),
         )
-    if not analysis.recorder.pass_count:
-        yield Reason("backward", "backward has not run yet.")
-    elif record.grad is None and id(record.grad_fn) not in analysis.reached:
-        yield from _not_reached(record, analysis)
+
+
+def _is_leaf_made_here(record: LiveTensor, analysis: RunAnalysis) -> bool:
+    """Whether the only leaf behind a tensor was made by the same statement: `randn(…) * 0.1`."""
+    leaves = leaves_of(nodes_behind(record.tensor))
+    text = analysis.line_text(record.line)
+    return (
+        len(leaves) == 1
+        and ("requires_grad=True" in text or "Parameter(" in text)
+        and text.startswith(f"{record.name} = ")
+        and analysis.recorder.name_of(leaves[0]) not in analysis.variables
+    )
 
 
 def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
@@ -89,9 +220,15 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
     if not recorder.pass_count:
         cuts = [cut for cut in analysis.cuts if analysis.cuts_off(cut, record.tensor)]
         for cut in cuts[:2]:
-            yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
+            yield _cut(f"The path was cut {analysis.where(cut)}.", cut, analysis)
         if not cuts or recorder.refused_backward is None:
             yield Reason("backward", "backward has not run yet.", "Call .backward() on the result.")
+        return
+    if analysis.updates.get(record.line) == record.name:
+        yield _update(record, analysis)
+        return
+    if analysis.created_after_last_pass(record.tensor):
+        yield Reason("backward", f"Line {record.line} made it after the last backward.")
         return
     if id(record.tensor) in analysis.reached:
         if id(record.tensor) in recorder.cleared:
@@ -99,14 +236,16 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
             yield Reason(
                 "zero_grad",
                 f"It had a gradient; line {line} set it to None.",
-                "Read .grad before it is cleared, or pass set_to_none=False.",
+                "Read .grad before it is cleared.",
                 line,
+                _read_before(record, line, analysis),
             )
         elif not analysis.stores_gradients:
             yield Reason(
                 "autograd.grad",
                 "torch.autograd.grad returns gradients; it does not store them in .grad.",
                 "Use what it returns, or call .backward().",
+                mend=lambda repair: repair.store_gradients(),
             )
         elif analysis.error is not None and not analysis.was_visited(record.tensor):
             yield Reason("failed", "backward failed before it reached this tensor.")
@@ -142,29 +281,15 @@ def _not_reached(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
             f"{since} set it.",
             f"Set requires_grad before line {line_used}.",
             since,
+            lambda repair: leaf_repairs.require_earlier(repair.draft, line_used, since or 0),
         )
-    cuts = [cut for cut in analysis.cuts if analysis.cuts_off(cut, tensor)][:2]
+    cuts = _told(cut for cut in analysis.cuts if analysis.cuts_off(cut, tensor))
     for cut in cuts:
-        yield Reason("cut", f"The path was cut {where(cut)}.", cure_of(cut), cut.line)
+        yield _cut(f"The path was cut {analysis.where(cut)}.", cut, analysis)
     if is_late or cuts:
         return
     used = next((s.first_use for s in records if s.first_use), 0)
-    roots = {analysis.name_of(root) for raw in analysis.passes for root in raw.roots[:1]}
-    root = " and ".join(sorted(roots)) or "what backward started from"
-    if not used:
-        yield Reason(
-            "unused",
-            "It is never used in the computation.",
-            f"Use it in the computation of {root}, or leave it out.",
-            record.line,
-        )
-    else:
-        yield Reason(
-            "unused",
-            f"It is used on line {used}, but {root} does not depend on the result.",
-            f"Check which tensor the computation of {root} uses.",
-            used,
-        )
+    yield unused_leaf(record, used, analysis)
 
 
 def was_leaf(record: LiveTensor, analysis: RunAnalysis) -> LiveTensor | None:
@@ -177,39 +302,17 @@ def was_leaf(record: LiveTensor, analysis: RunAnalysis) -> LiveTensor | None:
     return None
 
 
-def _keep_name(record: LiveTensor, analysis: RunAnalysis) -> str:
-    """How to do what the line does without taking the leaf's name away."""
-    name, text = record.name, analysis.line_text(record.line)
-    if f"{name}.grad" in text or record.operation in ("sub", "__isub__", "rsub"):
-        return f"Change the leaf itself: with torch.no_grad(): {name} -= …"
-    if ".to(" in text or ".cuda(" in text or ".float(" in text or ".double(" in text:
-        return f"Convert first, then set requires_grad: {name} = {name}.to(…).requires_grad_()."
-    return f"Give the result a name other than {name}."
+def _told(cuts: Iterable[Cut]) -> list[Cut]:
+    """The first two cuts that are told, those on one line once."""
+    places = {(cut.line, cut.cause): cut for cut in reversed(list(cuts))}
+    return list(places.values())[::-1][:2]
 
 
-def where(cut: Cut) -> str:
-    """The place and cause of a cut, "on line 4, at y: detach() gives …"."""
-    at = f", at {cut.name}" if cut.name else ""
-    cause = CAUSES[cut.cause]
-    if cut.cause in ("bool", "integer", "other"):
-        cause = f"{cause} ({cut.function})"
-    return f"on line {cut.line}{at}: {cause}"
-
-
-def cure_of(cut: Cut) -> str:
-    """What to write instead."""
-    name = cut.name or "the tensor"
-    cures = {
-        "detach": f"Use {name} itself, without detach(), where the gradient must flow.",
-        "detach_": "Leave out detach_().",
-        "data": f"Use {name} itself, without .data.",
-        "no_grad": "Compute it outside the torch.no_grad() block.",
-        "tensor": f"Use {name} itself, or torch.stack([…]) to join several tensors.",
-        "as_tensor": f"Use {name} itself, or torch.stack([…]) to join several tensors.",
-        "argmax": "Use softmax and a weighted sum instead of argmax.",
-        "argmin": "Use softmax and a weighted sum instead of argmin.",
-        "bool": "Use a smooth function such as sigmoid instead of the comparison.",
-        "integer": "Keep floating-point numbers where the gradient must flow.",
-        "other": "Use a function that has a derivative.",
-    }
-    return cures.get(cut.cause, f"Keep {name} as a tensor: compute only with torch functions.")
+def _read_before(
+    record: LiveTensor, line: int, analysis: RunAnalysis
+) -> Callable[[Repair], object] | None:
+    """Reads the gradient before it is cleared."""
+    read = analysis.recorder.none_reads.get(id(record.tensor))
+    if read is None:
+        return None
+    return lambda repair: leaf_repairs.move(repair.draft, read[1], line, after=False)

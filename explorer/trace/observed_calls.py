@@ -7,21 +7,26 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from explorer.trace.capture import CapturedValues
 from explorer.trace.events import (
+    FIRST_EVENTS,
     MOST_ELEMENTS,
     HookCall,
+    HookUse,
     OptimizerUse,
     Snapshot,
     make_change,
     take_snapshot,
 )
+from explorer.trace.history_of import grad_fn_of
 from explorer.trace.operations import Operations
 from explorer.trace.run_log import RunLog
 from explorer.trace.tensor_registry import named_parameters
+from explorer.trace.training_calls import TrainingCalls
 
 _quiet = torch._C.DisableTorchFunction
 
@@ -29,8 +34,8 @@ _quiet = torch._C.DisableTorchFunction
 class ObservedCalls:
     """Makes these calls for the program and logs their effects."""
 
-    def __init__(self, log: RunLog) -> None:
-        self.log = log
+    def __init__(self, log: RunLog, training: TrainingCalls) -> None:
+        self.log, self._training = log, training
         #: By id of a tensor: the names under which hooks were registered on it.
         self._hook_names: dict[int, tuple[weakref.ref[torch.Tensor], list[str]]] = {}
         #: The line of the last zero_grad that cleared a gradient, and the number of passes by then.
@@ -46,11 +51,24 @@ class ObservedCalls:
         hook = args[0] if args else options.pop("hook", None)
         if not callable(hook):
             return method(*args, **kwargs)
-        wrap = self._tensor_hook if isinstance(receiver, torch.Tensor) else self._module_hook
-        return method(wrap(what.split(".")[1], receiver, hook), *args[1:], **options)
+        kind = what.split(".")[1]
+        if not isinstance(receiver, torch.Tensor):
+            return method(self._module_hook(kind, receiver, hook), *args[1:], **options)
+        use = self._use_of_hook(receiver)
+        use.handle = method(self._tensor_hook(kind, receiver, hook, use), *args[1:], **options)
+        return use.handle
+
+    def _use_of_hook(self, tensor: torch.Tensor) -> HookUse:
+        log, node = self.log, grad_fn_of(tensor)
+        number = -1 if node is None else node._sequence_nr()
+        name, reference = log.name_of(tensor), weakref.ref(tensor)
+        use = HookUse(log.line, name, reference, log.number, log.pass_count, number)
+        if len(log.events.hook_uses) < FIRST_EVENTS:
+            log.events.hook_uses.append(use)
+        return use
 
     def _tensor_hook(
-        self, kind: str, tensor: torch.Tensor, hook: Callable[..., Any]
+        self, kind: str, tensor: torch.Tensor, hook: Callable[..., Any], use: HookUse
     ) -> Callable[..., Any]:
         name = self.log.name_of(tensor)
         entry = self._hook_names.get(id(tensor))
@@ -59,15 +77,16 @@ class ObservedCalls:
         hooks = entry[1]
         hooks.append(name)
         reference = weakref.ref(tensor)
-        is_leaf = tensor.is_leaf
+        is_leaf = grad_fn_of(tensor) is None
 
         def logging_hook(received: torch.Tensor) -> Any:
+            use.calls += 1
             is_accumulated = kind == "register_post_accumulate_grad_hook"
             gradient = take_snapshot(received.grad if is_accumulated else received)
             target = reference()
             shown = name or (self.log.name_of(target) if target is not None else "")
             call = HookCall(self.log.line, shown, is_leaf, kind, gradient, hooks, target, received)
-            with self._inside_hook(call):
+            with self.inside_hook(call):
                 result = hook(received)
             call.tensor = call.received = None  # or the calls would keep the graphs alive
             if isinstance(result, torch.Tensor):
@@ -88,7 +107,7 @@ class ObservedCalls:
     ) -> Callable[..., Any]:
         def logging_hook(*args: Any, **kwargs: Any) -> Any:
             shown = self.log.module_name(args[0] if args else module)
-            with self._inside_hook(None):
+            with self.inside_hook(None):
                 result = hook(*args, **kwargs)
             replaced = "returned a value, which replaces the original"
             outcome = "returned None" if result is None else replaced
@@ -98,7 +117,7 @@ class ObservedCalls:
         return logging_hook
 
     @contextmanager
-    def _inside_hook(self, call: HookCall | None) -> Iterator[None]:
+    def inside_hook(self, call: HookCall | None = None) -> Iterator[None]:
         """While a hook of the program runs: record its operations too."""
         log = self.log
         line, is_between, outer = log.line, log.is_between, log.events.running_hook
@@ -119,7 +138,8 @@ class ObservedCalls:
         """Run `optimizer.step()`, and log which parameters it changes."""
         line = self.log.line
         with _quiet():
-            use = self._use_of(optimizer)
+            use = self._training.use_of(optimizer, line)
+            use.stepped = use.stepped or line
             only_counts = self.log.events_only_count and not self._is_unusual(use)
         if only_counts:
             with nullcontext() if has_closure else _quiet():
@@ -131,7 +151,9 @@ class ObservedCalls:
         self._know_names(use.parameters())
         with _quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
-            self._note_cleared_gradients(use, [p for p, _, _ in before])
+            if not has_closure:
+                self._note_cleared_gradients(use, [p for p, _, _ in before])
+                self._note_scale(use)
         # A closure is code of the program and is recorded; torch's own arithmetic is not.
         with nullcontext() if has_closure else _quiet():
             result = run()
@@ -172,11 +194,52 @@ class ObservedCalls:
             self.log.add_write("step", parameter)
             new = take_snapshot(parameter)
             changes.append(make_change(name, old, new))
+            self.log.gradients.update(parameter, self.log.line)
             if isinstance(old, CapturedValues) and isinstance(new, CapturedValues):
+                self._note_change(use, parameter, old)
                 is_zero = grad is not None and not grad.any()
+                if grad is not None and not is_zero:
+                    use.driven.add(id(parameter))
+                    self._note_revived(use, parameter, old, grad)
                 if is_zero and not old.still_equals(parameter) and name not in use.moved:
                     use.moved[name] = (self.log.line, old, new)
         self.log.add_event("step", f"{type(use.optimizer).__name__}.step()", "", changes)
+
+    def _note_change(self, use: OptimizerUse, parameter: torch.Tensor, old: CapturedValues) -> None:
+        """Log whether a step changed a parameter that has a gradient."""
+        line, key = self.log.line, id(parameter)
+        if not old.still_equals(parameter):
+            use.changed.add(key)
+            if not parameter.requires_grad:
+                use.stale.setdefault(key, (parameter, line))
+        elif parameter.grad is not None and parameter.grad.any():
+            rate = use.group_of(parameter).get("lr")
+            if isinstance(rate, float | int):
+                slope = float(parameter.grad.abs().max())
+                use.unmoved.setdefault(key, (parameter, line, float(rate), slope))
+
+    def _note_revived(
+        self,
+        use: OptimizerUse,
+        parameter: torch.Tensor,
+        old: CapturedValues,
+        grad: torch.Tensor,
+    ) -> None:
+        """Log a step that moved an element which the program had set to 0, without a gradient."""
+        before = old.array()
+        if id(parameter) in use.revived or not isinstance(before, np.ndarray):
+            return
+        if (before == 0).any() and not (grad.is_sparse or parameter.is_complex()):
+            after = parameter.detach().numpy()
+            places = np.flatnonzero((before == 0) & (grad.numpy() == 0) & (after != 0))
+            if places.size:
+                use.revived[id(parameter)] = (parameter, self.log.line, int(places[0]))
+
+    def _note_scale(self, use: OptimizerUse) -> None:
+        """Log a step whose gradients a GradScaler has scaled."""
+        scale = max(map(self._training.scale_of, use.parameters()), default=0.0)
+        if scale and not use.scaled[0]:
+            use.scaled = self.log.line, scale
 
     def _note_cleared_gradients(self, use: OptimizerUse, parameters: list[torch.Tensor]) -> None:
         """Log a step between zero_grad and the next backward: all its gradients are cleared."""
@@ -193,7 +256,7 @@ class ObservedCalls:
             if isinstance(receiver, nn.Module):
                 parameters: list[torch.Tensor] = [p for _, p in named_parameters(receiver)]
             else:
-                parameters = self._use_of(receiver).parameters()
+                parameters = self._training.use_of(receiver, log.line).parameters()
             with_grad = [p for p in parameters if p.grad is not None]
             if log.events_only_count:
                 result = run()
@@ -208,6 +271,8 @@ class ObservedCalls:
             result = run()
             for parameter in with_grad:
                 log.cleared[id(parameter)] = log.line
+            for parameter in parameters:
+                log.gradients.clear(parameter)
             if with_grad:
                 self._last_zero_grad = (log.line, log.pass_count)
             changes = [
@@ -215,7 +280,3 @@ class ObservedCalls:
             ]
         log.add_event("zero_grad", f"{type(receiver).__name__}.zero_grad()", "", changes)
         return result
-
-    def _use_of(self, optimizer: torch.optim.Optimizer) -> OptimizerUse:
-        uses = self.log.events.optimizers
-        return uses.setdefault(id(optimizer), OptimizerUse(optimizer, self.log.line))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +12,19 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._C import _len_torch_function_stack
 from torch.overrides import (
     TorchFunctionMode,
-    _get_current_function_mode,
+    _get_current_function_mode_stack,
     _pop_mode,
     _push_mode,
 )
 
-from explorer.language import Environment
-from explorer.trace.history import Cut, find_cause
+from explorer.language import Environment, has_no_shape
+from explorer.language.explain import FILE, short_text
+from explorer.trace.cut_causes import find_cause
+from explorer.trace.function_calls import OBSERVED
+from explorer.trace.history import MOST_CUTS, Cut, numbers_in
+from explorer.trace.history_of import grad_fn_of
 from explorer.trace.run_log import FailedOperation, RunLog
 from explorer.trace.tensor_registry import LiveTensor
 
@@ -32,13 +36,22 @@ VALUE_INDEPENDENT = frozenset(
 )
 #: Functions that create a tensor from plain numbers.
 CONSTRUCTORS = frozenset(["tensor", "as_tensor", "from_numpy"])
+#: Functions that would cut a value again, if it were not cut already.
+CUTTING_AGAIN = frozenset(["detach", "data"])
+#: Functions whose result may require a gradient and yet has no history.
+COPYING = CONSTRUCTORS | {"__deepcopy__"}
 #: Most tensors recorded whose `.grad` was read while it was None.
 MOST_NONE_READS = 30
+#: Most tensors recorded whose requires_grad was set to False.
+MOST_FROZEN = 500
+#: Most running calls whose lines are recorded with a cut.
+MOST_CALLERS = 10
 #: Most results of operations recorded of one statement, each in a slot of its own.
 MOST_OPERATIONS = 1000
 #: Most results of one operation (such as torch.split) that are recorded.
 MOST_RESULTS = 20
 
+_TORCH = os.path.dirname(torch.__file__)
 _MODULE_CALL = nn.Module._call_impl.__code__
 _BOTTOM = Environment.run.__code__
 
@@ -64,25 +77,34 @@ class Operations(TorchFunctionMode):
             self._is_running = False
 
     def start(self) -> None:
-        """Log operations from now on. Has no effect inside an operation, or among other modes."""
-        if self._is_running and not self._calls and not _len_torch_function_stack():
-            _push_mode(self)
+        """Log operations from now on. Has no effect inside an operation."""
+        modes = _get_current_function_mode_stack()
+        if self._is_running and all(mode is not self for mode in modes):
+            self._replace(modes, [self, *modes])
 
     def stop(self) -> None:
         """Log no more, likewise."""
-        is_alone = not self._calls and _len_torch_function_stack() == 1
-        if is_alone and _get_current_function_mode() is self:
-            _pop_mode()
+        modes = _get_current_function_mode_stack()
+        self._replace(modes, [mode for mode in modes if mode is not self])
+
+    def _replace(self, old: list[TorchFunctionMode], new: list[TorchFunctionMode]) -> None:
+        """Change the stack of modes. Those of the program, such as `with torch.device(…)`, stay on
+        top, because the end of a block removes the topmost one."""
+        if not self._calls and len(old) != len(new):
+            for _ in old:
+                _pop_mode()
+            for mode in new:
+                _push_mode(mode)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         self._calls += 1
         try:
             result = func(*args, **kwargs)
-        except Exception:
+        except Exception as error:
             log = self.log
             log.failed_operation = FailedOperation(
-                _name(func), log.line, tuple(_tensors(args, kwargs))
+                _name(func), log.line, tuple(_tensors(args, kwargs)), short_text(error)
             )
             raise
         finally:
@@ -98,6 +120,8 @@ class Operations(TorchFunctionMode):
         if outputs:
             if name == "grad":
                 return
+            if name == "requires_grad_":
+                self.log_requires_grad(outputs[0])
         elif name in PLAIN_READERS:
             self.log_plain_value(name, args[0], result)
             return
@@ -106,26 +130,41 @@ class Operations(TorchFunctionMode):
         elif name == "grad" and args:
             self.log_none_grad(args)
             return
+        elif name == "requires_grad" and len(args) == 2:
+            self.log_requires_grad(args[0])
+            return
         elif name == "data" and args:  # x.data = …
             self.log_data_set(args[0])
             return
         else:
             return
         log = self.log
-        tensors = list(_tensors(args, kwargs))
-        if _is_in_place(name) and args and isinstance(args[0], torch.Tensor):
+        if name in OBSERVED:
+            steps = sum(use.steps for use in log.events.optimizers.values())
+            counts = log.number, log.pass_count, steps
+            log.function_calls.add(name, args, kwargs, result, *counts)
+        tensors = [t for t in _tensors(args, kwargs) if not has_no_shape(t)]
+        is_in_place = _is_in_place(name) or kwargs.get("inplace") is True
+        if is_in_place and args and isinstance(args[0], torch.Tensor):
             log.add_write(name, args[0])
         inputs = tuple(live for live in map(self.record_of, tensors) if live is not None)
-        for live in inputs:
-            live.first_use = live.first_use or log.line
+        if not _is_value_independent(name) and name != "__deepcopy__":
+            for live in inputs:
+                live.first_use = live.first_use or log.line
         cuts = log.history.cuts_of_any(_flat_arguments(args, kwargs))
+        if log.history.active and self.has_computed_number(args):
+            read = log.history.cuts_read_by(log.line, log.statement_text())
+            cuts = tuple(dict.fromkeys((*cuts, *read)))
+        is_list = bool(args) and isinstance(args[0], list | tuple)
+        has_graph = False
         for output in outputs:
-            if output.grad_fn is not None:
+            has_graph = has_graph or (output.requires_grad and name not in COPYING)
+            if grad_fn_of(output) is not None:
                 self.record_output(name, output, inputs, cuts)
-            elif _is_value_independent(name):
+            elif _is_value_independent(name) or (has_graph and output.is_floating_point()):
                 continue
-            elif not output.requires_grad or name in CONSTRUCTORS:
-                self.log_cut(name, output, tensors, cuts)
+            elif not output.requires_grad or name in COPYING:
+                self.log_cut(name, output, tensors, cuts, is_list)
 
     def record_output(
         self, name: str, output: torch.Tensor, inputs: tuple[LiveTensor, ...], cuts: tuple[Cut, ...]
@@ -133,7 +172,7 @@ class Operations(TorchFunctionMode):
         """Record an output that has history."""
         log = self.log
         log.check_size(output)
-        node: Any = output.grad_fn
+        node = grad_fn_of(output)
         key = (id(node), output.output_nr)
         if key in log.by_output:
             return
@@ -150,19 +189,53 @@ class Operations(TorchFunctionMode):
         live.module = _running_module()
 
     def log_cut(
-        self, name: str, output: torch.Tensor, tensors: list[torch.Tensor], cuts: tuple[Cut, ...]
+        self,
+        name: str,
+        output: torch.Tensor,
+        tensors: list[torch.Tensor],
+        cuts: tuple[Cut, ...],
+        is_list: bool,
     ) -> None:
-        """Log an output without history: it is a cut if one of the inputs has history."""
+        """Log an output without history: it is a cut if one of the inputs has history. `is_list`
+        says that they came in a list."""
         log = self.log
-        source = next((t for t in tensors if t.requires_grad and t is not output), None)
-        if source is not None:
+        if log.mark:  # a checkpoint records no graph at first, and makes one in backward
+            return
+        held = (_with_history(t) for t in tensors if t.requires_grad and t is not output)
+        sources = {id(t): t for t in held}
+        if sources:
             cause = find_cause(name, output, torch.is_grad_enabled())
-            cut = Cut(log.line, cause, name, source, log.name_of(source))
-            cuts = (cut, *cuts)
-        elif name in CONSTRUCTORS and not cuts:
-            cuts = log.history.cuts_read_by(log.line, log.statement_text())
+            lines, sampler = _running_lines()
+            if sampler and (cause == "no_grad" or sampler == "sample"):
+                cause = sampler
+            elif cause in CONSTRUCTORS and is_list:
+                cause = "list"
+            new = [
+                Cut(log.line, cause, name, source, self.written_name(source), lines)
+                for source in list(sources.values())[:MOST_CUTS]
+            ]
+            cuts = (*new, *cuts)
+        elif cuts and name in CUTTING_AGAIN:
+            for cut in cuts:
+                cut.add_rebuilt(log.line, name)
+        elif name in CONSTRUCTORS:
+            cuts = cuts or log.history.cuts_read_by(log.line, log.statement_text())
+            for cut in cuts:
+                cut.add_rebuilt(log.line, "list" if is_list else name)
         if cuts:
             log.history.add_cuts(output, cuts, log.line, name)
+
+    def written_name(self, tensor: torch.Tensor) -> str:
+        """The program's name for a tensor, or the text of its expression; "" inside a function of
+        torch, where it has neither."""
+        live = self.log.find(tensor)
+        inside = live is not None and not live.named and live.name == live.operation
+        return "" if inside else self.log.name_of(tensor)
+
+    def has_computed_number(self, args: Any) -> bool:
+        """Whether an operation has a number among its arguments that is not in its statement."""
+        numbers = [arg for arg in args[:3] if type(arg) in (int, float)]
+        return bool(numbers) and not numbers_in(self.log.statement_text()).issuperset(numbers)
 
     def log_plain_value(self, name: str, source: Any, result: Any) -> None:
         """Log that a plain number or array was read out of a tensor."""
@@ -171,10 +244,14 @@ class Operations(TorchFunctionMode):
             return
         earlier_cuts = log.history.cuts_of(source)
         if source.requires_grad:
+            live = log.find(source)
+            if live is not None:
+                live.first_use = live.first_use or log.line
             cut = Cut(log.line, name, name, source, log.name_of(source))
             log.history.add_plain_value(result, cut)
         elif earlier_cuts:
             cut = earlier_cuts[0]
+            cut.add_rebuilt(log.line, name)
             if cut.line == log.line and cut.cause in ("detach", "data"):
                 # x.detach().numpy() on one line: the program needs detach only for numpy.
                 cut = replace(cut, cause=name, function=name)
@@ -187,13 +264,24 @@ class Operations(TorchFunctionMode):
         if len(args) == 2:
             if args[1] is None:
                 log.cleared[id(tensor)] = log.line
+                log.gradients.clear(tensor)
         elif log.events.running_hook is not None:
             log.events.running_hook.note_none_grad(tensor, log.line)
-        elif len(log.none_reads) < MOST_NONE_READS:
+        elif len(log.none_reads) < MOST_NONE_READS and not _is_called_by_torch():
             log.none_reads.setdefault(id(tensor), (tensor, log.line, log.pass_count))
+
+    def log_requires_grad(self, tensor: torch.Tensor) -> None:
+        """Log that the program set `requires_grad` of a tensor."""
+        log = self.log
+        if tensor.requires_grad:
+            log.frozen.pop(id(tensor), None)
+        elif len(log.frozen) < MOST_FROZEN:
+            log.frozen[id(tensor)] = (tensor, log.line)
 
     def log_data_set(self, tensor: torch.Tensor) -> None:
         """Log `x.data = …`, which changes the values of x without changing its version."""
+        if has_no_shape(tensor):
+            return  # its first values, from the first call of a lazy layer
         live = self.log.find(tensor)
         if live is not None:
             live.version = -2
@@ -225,11 +313,15 @@ def _outputs(result: Any) -> tuple[torch.Tensor, ...]:
 
 
 def _flat_arguments(args: Any, kwargs: Any) -> Iterator[Any]:
-    """Every argument, including those inside lists and tuples."""
-    for arg in (*args, *kwargs.values()):
+    """Every argument, including those inside lists and tuples, each of which is read once: it may
+    be an item of another many times."""
+    waiting, visited = [*args, *kwargs.values()][::-1], set()
+    while waiting:
+        arg = waiting.pop()
         yield arg
-        if isinstance(arg, list | tuple):
-            yield from _flat_arguments(arg[:MOST_RESULTS], {})
+        if isinstance(arg, list | tuple) and id(arg) not in visited:
+            visited.add(id(arg))
+            waiting += arg[:MOST_RESULTS][::-1]
 
 
 def _tensors(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
@@ -242,6 +334,50 @@ def _is_in_place(name: str) -> bool:
 
 def _is_value_independent(name: str) -> bool:
     return name in VALUE_INDEPENDENT or name.endswith("_like") or name.startswith("new_")
+
+
+def _with_history(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor; for a view that was made where nothing is recorded, what it is a view of."""
+    base = tensor._base if tensor._is_view() else None
+    has_none = base is not None and grad_fn_of(tensor) is None
+    return base if base is not None and has_none and base.requires_grad else tensor
+
+
+def _running_lines() -> tuple[tuple[int, ...], str]:
+    """The lines of the program that are running, the innermost first; and the key of the cause if
+    a function of torch is running that records nothing."""
+    frame: FrameType | None = sys._getframe(2)
+    lines: list[int] = []
+    sampler = ""
+    while frame is not None and frame.f_code is not _BOTTOM and len(lines) < MOST_CALLERS:
+        if frame.f_code.co_filename == FILE:
+            lines.append(frame.f_lineno)
+        elif frame.f_code.co_name == "sample" and not lines:
+            module = frame.f_globals.get("__name__", "")
+            if isinstance(module, str) and module.startswith("torch.distributions."):
+                has_rsample = getattr(type(frame.f_locals.get("self")), "has_rsample", False)
+                sampler = "reparameterized" if has_rsample is True else "sample"
+        elif frame.f_globals.get("__name__") == "torch.utils.checkpoint":
+            sampler = sampler or ("checkpoint" if _is_without_graph(frame) else "")
+        frame = frame.f_back
+    return tuple(lines), sampler
+
+
+def _is_without_graph(frame: FrameType) -> bool:
+    """Whether this is a reentrant checkpoint none of whose inputs requires grad."""
+    inputs = frame.f_locals.get("args", ())
+    is_reentrant = frame.f_code.co_qualname == "CheckpointFunction.forward"
+    return is_reentrant and not any(
+        isinstance(value, torch.Tensor) and value.requires_grad for value in inputs
+    )
+
+
+def _is_called_by_torch() -> bool:
+    """Whether torch itself runs the operation that is logged, as `Module.to` reads `.grad`."""
+    frame: FrameType | None = sys._getframe(3)  # of __torch_function__
+    while frame is not None and frame.f_code.co_name == "__torch_function__":
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith(_TORCH)
 
 
 def _running_module() -> nn.Module | None:

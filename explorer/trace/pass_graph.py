@@ -252,7 +252,7 @@ def node_numbers(
     nodes: Sequence[Node], tensors: Mapping[int, TensorRecord], hooks: Mapping[int, str]
 ) -> dict[str, dict[str, list[str]]]:
     """By a node's id, the lines of its label with numbers: its "value" and, where it has them, its
-    "grad" and what "hook" did to it."""
+    "grad", what "hook" did to it, and a "remark"."""
     outputs, numbers = _outputs(nodes), {}
     for node in nodes:
         is_repeated = node.kind == "function" and node.tensor in outputs
@@ -263,6 +263,8 @@ def node_numbers(
                 lines["grad"] = array_lines(record.grad, MAX_LINE)
             if hook := hooks.get(record.id):
                 lines["hook"] = [hook]
+            if record.remark:
+                lines["remark"] = [record.remark]
             numbers[node.id] = lines
     return numbers
 
@@ -281,6 +283,7 @@ def _html_label(
         for i, line in enumerate(numbers.get("grad", ()))
     ]
     rows += [f'<FONT COLOR="{HOOK}">{_escape(line)}</FONT>' for line in numbers.get("hook", ())]
+    rows += [grey.format(_escape(line)) for line in numbers.get("remark", ())]
     cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from explorer.language import is_uninitialised
+from explorer.language import is_uninitialised, unpacking_once, without_unpacking
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.torchviz_graph import (
     DrawnNode,
@@ -74,7 +74,8 @@ class RawPass:
         def prehook(grads: Sequence[torch.Tensor | None]) -> None:
             with torch._C.DisableTorchFunction():
                 step = RawStep(index, _capture_gradients(grads), {})
-                step.saved = saved_values(node, step)
+                with unpacking_once():
+                    step.saved = saved_values(node, step)
                 step.before = _stored_gradient(node)
                 if leaf_of(node) is not None:
                     # It may become .grad itself, which the next pass changes in place.
@@ -105,12 +106,28 @@ def start_pass(
     """Record the graph behind `roots` before the pass frees its saved tensors; with the drawing of
     the `earlier` pass, if it is the same."""
     functions = walk_graph(roots)
-    known = signature(roots, names, functions)
-    if earlier is not None and known is not None and known == earlier.signature:
-        drawn, edges = earlier.drawn, earlier.edges
-    else:
-        drawn, edges = draw_graph(roots, names, functions)
+    with without_unpacking():
+        known = signature(roots, names, functions)
+        if earlier is not None and known is not None and known == earlier.signature:
+            drawn, edges = earlier.drawn, earlier.edges
+        else:
+            drawn, edges = draw_graph(roots, names, functions)
     return RawPass(number, line, call, list(roots), functions, drawn, edges, signature=known)
+
+
+def mark_nodes(raw: RawPass) -> None:
+    """Store on each node of a pass that the pass includes it. A node keeps its first, and the
+    latest two."""
+    for node in raw.functions:
+        earlier = node.metadata.get("passes", ())
+        latest = (*earlier[1:][-1:], (raw.number, raw.line))
+        node.metadata["passes"] = (*earlier[:1], *latest)
+
+
+def pass_before(node: Any, number: int) -> tuple[int, int | None] | None:
+    """The number and the line of the latest pass before this one that included a node."""
+    earlier = [known for known in node.metadata.get("passes", ()) if known[0] < number]
+    return earlier[-1] if earlier else None
 
 
 def _capture_gradients(grads: Sequence[torch.Tensor | None]) -> list[CapturedValues | None]:
@@ -160,11 +177,13 @@ def saved_values(node: Any, step: RawStep) -> dict[str, Any]:
                     saved[f"{name}[{i}]"] = None if t is None else capture_values(t)
             else:
                 saved[name] = [_signed(v) for v in value if isinstance(v, int | float | bool)]
-    if not saved and hasattr(node, "saved_tensors"):  # the program's own autograd.Function
+    if not saved:  # the program's own autograd.Function
         try:
-            tensors = node.saved_tensors
+            tensors = getattr(node, "saved_tensors", None)
         except RuntimeError:
             step.unreadable.append("saved_tensors")
+            return saved
+        if tensors is None:
             return saved
         saved = {
             f"saved_tensors[{i}]": capture_values(t) for i, t in enumerate(tensors) if t is not None

@@ -10,18 +10,31 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
 
-from explorer.language import OutsideLanguage, SourceLocation, without_addresses
+from explorer.language import (
+    GradientEdge,
+    OutsideLanguage,
+    SourceLocation,
+    real_edge,
+    without_addresses,
+)
 from explorer.language.guard.formatting import to_text
 from explorer.language.vocabulary.node_proxy import NodeProxy
-from explorer.trace import passes
+from explorer.trace import passes, shared_hooks
 from explorer.trace.capture import CapturedValues
 from explorer.trace.curves import Curves
 from explorer.trace.events import Snapshot, make_change, take_snapshot
+from explorer.trace.gradient_use import has_gradient
+from explorer.trace.history import Cut
+from explorer.trace.history_of import grad_fn_of
+from explorer.trace.modern_calls import ModernCalls
 from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.passes import RawPass
+from explorer.trace.shared_hooks import SHARED_HOOKS
 from explorer.trace.tensor_registry import FIRST_VISITS, LiveTensor
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
+from explorer.trace.training_calls import TrainingCalls
 from explorer.trace.turn_recorder import TurnRecorder
 
 #: Most elements of a leaf whose values are followed from pass to pass, and how many are kept.
@@ -33,8 +46,12 @@ MOST_LEAVES = 40
 MOST_NESTED = 20
 #: Most values of bare expressions that are kept, and the longest text of one.
 MOST_ECHOES, MAX_ECHO = 100, 2000
+#: Most passes whose lines are kept.
+MOST_LINES = 60
 #: Most accumulated gradients that are recorded.
 MOST_ADDED = 12
+#: What is known from the line on that makes it.
+_KNOWN = (torch.optim.Optimizer, LRScheduler)
 _quiet = torch._C.DisableTorchFunction
 
 
@@ -71,11 +88,6 @@ class LeafBefore:
         return cls(leaf, take_snapshot(leaf), take_snapshot(leaf.grad), has_gradient(leaf))
 
 
-def has_gradient(leaf: torch.Tensor) -> bool:
-    """Whether `.grad` is there and not all zero."""
-    return leaf.grad is not None and bool(leaf.grad.any())
-
-
 class ProgramRecorder(TurnRecorder):
     """The log of a running program, from which `explorer.trace.running` builds the Trace.
 
@@ -84,10 +96,14 @@ class ProgramRecorder(TurnRecorder):
 
     def __init__(self, capture: str = "hook", **options: Any) -> None:
         super().__init__(capture, **options)
-        self.observed = ObservedCalls(self)
+        self.modern = ModernCalls(self)
+        self.training = TrainingCalls(self, self.modern.scale_of)
+        self.observed = ObservedCalls(self, self.training)
         self.first_passes: list[RawPass] = []
         self.chosen_pass: RawPass | None = None
         self.last_pass: RawPass | None = None
+        #: The numbers and lines of the latest passes, as far as they were recorded.
+        self.pass_lines: deque[tuple[int, int | None]] = deque(maxlen=MOST_LINES)
         #: The leaves of the last pass that was recorded.
         self.leaves_of_pass: list[torch.Tensor] = []
         self.refused_backward: RefusedBackward | None = None
@@ -99,6 +115,8 @@ class ProgramRecorder(TurnRecorder):
         self.curves = Curves()
         #: The lines and the values of bare expressions.
         self.echoes: list[tuple[int, str]] = []
+        #: How much had been printed before each.
+        self.echo_at: list[int] = []
 
     @property
     def recorded_passes(self) -> list[RawPass]:
@@ -136,6 +154,8 @@ class ProgramRecorder(TurnRecorder):
                     self.add(("note", place), location.line, location.text, value)
                 elif live is not None and not live.named and location.text:
                     live.name, live.line = location.text, location.line
+        elif isinstance(value, _KNOWN):
+            self.training.know(value, self.locations[place].line)
         return value
 
     def echo(self, place: int, value: Any) -> None:
@@ -145,8 +165,9 @@ class ProgramRecorder(TurnRecorder):
         line = self.line
         with _quiet(), suppress(Exception):
             text = without_addresses(to_text(value, repr))
-            if not text.startswith("<") or isinstance(value, NodeProxy):
+            if not text.lstrip("[(").startswith("<") or isinstance(value, NodeProxy):
                 self.echoes.append((self.locations[place].line, text[:MAX_ECHO]))
+                self.echo_at.append(self.written)
         self.line = line
 
     def find_cuts_in_statement(self, tensor: torch.Tensor, location: SourceLocation) -> None:
@@ -154,12 +175,16 @@ class ProgramRecorder(TurnRecorder):
 
         torch.from_numpy creates such a tensor: it is not an operation that can be observed.
         """
-        if self.history.active and tensor.grad_fn is None and not self.history.cuts_of(tensor):
+        if self.history.active and grad_fn_of(tensor) is None and not self.history.cuts_of(tensor):
             cuts = self.history.cuts_read_by(location.line, location.text)
             if cuts:
                 self.history.add_cuts(tensor, cuts, location.line, "from_numpy")
+                for cut in cuts:
+                    cut.add_rebuilt(location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
+        if isinstance(value, _KNOWN):
+            self.training.know(value, self.locations[place].line)
         if not self.recording:
             if isinstance(value, torch.Tensor):
                 old = self.assigned.get(place)
@@ -179,6 +204,9 @@ class ProgramRecorder(TurnRecorder):
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
                     self.find_cuts_in_statement(value, self.locations[place])
                 self.bind_value(place, name, value)
+                location = self.locations[place]
+                visit = self.run_counts[self.line]
+                self.bindings.give(name, value, location.line, visit, location.scope)
         if self.history.active:
             location = self.locations[place]
             self.history.note_assignment(location.line, location.text, name, value)
@@ -186,11 +214,23 @@ class ProgramRecorder(TurnRecorder):
             self.events.running_hook.note_assignment(name, value)
 
     def call(
-        self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
+        self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
-        roots = _roots(what, receiver, args, kwargs)
+        handler = self.modern.handlers.get(what) or self.training.handlers.get(what)
+        if handler is not None:
+            return handler(receiver, function, *args, **kwargs)
+        if what == "checkpoint.backward":
+            with self._nested():
+                return function(*args, **kwargs)
+        roots = self._roots(what, receiver, args, kwargs)
+        if roots and what == "torch.autograd.grad":
+            self.gradients.ask(args[1] if len(args) > 1 else kwargs.get("inputs"))
         if roots and all(t.requires_grad for t in roots):
-            return self.backward(what, roots, lambda: function(*args, **kwargs))
+            result = self.backward(what, roots, lambda: function(*args, **kwargs))
+            if what == "torch.autograd.grad":
+                is_recorded = bool(kwargs.get("create_graph") or any(map(bool, args[4:5])))
+                self.note_plain_gradients(roots[0], result, is_recorded)
+            return result
         if not (what.endswith(".zero_grad") or what == "Optimizer.step"):
             self.resume()
         if roots:
@@ -201,13 +241,53 @@ class ProgramRecorder(TurnRecorder):
         elif what == "Optimizer.step":
             has_closure = bool(args or kwargs)
             return self.observed.step(receiver, lambda: function(*args, **kwargs), has_closure)
+        elif what in SHARED_HOOKS:
+            inside = self.observed.inside_hook
+            return shared_hooks.observe(self, inside, what, function, args, kwargs)
         elif ".register_" in what:
             return self.observed.register(what, receiver, function, *args, **kwargs)
         elif what == "Tensor.retain_grad":
             self.events.retain_grad_lines.append(self.line)
         return function(*args, **kwargs)
 
+    def note_plain_gradients(self, root: torch.Tensor, gradients: Any, is_recorded: bool) -> None:
+        """Note that what torch.autograd.grad returned has no history."""
+        with _quiet():
+            cause = "constant" if is_recorded else "grad"
+            cut = Cut(self.line, cause, "grad", root, self.name_of(root))
+            for gradient in gradients if isinstance(gradients, tuple) else ():
+                if isinstance(gradient, torch.Tensor) and not gradient.requires_grad:
+                    self.history.add_cuts(gradient, (cut,), self.line, "grad")
+
     # -- passes -----------------------------------------------------------------------------
+
+    def _roots(self, what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+        """The tensors a backward call starts from; none for other calls, or if torch refuses it.
+
+        In place of a gradient edge, the tensor whose gradient arrives there.
+        """
+        if what == "Tensor.backward":
+            roots: Any = receiver
+        elif what == "torch.autograd.grad":
+            roots = args[0] if args else kwargs.get("outputs")
+        elif what == "torch.autograd.backward":
+            roots = args[0] if args else kwargs.get("tensors")
+        else:
+            return []
+        given = list(roots) if isinstance(roots, list | tuple) else [roots]
+        tensors = [self._tensor_at(t) if isinstance(t, GradientEdge) else t for t in given]
+        live = [t for t in tensors if isinstance(t, torch.Tensor)]
+        return live if len(live) == len(tensors) else []
+
+    def _tensor_at(self, edge: GradientEdge) -> torch.Tensor | None:
+        """The recorded tensor whose gradient arrives at this edge."""
+        self.resume()
+        real = real_edge(edge)
+        leaf = leaf_of(real.node)
+        if leaf is not None:
+            return leaf
+        records = self.by_output.get((id(real.node), real.output_nr))
+        return records[-1].tensor if records else None
 
     def backward(
         self,
@@ -217,11 +297,7 @@ class ProgramRecorder(TurnRecorder):
         ours: bool = False,
     ) -> Any:
         """Run a backward call and record the pass; the first three passes and the last are kept."""
-        if self.depth == MOST_NESTED:
-            raise OutsideLanguage(
-                f"More than {MOST_NESTED} calls of backward are nested inside each other.",
-                "Let the hook or custom backward return before you call backward again.",
-            )
+        self._check_depth()
         self.pass_count += 1
         with _quiet():
             self.curves.add_loss(self.pass_count, roots)
@@ -238,6 +314,8 @@ class ProgramRecorder(TurnRecorder):
                 self.pass_count, line, what, roots, self.named_leaves(), earlier
             )
             raw.ours = ours
+            passes.mark_nodes(raw)
+            self.pass_lines.append((self.pass_count, line))
             self.awaits_gradient = False
             self.find_lines(raw.functions)
             self.leaves_of_pass = leaves = leaves_of(raw.functions)
@@ -279,6 +357,23 @@ class ProgramRecorder(TurnRecorder):
         with _quiet():
             self.log_backward(what, root, before)
         return result
+
+    def _check_depth(self) -> None:
+        if self.depth == MOST_NESTED:
+            raise OutsideLanguage(
+                f"More than {MOST_NESTED} calls of backward are nested inside each other.",
+                "Let the hook or custom backward return before you call backward again.",
+            )
+
+    @contextmanager
+    def _nested(self) -> Iterator[None]:
+        """While a checkpoint runs a backward pass of its own inside another."""
+        self._check_depth()
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
     @contextmanager
     def _inside_pass(self) -> Iterator[None]:
@@ -339,12 +434,15 @@ class ProgramRecorder(TurnRecorder):
                 continue
             if isinstance(value, CapturedValues) and leaf.numel() <= MOST_FOLLOWED:
                 self.add_descent(leaf, value, slope)
+            if raw.call != "torch.autograd.grad" and leaf.grad is not None:
+                self.gradients.fill(leaf, raw.line or 0, had_gradient=earlier.had_gradient)
             is_added = raw.call != "torch.autograd.grad" and leaf.grad is not None
             if is_added and earlier.had_gradient and len(self.accumulations) < MOST_ADDED:
                 new = take_snapshot(leaf.grad)
                 self.accumulations.append(
                     Accumulation(raw.line, raw.number, leaf, earlier.grad, new)
                 )
+        self.modern.log_pass(raw)
         self.log_backward(raw.call, self.name_of(raw.roots[0]) if raw.roots else "", before)
 
     def log_backward(self, call: str, root: str, before: list[LeafBefore]) -> None:
@@ -364,17 +462,3 @@ class ProgramRecorder(TurnRecorder):
             descent = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
         if descent is not None:
             descent[1].append((value, slope))
-
-
-def _roots(what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
-    """The tensors a backward call starts from; none for other calls, or if torch refuses it."""
-    if what == "Tensor.backward":
-        roots: Any = receiver
-    elif what == "torch.autograd.grad":
-        roots = args[0] if args else kwargs.get("outputs")
-    elif what == "torch.autograd.backward":
-        roots = args[0] if args else kwargs.get("tensors")
-    else:
-        return []
-    tensors = list(roots) if isinstance(roots, list | tuple) else [roots]
-    return tensors if all(isinstance(t, torch.Tensor) for t in tensors) else []

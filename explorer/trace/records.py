@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from explorer.language import ProgramError
+from explorer.language.figures import Figure
 from explorer.trace.colours import FILLS
 
 #: Tensors of at most this many elements are stored whole, larger ones as a `Summary`.
@@ -60,7 +61,10 @@ class TensorRecord:
     in a loop, the tensors of iteration k are those with `visits == 1` or `visit == k` (the first
     three iterations and the last are recorded). `module` is the path of the innermost module
     whose call computed it ("net.fc"). `why_none` explains why `.grad` is None, where it is;
-    `why_term` is the key of the glossary term that explains this.
+    `why_term` is the key of the glossary term that explains this. `tangent` is the directional
+    derivative that it carried in forward mode, if it did; `is_inference` says that it was made in
+    inference mode, where autograd keeps nothing. `remark` says in a few words what else matters:
+    "scaled by 65536", "computed again in backward, by checkpoint".
     """
 
     id: int
@@ -85,6 +89,9 @@ class TensorRecord:
     visits: int = 1
     module: str = ""
     why_term: str = ""
+    tangent: Array | None = None
+    is_inference: bool = False
+    remark: str = ""
 
     @property
     def place(self) -> str:
@@ -206,9 +213,11 @@ class Change:
 class Event:
     """Something other than an operation that happened in the run.
 
-    `kind` is "hook", "step", "zero_grad", "backward" or "write" (a change in place that autograd
-    does not see). `name` is the tensor or module concerned. For a hook, the one change is from
-    the gradient it received to the value it returned.
+    `kind` is "hook", "step", "zero_grad", "backward", "write" (a change in place that autograd
+    does not see), "recompute" (a checkpoint ran its function again), "scale" (a GradScaler
+    scaled a loss, or gradients back) or "skip" (it skipped a step). `name` is the tensor or
+    module concerned. For a hook, the one change is from the gradient it received to the value
+    it returned.
     """
 
     number: int
@@ -233,14 +242,40 @@ class Curve:
     values: tuple[float, ...]
 
 
+#: Kinds of symptoms, in the order in which they are explained: the program fails; a value or a
+#: gradient is not finite; `.grad` is None; a gradient is 0; a tensor does not change; a value is
+#: not what it should be. A "remark" concerns something that no value shows, such as memory.
+SYMPTOMS = ("error", "nonfinite", "none", "zero", "still", "value", "remark")
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """What a reader sees of a mistake, so that a changed program can be checked for it.
+
+    `kind` is one of `SYMPTOMS`, `names` are the variables that show it ("w", "net.0.bias").
+    """
+
+    kind: str
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in SYMPTOMS:
+            raise ValueError(f"not a kind of symptom: {self.kind[:40]!r}")
+
+
 @dataclass(frozen=True)
 class Answer:
     """An explanation of something surprising in the run, with its line.
 
     `title` is the question a reader would ask, `text` the answer with names, lines and numbers,
     `cure` what to do, `names` the tensors concerned, `glossary` the key of the glossary term that
-    explains it, `fix` the whole program with the cure applied, if it can be. Every text may
-    contain parts of an untrusted program: escape it before display.
+    explains it, `fix` the whole program with the cure applied, if it can be. `symptom` is what
+    must be gone when the fix is run; `noticed` says that the program itself printed, compared or
+    stepped what shows it. `tried` says what running it showed, and is empty as long as
+    nobody has tried (see `prove`). `counterfactual` is a changed program that is no cure, but must
+    be without the symptom if the text is true. `alternatives` are answers to the same question,
+    for the case that trying this one refutes it. Every text may contain parts of an untrusted
+    program: escape it before display.
     """
 
     key: str
@@ -251,6 +286,11 @@ class Answer:
     names: tuple[str, ...] = ()
     glossary: str = ""
     fix: str | None = None
+    symptom: Symptom | None = None
+    tried: str = ""
+    noticed: bool = False
+    counterfactual: str | None = None
+    alternatives: tuple[Answer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -265,7 +305,9 @@ class Trace:
     `inputs` are the values of the program's free names, `completed` is the program as it was run,
     with the lines that were added (it runs in plain Python), and `readings` says in sentences how
     the text was understood. `echo` has the line and the value of every bare expression, as a
-    notebook shows it.
+    notebook shows it, and `echo_at` how much had been printed before each. `figures` are the plots,
+    in the order in which they were shown, as the calls that `drawing.draw_figure` repeats.
+    `upstream` is the gradient that backward was to start from, `seconds` how long the run took.
     """
 
     source: str
@@ -287,3 +329,13 @@ class Trace:
     completed: str = ""
     readings: tuple[str, ...] = ()
     echo: tuple[tuple[int, str], ...] = ()
+    echo_at: tuple[int, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    upstream: str | float | list[Any] | None = None
+    seconds: float = field(default=0.0, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it, as the last line of a cell."""
+        from explorer.trace.html import to_html  # which imports this module
+
+        return to_html(self)

@@ -13,7 +13,12 @@ from typing import Any
 
 import torch
 
+from explorer.language.error_messages.known import MOST_OPERANDS, Operand
+from explorer.language.explain import short_text
+from explorer.trace.bindings import Bindings
 from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, EventLog
+from explorer.trace.function_calls import FunctionCalls
+from explorer.trace.gradient_use import GradientUse
 from explorer.trace.history import History, Write
 from explorer.trace.records import Change
 from explorer.trace.tensor_registry import TensorRegistry
@@ -26,6 +31,8 @@ class FailedOperation:
     function: str
     line: int
     tensors: tuple[torch.Tensor, ...]
+    #: What the exception said.
+    text: str
 
 
 class RunLog(TensorRegistry):
@@ -35,7 +42,9 @@ class RunLog(TensorRegistry):
         super().__init__(capture, **options)
         self.history = History()
         self.events = EventLog()
-        self.pass_count = 0
+        self.bindings = Bindings()
+        self.function_calls = FunctionCalls()
+        self.gradients = GradientUse()
         #: Whether what happens now is recorded; see `TurnRecorder`.
         self.recording = True
         #: How many results of operations the running statement has recorded.
@@ -45,10 +54,28 @@ class RunLog(TensorRegistry):
         #: By id of a tensor whose `.grad` was read while it was None: the tensor, the line, and
         #: how many passes had run by then.
         self.none_reads: dict[int, tuple[torch.Tensor, int, int]] = {}
+        #: By id of a tensor: the tensor, and the line that last set its requires_grad to False.
+        self.frozen: dict[int, tuple[torch.Tensor, int]] = {}
         self.failed_operation: FailedOperation | None = None
         #: By line: which run of it last changed `.data`, and how many events that made.
         self.writes_of_line: dict[int, tuple[int, int]] = {}
         self._statements: dict[int, str] = {}
+
+    def operands_of(self, error: BaseException) -> Sequence[Operand]:
+        failed = self.failed_operation
+        if failed is None or failed.text != short_text(error):
+            return ()
+        with torch._C.DisableTorchFunction():
+            return [
+                Operand(self._operand_name(tensor), tuple(tensor.shape), str(tensor.dtype)[6:])
+                for tensor in failed.tensors[:MOST_OPERANDS]
+            ]
+
+    def _operand_name(self, tensor: torch.Tensor) -> str:
+        """The program's name for a tensor, or the operation that computed it inside a layer."""
+        live, name = self.find(tensor), self.name_of(tensor)
+        is_inside = live is not None and not live.named and name == live.operation
+        return f"the result of {name}" if is_inside else name
 
     def statement_text(self) -> str:
         """The text of the running statement: the longest expression on its line."""
@@ -82,6 +109,8 @@ class RunLog(TensorRegistry):
         source = next((cut for cut in self.history.cuts_of(target) if cut.cause == "data"), None)
         is_unseen = source is not None or function == "data"
         name = source.name if source is not None else self.name_of(target)
+        if function != "step":
+            self.gradients.write(storage, self.line)
         self.history.writes.append(Write(self.number, self.line, function, storage, name))
         if is_unseen:
             what = f"{name}.data was changed; autograd does not see this"

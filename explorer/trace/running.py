@@ -21,11 +21,13 @@ from explorer.language import (
     Watcher,
     isolated,
 )
+from explorer.language.notices import collected_in
 from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.completed import completed_code
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Trace
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.torchviz_graph import walk_graph
 
 _LOG = logging.getLogger(__name__)
 
@@ -69,7 +71,7 @@ def run(
     `iteration` or `inputs`.
     """
     arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
-    seed, upstream = arguments["seed"], arguments["upstream"]
+    seed, start = arguments["seed"], arguments["upstream"]
     try:
         program = Program(source, arguments["inputs"])
     except ProgramRefused as refused:
@@ -83,16 +85,16 @@ def run(
     recorder = ProgramRecorder(capture, **options)
     started = time.monotonic()
     try:
-        trace = _run_and_assemble(recorder, program, upstream, source, seed)
+        trace = _run_and_assemble(recorder, program, start, source, seed)
         if recorder.stale and not recorder.was_stopped and _has_time(started, deadline):
             # It ended in the middle of a loop, where nothing was recorded: its end is known now.
             again = ProgramRecorder(capture, totals=recorder.run_counts, **options)
-            complete = _run_and_assemble(again, program, upstream, source, seed)
+            complete = _run_and_assemble(again, program, start, source, seed)
             if not again.was_stopped:
                 # torch gives some warnings once only, so those of both runs count.
                 notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
                 trace = replace(complete, notes=notes)
-        return trace
+        return replace(trace, upstream=start, seconds=time.monotonic() - started)
     except (
         Exception,
         ProgramStopped,
@@ -182,33 +184,57 @@ def _run_and_assemble(
                 environment.run(program)
                 recorder.finish()
                 if not recorder.pass_count:
-                    needs_upstream = backward_from_output(recorder, environment, program, upstream)
+                    with collected_in(recorder):  # backward may call functions of the program
+                        needs_upstream = backward_from_output(
+                            recorder, environment, program, upstream
+                        )
         except ProgramRefused as refused:
             error = refused.error
         recorder.lift_limits()
         recorder.finish()
-        trace = assemble(
-            recorder,
-            environment.variables,
-            source=source,
-            seed=seed,
-            error=error,
-            needs_upstream=needs_upstream,
-            warned=warned,
-        )
+        figures = recorder.figures.finish(recorder.written)
+        with torch._C.DisableTorchFunction(), torch.inference_mode(False):
+            trace = assemble(
+                recorder,
+                environment.variables,
+                source=source,
+                seed=seed,
+                error=error,
+                needs_upstream=needs_upstream,
+                warned=warned,
+            )
     start = "sum" if upstream is None and needs_upstream else upstream
     return replace(
         trace,
         inputs=completed.inputs,
         completed=completed_code(completed, trace, start),
-        readings=(*completed.readings, *_about_output(program, environment, trace)),
+        readings=(
+            *completed.readings,
+            *recorder.notices.sentences(),
+            *_about_imports(environment, trace),
+            *program.not_reached(error),
+            *_about_output(program, environment, trace),
+        ),
         echo=tuple(recorder.echoes),
+        echo_at=tuple(map(recorder.output_position, recorder.echo_at)),
+        figures=tuple(
+            replace(figure, position=recorder.output_position(figure.position))
+            for figure in figures
+        ),
     )
+
+
+def _about_imports(environment: Environment, trace: Trace) -> Iterator[str]:
+    """Which imports were in vain, of a program that has run to its end."""
+    if trace.error is None and (sentence := environment.guard.missing.unused()):
+        yield sentence
 
 
 def _about_output(program: Program, environment: Environment, trace: Trace) -> Iterator[str]:
     """What the result of an expression means for backward, in sentences."""
     name = program.completed.output
+    if any(record.tangent is not None for record in trace.tensors):
+        yield "Forward mode ran: the table shows the tangent of each tensor next to its value."
     if trace.needs_upstream and trace.passes:
         yield f"`{trace.needs_upstream}` has several elements: backward starts from their sum."
     elif name and not trace.passes and trace.error is None:
@@ -242,6 +268,8 @@ def backward_from_output(
     scalars = _scalars(named) or _scalars(outputs)
     last = named or outputs if upstream is not None else scalars or named or outputs
     root = (results or last)[-1]
+    if upstream is None and not _has_backward(root.tensor):
+        return None
     needs_upstream = upstream is None and root.tensor.numel() != 1
     if needs_upstream and not program.completed.inputs:
         return root.name
@@ -252,12 +280,29 @@ def backward_from_output(
             "Tensor.backward", [root.tensor], lambda: root.tensor.backward(gradient), ours=True
         )
     except (Exception, ProgramStopped) as failure:
+        if not results and upstream is None and _is_freed(failure):
+            return None  # it belongs to a graph of torch.autograd.functional, for example
         raise ProgramRefused(environment.explain(failure, program)) from None
     return root.name if needs_upstream else None
 
 
+def _is_freed(failure: BaseException) -> bool:
+    return isinstance(failure, RuntimeError) and "a second time" in str(failure)
+
+
 def _scalars(outputs: Iterable[LiveTensor]) -> list[LiveTensor]:
     return [live for live in outputs if live.tensor.numel() == 1]
+
+
+def _has_backward(root: torch.Tensor) -> bool:
+    """Whether autograd can start from this tensor by itself: not from a complex number, or behind a
+    Function of the program that has only a forward mode."""
+    functions = (getattr(type(node), "_forward_cls", None) for node in walk_graph([root]))
+    base = torch.autograd.Function
+    return not root.is_complex() and not any(
+        function is not None and function.backward is base.backward and function.vjp is base.vjp
+        for function in functions
+    )
 
 
 def _is_functorch(tensor: torch.Tensor) -> bool:

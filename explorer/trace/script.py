@@ -259,15 +259,24 @@ def _record_leaves():
     """Before backward runs: add a row for each leaf that has changed since its last row."""
     for row in list({{id(row["tensor"]): row for row in _rows}}.values()):
         tensor = row["tensor"]
-        if tensor.is_leaf and tensor.requires_grad:
+        if _history(tensor) == (True, None):
             line, scope, _, _ = row["place"]
             _add_row((line, scope, row["label"], "before backward"), row["label"], tensor)
 
 
+def _history(tensor):
+    try:
+        return tensor.requires_grad, tensor.grad_fn
+    except RuntimeError:  # a part of a leaf that was taken and changed under no_grad
+        return False, None
+
+
 def _add_row(place, label, tensor):
     """Add a row to the table, unless the last row of this tensor still describes it."""
+    if isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin):
+        return  # of a lazy layer: it has no values yet
     values = tensor.detach().clone()
-    history = (tensor.requires_grad, tensor.grad_fn)
+    history = _history(tensor)
     rows = [row for row in _rows if row["tensor"] is tensor]
     if place[3]:
         rows = [row for row in rows if row["label"] == label]
@@ -277,7 +286,7 @@ def _add_row(place, label, tensor):
     row = {{"place": place, "label": label, "tensor": tensor, "values": values}}
     row |= {{"history": history, "grad": None}}
     _rows.append(row)
-    if tensor.grad_fn is not None:
+    if history[1] is not None:
         # Receives the gradient after all hooks on the tensor; the last one is kept.
         number = tensor.output_nr
         tensor.grad_fn.register_prehook(lambda grads: row.update(grad=grads[number]))
@@ -303,7 +312,10 @@ def _text(tensor):
             return "[" + ", ".join(map(write, item)) + "]"
         return f"{{item:.6g}}" if isinstance(item, float) else str(item)
 
-    return write(tensor.tolist())
+    try:
+        return write(tensor.tolist())
+    except RuntimeError:  # it belonged to a function transform, which has ended
+        return "None"
 
 
 def _print_table():
@@ -317,7 +329,7 @@ def _print_table():
         rows = places[row["place"]]
         if any(row is printed for printed in [*rows[:3], rows[-1]]):
             tensor = row["tensor"]
-            own = (tensor.is_leaf and tensor.requires_grad) or tensor.retains_grad
+            own = _history(tensor) == (True, None) or tensor.retains_grad
             line = row["place"][0]
             print(f"{{row['label']}} ({{f'line {{line}}' if line else 'input'}})")
             print("  value", _text(row["values"]))

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import Watcher, check_bytes
+from explorer.language import Watcher, check_bytes, has_no_shape, tangent_of
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
+from explorer.trace.history_of import grad_fn_of, history_of
 
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
 FIRST_VISITS = 3
@@ -24,6 +25,7 @@ MAX_ITEMS, MAX_PARAMETERS = 20, 200
 _CHANGED = "changed"
 #: Longest name of a tensor or module; a program may use keys of any length.
 MAX_NAME = 200
+NO_SHAPE = "no shape yet: the first call of its layer decides it"
 
 
 class LiveTensor:
@@ -32,13 +34,20 @@ class LiveTensor:
     def __init__(self, number: int, line: int, name: str, tensor: torch.Tensor) -> None:
         self.number, self.line, self.name = number, line, name
         self.tensor = tensor
-        self.grad_fn = tensor.grad_fn
+        self.requires_grad, self.grad_fn = history_of(tensor)
         self.output_nr = tensor.output_nr
         self.version = -1 if tensor.is_inference() else tensor._version
-        self.requires_grad, self.is_leaf = tensor.requires_grad, tensor.is_leaf
+        self.is_leaf = self.grad_fn is None
         self.captured = capture_values(tensor)
+        tangent = tangent_of(tensor)
+        self.tangent = None if tangent is None else capture_values(tangent)
         self.grad: CapturedValues | None = None
+        #: The record of the same tensor under another name before, and whether this one is kept.
+        self.earlier: LiveTensor | None = None
+        self.is_kept = True
         self.named, self.scope, self.visit = False, "", 1
+        #: What there is to say about it, in a few words.
+        self.remark = NO_SHAPE if has_no_shape(tensor) else ""
         #: Whether it is one of `TensorRegistry.between`.
         self.is_between = False
         #: The line of the statement that was running, and how often it had run.
@@ -54,9 +63,20 @@ class LiveTensor:
         self.first_name = ""
         #: Where the inputs that need no gradient were cut from the graph.
         self.cuts: tuple[Cut, ...] = ()
+        #: How many backward passes had begun when it was recorded.
+        self.passes = 0
         #: The line that first used it, and the innermost module that computed it.
         self.first_use = 0
         self.module: nn.Module | None = None
+
+    def follow_gradient(self) -> None:
+        """Record its gradient in a pass whose nodes are not observed, as that of a checkpoint."""
+        if self.requires_grad and self.grad_fn is not None:
+
+            def keep(grad: torch.Tensor) -> None:
+                self.grad = capture_values(grad)
+
+            self.tensor.register_hook(keep)
 
     def is_current(self) -> bool:
         """Whether the tensor is unchanged; a small one is also compared by its values."""
@@ -65,8 +85,7 @@ class LiveTensor:
             return True
         return (
             tensor._version == self.version
-            and tensor.grad_fn is self.grad_fn
-            and tensor.requires_grad == self.requires_grad
+            and history_of(tensor) == (self.requires_grad, self.grad_fn)
             and self.captured.still_equals(tensor)
         )
 
@@ -102,6 +121,12 @@ class TensorRegistry(Watcher):
         self.leaves: dict[int, LiveTensor] = {}
         self.modules: dict[int, tuple[str, nn.Module]] = {}
         self.number = 0
+        #: How many backward passes have begun.
+        self.pass_count = 0
+        #: What is said about the tensors that are recorded now; see `modern_calls`.
+        self.mark = ""
+        #: Whether they belong to a backward pass whose nodes are not observed.
+        self.follows_gradients = False
 
     def all_tensors(self) -> list[LiveTensor]:
         """All records, oldest first."""
@@ -112,7 +137,11 @@ class TensorRegistry(Watcher):
         """Record a tensor; for each position, the first visits and the last are kept."""
         self.number += 1
         live = LiveTensor(self.number, line, name, tensor)
-        live.statement = self.line
+        live.statement, live.passes = self.line, self.pass_count
+        if self.mark:
+            live.remark, position = live.remark or self.mark, (self.mark, position)
+            if self.follows_gradients:
+                live.follow_gradient()
         self.visits[position] += 1
         if self.is_between:
             self.remove(self.between.pop(position, None))
@@ -143,9 +172,13 @@ class TensorRegistry(Watcher):
         if live is None:
             return
         live.inputs, live.frozen = (), []  # or each record would keep all earlier ones alive
+        live.is_kept, earlier = False, live.earlier
         if live.grad_fn is None:
             if self.leaves.get(id(live.tensor)) is live:
-                del self.leaves[id(live.tensor)]
+                if earlier is not None and earlier.is_kept:
+                    self.leaves[id(live.tensor)] = earlier
+                else:
+                    del self.leaves[id(live.tensor)]
             return
         key = (id(live.grad_fn), live.output_nr)
         others = [other for other in self.by_output.get(key, []) if other is not live]
@@ -173,9 +206,10 @@ class TensorRegistry(Watcher):
 
     def find(self, tensor: torch.Tensor) -> LiveTensor | None:
         """The latest record of this tensor, if there is one."""
-        if tensor.grad_fn is None:
+        node = grad_fn_of(tensor)
+        if node is None:
             return self.leaves.get(id(tensor))
-        records = self.by_output.get((id(tensor.grad_fn), tensor.output_nr))
+        records = self.by_output.get((id(node), tensor.output_nr))
         return records[-1] if records else None
 
     def name_of(self, tensor: torch.Tensor) -> str:
@@ -200,7 +234,7 @@ class TensorRegistry(Watcher):
             if name != "self":
                 self.bind_parameters(place, name, value)
         else:
-            for label, item in _items(name, value):
+            for label, item in items_of(name, value):
                 if isinstance(item, torch.Tensor):
                     self.bind_tensor(place, label, item)
                 elif isinstance(item, nn.Module):
@@ -231,9 +265,12 @@ class TensorRegistry(Watcher):
         new = self.add(position, location.line, shown, tensor)
         new.named, new.scope = True, location.scope
         if live is not None and live.tensor is tensor:
+            new.earlier = live if live.is_kept else None
             new.operation, new.inputs, new.frozen = live.operation, live.inputs, live.frozen
             new.current_inputs, new.cuts, new.module = live.current_inputs, live.cuts, live.module
-            new.first_name = live.first_name or (live.name if live.named else "")
+            if ".parametrizations." not in shown:  # else the old name is that of its result now
+                new.first_name = live.first_name or (live.name if live.named else "")
+            new.remark = new.remark or live.remark
 
     def shown_name(self, place: int, name: str) -> str:
         """The name of a variable, in a function with that of the function and its call."""
@@ -260,7 +297,7 @@ def join_path(name: str, path: str) -> str:
     return f"{name}.{path}"[:MAX_NAME] if path else name
 
 
-def _items(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def items_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a list, a dict or an object of the program, named as Python writes them."""
     if isinstance(value, list | tuple):
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(value[:MAX_ITEMS]))
@@ -294,7 +331,7 @@ def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             visited.add(id(part))
             yield path, part
             prefix = f"{path}." if path else ""
-            children = part.__dict__["_modules"].items()
+            children = part.__dict__.get("_modules", {}).items()
             submodules = [
                 (f"{prefix}{name}", child) for name, child in children if child is not None
             ]
@@ -306,7 +343,7 @@ def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     visited: set[int] = set()
     for path, part in named_modules(module):
         prefix = f"{path}." if path else ""
-        for name, parameter in part.__dict__["_parameters"].items():
+        for name, parameter in part.__dict__.get("_parameters", {}).items():
             if parameter is not None and id(parameter) not in visited:
                 visited.add(id(parameter))
                 yield f"{prefix}{name}", parameter

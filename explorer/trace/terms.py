@@ -43,6 +43,20 @@ TERMS = (
         ("gradients", ".grad"),
     ),
     Term(
+        "tangent",
+        "Tangent",
+        "In forward mode, a direction in which a tensor changes. Each operation computes the "
+        "tangent of its result together with the value: the derivative in that direction.",
+        ("tangents", "dual tensor", "forward mode", "jvp"),
+    ),
+    Term(
+        "inference-tensor",
+        "Inference tensor",
+        "A tensor made inside torch.inference_mode(). Autograd keeps nothing about it, so it "
+        "cannot take part in a computation that backward goes through; a clone() of it can.",
+        ("inference tensors", "inference_mode"),
+    ),
+    Term(
         "leaf",
         "Leaf",
         "A tensor you created directly. backward writes .grad for leaves with requires_grad=True, "
@@ -166,6 +180,13 @@ TERMS = (
         "Zero derivative",
         "A gradient of 0 is a result: the path is complete, but the derivative of some operation "
         "on it is 0 here. None means that there is no path.",
+    ),
+    Term(
+        "symmetry",
+        "Symmetric weights",
+        "Units of a layer that start with the same weights compute the same, get the same "
+        "gradients and stay the same. Random initial weights make them different.",
+        ("initialisation", "symmetry breaking"),
     ),
     Term(
         "vanishing",

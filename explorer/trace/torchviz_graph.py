@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,14 @@ def leaf_of(node: Any) -> torch.Tensor | None:
 def leaves_of(nodes: Iterable[Any]) -> list[torch.Tensor]:
     """The leaves whose `.grad` these nodes accumulate."""
     return [leaf for leaf in map(leaf_of, nodes) if leaf is not None]
+
+
+def nodes_behind(tensor: torch.Tensor) -> list[Any]:
+    """The nodes behind a tensor; none if torch gives it none, as a view made under no_grad."""
+    try:
+        return walk_graph([tensor]) if tensor.requires_grad else []
+    except (AssertionError, RuntimeError):
+        return []
 
 
 def walk_graph(roots: Sequence[torch.Tensor]) -> list[Any]:
@@ -152,11 +161,15 @@ def draw_graph(
     of `explorer.trace.Edge`). Saved tensors are included, unless one of them was changed in place:
     then torch refuses to return it.
     """
-    with _deep_recursion(len(functions)):
+    with _deep_recursion(len(functions)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torchviz's own; a program may have made them errors
         try:
             dot = torchviz.make_dot(tuple(roots), params=names, show_saved=True)
         except RuntimeError:
-            dot = torchviz.make_dot(tuple(roots), params=names)
+            try:
+                dot = torchviz.make_dot(tuple(roots), params=names)
+            except RuntimeError:  # it reads what a Function has saved, which backward has freed
+                return _without_saved(roots, names, functions)
     index = {str(id(node)): i for i, node in enumerate(functions)}
     drawn: dict[str, DrawnNode] = {}
     edges: list[tuple[str, str, str]] = []
@@ -179,6 +192,30 @@ def draw_graph(
     # A leaf that is itself the root is drawn without its AccumulateGrad.
     lone = {key: DrawnNode("accumulate", "AccumulateGrad", function=i) for key, i in index.items()}
     return [drawn.get(key) or lone[key] for key in keys], list(unique_edges)
+
+
+def _without_saved(
+    roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
+) -> tuple[list[DrawnNode], list[tuple[int, int, str]]]:
+    """The nodes and edges that torchviz draws, without saved tensors."""
+    name_of = {id(tensor): name for name, tensor in names.items()}
+    index = {id(node): i for i, node in enumerate(functions)}
+    drawn: list[DrawnNode] = []
+    tensors: list[DrawnNode] = []
+    edges: list[tuple[int, int, str]] = []
+    for i, node in enumerate(functions):
+        leaf = leaf_of(node)
+        kind = "function" if leaf is None else "accumulate"
+        drawn.append(DrawnNode(kind, type(node).__name__, function=i))
+        edges += [(index[id(n)], i, "flow") for n, _ in node.next_functions if n is not None]
+        if leaf is not None:
+            edges.append((len(functions) + len(tensors), i, "flow"))
+            tensors.append(DrawnNode("leaf", name_of.get(id(leaf), ""), tuple(leaf.shape)))
+    for root in roots:
+        if root.grad_fn is not None:
+            edges.append((index[id(root.grad_fn)], len(functions) + len(tensors), "flow"))
+            tensors.append(DrawnNode("output", name_of.get(id(root), ""), tuple(root.shape)))
+    return [*drawn, *tensors], list(dict.fromkeys(edges))
 
 
 def _parse_label(label: str, colour: str | None, function: int | None) -> DrawnNode:

@@ -14,9 +14,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from explorer.language.figures import (
+    MOST_BYTES,
+    MOST_CALLS_OF_ONE,
+    MOST_FIGURES,
+    Figure,
+    size_of,
+)
 from explorer.language.syntax import MAX_SOURCE
 from explorer.language.watcher import MAX_OUTPUT
-from explorer.trace.answers import MOST_ANSWERS
+from explorer.trace.answers.order import MOST_ANSWERS
 from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
 from explorer.trace.curves import MOST_LEAVES, MOST_LOSSES
 from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
@@ -31,6 +38,7 @@ _ITEMS = {
     "passes": 5,
     "nodes": 20_000,
     "edges": 40_000,
+    "operations": 20_000,
     "steps": FIRST_STEPS + LAST_STEPS,
     "answers": MOST_ANSWERS,
     "events": FIRST_EVENTS + LAST_EVENTS,
@@ -39,6 +47,13 @@ _ITEMS = {
     "shape": 64,
     "readings": 100,
     "inputs": 64,
+    "figures": MOST_FIGURES,
+    "calls": MOST_CALLS_OF_ONE,
+    "args": 2500,
+    "kwargs": 2500,
+    "size": 8,
+    "sheets": 10,
+    "style": 100,
     "curves": MOST_LEAVES + 1,
     "at": MOST_LOSSES,
     "values": MOST_LOSSES,
@@ -48,14 +63,18 @@ _ITEMS = {
     "norm_steps": 250_000,
 }
 _OTHER_ITEMS = 5000
+#: The most elements of an array in a field; of any other, those of `validate`.
+_ELEMENTS = dict.fromkeys(("args", "kwargs"), MOST_BYTES)
 #: The most characters of a field: of names, of what is not drawn, and of any other one.
 _NAME = 1000
 _CHARACTERS = dict.fromkeys(
     ("name", "label", "module", "scope", "root", "dtype", "grad_fn", "needs_upstream"), _NAME
-) | {"source": 2**25, "dot": 2**25, "completed": 2 * MAX_SOURCE, "fix": 2 * MAX_SOURCE}
+) | {"source": 2**25, "dot": 2**25, "completed": 2 * MAX_SOURCE}
+_CHARACTERS |= dict.fromkeys(("fix", "counterfactual"), 2 * MAX_SOURCE)
 _OTHER_CHARACTERS = MAX_OUTPUT + 1000
 #: The largest integer of a field, none of which is negative. Any other field may have any integer.
 _INTEGERS = dict.fromkeys(("line", "own"), MAX_SOURCE)
+_INTEGERS |= {"position": 2 * MAX_OUTPUT}
 _INTEGERS |= dict.fromkeys(("shape", "nbytes"), 2**63 - 1)
 _INTEGERS |= dict.fromkeys(("pass_count", "at"), 2**31)
 
@@ -77,7 +96,7 @@ def _check(field: str, value: Any, elements: int) -> None:
     elif type(value) is int:
         require(field not in _INTEGERS or 0 <= value <= _INTEGERS[field], field)
     elif isinstance(value, np.ndarray):
-        require(value.size <= elements, field)
+        require(value.size <= _ELEMENTS.get(field, elements), field)
     elif isinstance(value, tuple | list | dict):
         require(len(value) <= _ITEMS.get(field, _OTHER_ITEMS), field)
         for name in value if isinstance(value, dict) else ():
@@ -98,8 +117,24 @@ def _check_trace(trace: Trace) -> None:
     for item in trace.echo:
         is_echo = type(item) is tuple and [type(part) for part in item] == [int, str]
         require(is_echo and 0 <= item[0] <= MAX_SOURCE, "echo")
+    require(len(trace.echo_at) == len(trace.echo), "echo_at")
+    require(all(type(place) is int and place >= 0 for place in trace.echo_at), "echo_at")
     for value in trace.inputs.values():
         require(np.array(value).dtype.kind in "if", "inputs")
+
+
+def validate_figure(figure: Figure) -> Figure:
+    """The figure, if a program could have recorded it. Raises ValueError."""
+    return validate(figure)
+
+
+def _check_figure(figure: Figure) -> None:
+    require(len(figure.size) == 2 and all(0.4 < side < 41 for side in figure.size), "size")
+    size = sum(map(size_of, [*figure.style.values()]))
+    for call in figure.calls:
+        require(0 <= call.target <= 2**20 and 0 <= call.result <= 2**20, "calls")
+        size += sum(map(size_of, call.args)) + sum(map(size_of, call.kwargs.values()))
+    require(size <= MOST_BYTES + 2**20, "calls")
 
 
 def _check_pass(shown: BackwardPass) -> None:
@@ -119,6 +154,7 @@ _RULES: dict[type, Callable[[Any], object]] = {
     Trace: _check_trace,
     BackwardPass: _check_pass,
     Curve: _check_curve,
+    Figure: _check_figure,
 }
 
 

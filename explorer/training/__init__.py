@@ -2,25 +2,23 @@
 
 A `Problem` is a network with its data (`ModuleProblem`) or two program texts (`ProgramProblem`);
 a `TrainingSession` steps it, a `RemoteSession` has it stepped in another process. A `Follower`
-is a second run for comparison, `loss_surface` computes the loss around the path of a run.
+is another run for comparison, with a `RunSetting` of its own. `loss_surface` computes the loss
+around the path of a run, `look_ahead` of a session where it would go.
 """
 
-from explorer.training.compare import (
-    Follower,
-    follow_with_setting,
-    follow_without_zero_grad,
-    with_setting,
-    without_zero_grad,
-)
-from explorer.training.landscape import (
+from explorer.training.compare import Follower, RunSetting
+from explorer.training.curvature import Curvature
+from explorer.training.derivation import DerivationLine, Update
+from explorer.training.landscape import Surface, loss_surface
+from explorer.training.lookahead import Ahead
+from explorer.training.planes import (
     Plane,
-    Surface,
-    loss_surface,
     through_element,
     through_elements,
+    through_gradient,
     through_path,
+    through_random,
 )
-from explorer.training.optimizer_spec import DerivationLine, Update
 from explorer.training.presets import PRESETS
 from explorer.training.problem import (
     Live,
@@ -32,10 +30,13 @@ from explorer.training.problem import (
 from explorer.training.program import ProgramProblem
 from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
+from explorer.training.stability import Stability
 from explorer.training.views import ParameterView, Point, PressEvent, View
 
 __all__ = [
     "PRESETS",
+    "Ahead",
+    "Curvature",
     "DerivationLine",
     "Follower",
     "Live",
@@ -48,17 +49,17 @@ __all__ = [
     "Problem",
     "ProgramProblem",
     "RemoteSession",
+    "RunSetting",
+    "Stability",
     "Surface",
     "TrainingSession",
     "Update",
     "View",
-    "follow_with_setting",
-    "follow_without_zero_grad",
     "loss_surface",
     "random_stream",
     "through_element",
     "through_elements",
+    "through_gradient",
     "through_path",
-    "with_setting",
-    "without_zero_grad",
+    "through_random",
 ]

@@ -1,99 +1,184 @@
-"""Second runs from the same start: without zero_grad, or with another setting."""
+"""Runs to compare: other settings from the same start, which do what a session does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from typing import Any, TypeVar
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from time import perf_counter
+from typing import Any
 
-from explorer.training.history import Action
+from explorer.language import ProgramError
+from explorer.trace.codec import to_plain
+from explorer.training.history import Action, to_data
+from explorer.training.optimizers import optimizer_spec
 from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
 
-Session = TypeVar("Session", TrainingSession, RemoteSession)
+Session = TrainingSession | RemoteSession
+
+#: Most runs beside the session.
+MOST_RUNS = 3
+#: Most characters of one run's text.
+_LONGEST = 400
+#: Most actions in one go; a run that has more to catch up with does so in several.
+_AT_ONCE = 1000
+_FORGETS = "without zero_grad"
+_ITEM = re.compile(r"(?P<name>\w+)=(?P<value>[^\s;=]+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class RunSetting:
+    """How a run differs: optimizer, hyperparameters, and whether it clears gradients.
+
+    `hyper` has lr and what differs from the optimizer's defaults; others may be given. ValueError,
+    with a sentence, for what the optimizer does not accept. As text: "SGD lr=0.4 momentum=0.9",
+    "Adam lr=0.05 betas=0.8,0.99 without zero_grad".
+    """
+
+    optimizer: str
+    hyper: Mapping[str, Any] = field(default_factory=dict)
+    zero_grad: bool = True
+
+    def __post_init__(self) -> None:
+        spec = optimizer_spec(self.optimizer)
+        usual, settings = spec.defaults(), spec.validate(self.hyper)
+        told = {k: v for k, v in settings.items() if k == "lr" or v != usual[k]}
+        object.__setattr__(self, "hyper", told)
+
+    @classmethod
+    def of(cls, session: Any, *, zero_grad: bool = True, **hyper: Any) -> RunSetting:
+        """The settings a session (or its View) has now, with changes."""
+        return cls(session.optimizer, {**session.hyper, **hyper}, zero_grad)
+
+    @classmethod
+    def parse(cls, text: str) -> RunSetting:
+        """The reverse of `str`. ValueError, with a sentence, for any other text."""
+        words = text[: _LONGEST + 1].strip().removesuffix(_FORGETS)
+        optimizer, *items = words.split() or [""]
+        found = [_ITEM.fullmatch(item) for item in items]
+        hyper = {match["name"]: _value(match["value"]) for match in found if match}
+        if len(text) > _LONGEST or len(hyper) < len(items):
+            shown = text if len(text) <= 60 else f"{text[:60]}…"
+            raise ValueError(f"{shown!r} is not a setting. Write it as in SGD lr=0.4 momentum=0.9.")
+        return cls(optimizer, hyper, not text.strip().endswith(_FORGETS))
+
+    def __str__(self) -> str:
+        items = (f"{name}={_text(value)}" for name, value in self.hyper.items())
+        return " ".join([self.optimizer, *items, *([] if self.zero_grad else [_FORGETS])])
+
+
+def parse_runs(text: str) -> tuple[RunSetting, ...]:
+    """Settings separated by semicolons, as `format_runs` writes them; ValueError as for one."""
+    parts = [part for part in text[: (MOST_RUNS + 1) * _LONGEST].split(";") if part.strip()]
+    if len(parts) > MOST_RUNS:
+        raise ValueError(f"At most {MOST_RUNS} runs can be compared with yours.")
+    return tuple(RunSetting.parse(part.strip()) for part in parts)
+
+
+def format_runs(settings: Sequence[RunSetting]) -> str:
+    return "; ".join(map(str, settings))
 
 
 class Follower:
-    """A second run that follows a session: `start` makes it, `adapt` gives the actions it does
-    instead.
+    """A second run with a setting of its own, which follows a session.
 
-    It is kept from press to press, so that only new actions are done.
+    It begins where the session began (seed and start), and does the same calls; changes of the
+    session's hyperparameters do not reach it. It is kept from press to press, so that only what is
+    new is done. `error` says why it could not follow to the end, `behind` how many of the session's
+    actions it has not done.
     """
 
-    def __init__(
-        self,
-        start: Callable[[Any], Any],
-        adapt: Callable[[Sequence[Action]], list[Action]],
-    ) -> None:
-        self._start, self._adapt = start, adapt
-        self._actions: tuple[Action, ...] = ()
+    def __init__(self, setting: RunSetting) -> None:
+        self.setting = setting
+        self.error: ProgramError | None = None
+        self.behind = 0
         self._second: Any = None
+        #: What has been followed, and how many of these after each press of the second run.
+        self._followed: list[Action] = []
+        self._presses: list[int] = []
 
-    def follow(self, session: Any) -> Any:
-        """Do everything the session has done since its reset, adapted; returns the second run.
-        Raises what starting a session does."""
-        actions = session.actions
-        known = len(self._actions)
-        if self._second is None or actions[:known] != self._actions:
-            self._second, known = self._start(session), 1
-        self._actions = actions
-        return _repeat(self._second, self._adapt(actions[known:]))
+    def follow(self, session: Session, seconds: float = float("inf")) -> Any:
+        """Do what the session has done since its reset, and undo what it has undone; returns the
+        second run.
+
+        After `seconds` it stops; the next call goes on. Raises what starting a session does.
+        """
+        end, actions = perf_counter() + seconds, session.actions
+        self._return_to(
+            sum(1 for _ in takewhile(_same, zip(self._followed, actions, strict=False)))
+        )
+        if self._second is None:
+            self._second = session.new_session(self.setting.optimizer, self.setting.hyper)
+            self._followed = [actions[0]]
+        self.error = None
+        while self.error is None and len(self._followed) < len(actions):
+            first = len(self._followed)
+            self._do(actions[first : first + _AT_ONCE], end - perf_counter())
+            if perf_counter() > end:
+                break
+        self.behind = len(actions) - len(self._followed)
+        return self._second
+
+    def _return_to(self, position: int) -> None:
+        """Undo what followed the session's actions from `position` on."""
+        if position == 0:
+            self._second, self._followed, self._presses = None, [], []
+        if position >= len(self._followed):
+            return
+        kept = bisect_right(self._presses, position)
+        if kept < len(self._presses):
+            self._second.join(kept)
+            if not self._second.undo().ok:  # a child that does not answer
+                self._second, self._followed, self._presses = None, [], []
+                return
+        del self._presses[kept:]
+        del self._followed[self._presses[-1] if kept else 1 :]
+
+    def _do(self, actions: Sequence[Action], seconds: float) -> None:
+        """Do what corresponds to these, as far as there is time, as one press."""
+        own = [(place, self._adapt(action)) for place, action in enumerate(actions, 1)]
+        todo = [(place, action) for place, action in own if action is not None]
+        done = 0
+        if todo:
+            before = len(self._second.actions)
+            event = self._second.perform([action for _, action in todo], seconds=max(0.0, seconds))
+            done, self.error = len(self._second.actions) - before, event.error
+        followed = todo[done][0] - 1 if done < len(todo) else len(actions)
+        self._followed += actions[:followed]
+        if done:
+            self._presses.append(len(self._followed))
+
+    def _adapt(self, action: Action) -> Action | None:
+        """What the second run does where the session did `action`."""
+        name, _ = action
+        if name == "set" or (name == "zero_grad" and not self.setting.zero_grad):
+            return None
+        return (name, False) if name == "iteration" and not self.setting.zero_grad else action
 
 
-def follow_without_zero_grad() -> Follower:
-    """The same actions from the same start, but gradients are never cleared."""
-
-    def start(session: Any) -> Any:
-        (_, (_, hyper)), *_ = session.actions
-        return session.new_session(session.optimizer, hyper)
-
-    def adapt(actions: Sequence[Action]) -> list[Action]:
-        return [
-            (name, False if name == "iteration" else argument)
-            for name, argument in actions
-            if name != "zero_grad"
-        ]
-
-    return Follower(start, adapt)
+def _same(pair: tuple[Action, Action]) -> bool:
+    """Whether two actions are equal; their arguments may have tensors."""
+    one, other = pair
+    return one is other or to_plain(to_data(one)) == to_plain(to_data(other))
 
 
-def follow_with_setting(optimizer: str | None = None, **hyper: Any) -> Follower:
-    """The same actions from the same start with another optimizer or other hyperparameters.
-
-    Later changes of hyperparameters are left out.
-    """
-
-    def start(session: Any) -> Any:
-        same = optimizer in (None, session.optimizer)
-        settings = {**(session.hyper if same else {}), **hyper}
-        return session.new_session(optimizer or session.optimizer, settings)
-
-    def adapt(actions: Sequence[Action]) -> list[Action]:
-        return [action for action in actions if action[0] != "set"]
-
-    return Follower(start, adapt)
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text, value))
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
-def without_zero_grad(session: Session) -> Session:
-    """What the session would be now if gradients had never been cleared."""
-    second: Session = follow_without_zero_grad().follow(session)
-    return second
-
-
-def with_setting(session: Session, optimizer: str | None = None, **hyper: Any) -> Session:
-    """What the session would be now with another setting. ValueError as for a new session."""
-    second: Session = follow_with_setting(optimizer, **hyper).follow(session)
-    return second
-
-
-def _repeat(session: Session, actions: Iterable[Action]) -> Session:
-    for (name, argument), group in groupby(actions):
-        times = len(list(group))
-        if name == "iteration":
-            session.iterate(times, zero_grad=argument)
-        elif name == "set":
-            session.set(**argument)
-        else:
-            for _ in range(times):
-                getattr(session, name)(*([argument] if name == "zero_grad" else []))
-    return session
+def _value(text: str) -> Any:
+    """A number, True, False, None or a word; with commas, several."""
+    if "," in text:
+        return tuple(_value(part) for part in text.split(","))
+    words = {"True": True, "False": False, "None": None}
+    if text in words:
+        return words[text]
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from torch import Tensor
 
+from explorer.trace.text import join_names
+from explorer.training.batches import whole_problem
+from explorer.training.call_errors import preview_step_error
+from explorer.training.explain_options import (
+    after_setting_lr,
+    describe_clip,
+    describe_schedule,
+    preview_clip,
+    preview_schedule,
+)
 from explorer.training.formatting import element_name, format_number, pluralize
 from explorer.training.live_session import LiveSession
+from explorer.training.optimizer_spec import RULE_ERRORS
 
 
 def preview_presses(session: LiveSession) -> dict[str, str]:
@@ -14,9 +28,11 @@ def preview_presses(session: LiveSession) -> dict[str, str]:
         "zero_grad": f"zero_grad {_preview_zero_grad(session)}",
         "forward": f"forward {_preview_forward(session)}",
         "backward": f"backward {_preview_backward(session)}",
+        "clip": preview_clip(session),
         "step": f"step {_preview_step(session)}",
-        "iteration": "One iteration is zero_grad, forward, backward and step.",
-        "reset": f"reset will start again from seed {session.seed}, with the same initial values.",
+        "schedule": preview_schedule(session),
+        "iteration": f"One iteration is {join_names(_iteration(session), 9)}.",
+        "reset": f"reset will start again from {_start(session)}.",
     }
 
 
@@ -27,15 +43,55 @@ def describe_press(session: LiveSession, action: str, argument: object) -> str:
         return f"{_grads(session.instance.parameters)} is now {now}."
     if action == "forward":
         loss = format_number(session.track.losses[-1])
-        return f"The loss is {loss}. The graph is ready for backward."
+        batch = session.instance.batch()
+        if batch is None:
+            return f"The loss is {loss}. The graph is ready for backward."
+        return (
+            f"The loss of {pluralize(len(batch.indices), 'sample')} is {loss}: batch "
+            f"{batch.number:,} of {batch.of:,} in epoch {batch.epoch:,}. The graph is ready for "
+            "backward."
+        )
     if action == "backward":
         return _describe_backward(session)
     if action == "step":
         return _describe_step(session)
+    if action == "clip":
+        return describe_clip(session)
+    if action == "schedule":
+        return describe_schedule(session)
     if action == "set":
         assert isinstance(argument, dict)
-        return f"{', '.join(f'{k} is {v}' for k, v in argument.items())} from the next step on."
-    return f"Started again from seed {session.seed}."
+        new = f"{_changes(session, argument)} from the next step on."
+        if "lr" in argument:
+            new += after_setting_lr(session, argument.get("group", 0))
+        return new
+    if action == "move":
+        return f"{_where(session)}. The run starts here."
+    return f"Started again from {_start(session)}."
+
+
+def _changes(session: LiveSession, argument: dict[str, Any]) -> str:
+    """The new settings, and of which parameters they are."""
+    new = dict(argument)
+    group = new.pop("group", 0)
+    names = f" for {join_names(session.groups()[group - 1].parameters)}" if group else ""
+    return f"{', '.join(f'{k} is {v}' for k, v in new.items())}{names}"
+
+
+def _start(session: LiveSession) -> str:
+    return "the point you chose" if "start" in session.options else f"seed {session.seed}"
+
+
+def _where(session: LiveSession) -> str:
+    """The parameters, as far as they are few."""
+    parameters = session.instance.parameters
+    if sum(p.numel() for p in parameters.values()) > 3:
+        return "The parameters are where you put them"
+    return ", ".join(
+        f"{element_name(name, index)} = {format_number(p[index].item())}"
+        for name, p in parameters.items()
+        for index in np.ndindex(*p.shape)
+    )
 
 
 def describe_iterations(session: LiveSession, wanted: int, done: int) -> str:
@@ -45,7 +101,16 @@ def describe_iterations(session: LiveSession, wanted: int, done: int) -> str:
     if done < wanted:
         state = f"the state after iteration {done} is kept" if done else "nothing was changed"
         return f"Iteration {done + 1} of {wanted} failed; {state}.{loss}"
+    if session.schedule:
+        loss += f" lr is now {format_number(session.hyper['lr'])}."
     return f"{pluralize(done, 'iteration')} done.{loss} {_sum_of(track.passes)}".strip()
+
+
+def _iteration(session: LiveSession) -> list[str]:
+    """The calls of one iteration, in their order."""
+    clip = [session.options["clip"]["name"]] if "clip" in session.options else []
+    schedule = ["scheduler.step"] if session.schedule else []
+    return ["zero_grad", "forward", "backward", *clip, "step", *schedule]
 
 
 def _describe_backward(session: LiveSession) -> str:
@@ -71,13 +136,17 @@ def _describe_step(session: LiveSession) -> str:
     name, parameter = next((n, p) for n, p in parameters.items() if p.grad is not None)
     change = f"{_number(before.parameters[name])} → {_number(parameter)}"
     text = f"{_first(name, parameter)}: {change}."
+    if before.evaluated is not None:
+        text = f"step computed the loss {pluralize(before.evaluated.evaluations, 'time')}. {text}"
     same = all(bool((before.parameters[n] == p).all()) for n, p in parameters.items())
     return f"{text} Nothing moved: {_why_nothing_moved(session)}." if same else text
 
 
 def _why_nothing_moved(session: LiveSession) -> str:
-    if session.hyper["lr"] == 0:
+    if all(session.settings_of(name)["lr"] == 0 for name in session.instance.parameters):
         return "lr is 0"
+    if session.spec.evaluates:
+        return "the gradient or the change is below its tolerance"
     grads = [p.grad for p in session.instance.parameters.values() if p.grad is not None]
     if all(not bool(grad.any()) for grad in grads):
         return "every gradient is 0"
@@ -102,7 +171,8 @@ def _preview_forward(session: LiveSession) -> str:
     if len(parameters) > 1 or parameter.numel() > 1:
         point += ", …"
     current = ", discarding the current one" if session.graph == "live" else ""
-    return f"will compute the loss at {point} and build a new graph{current}."
+    samples = " of the next batch" if whole_problem(session.problem) is not session.problem else ""
+    return f"will compute the loss{samples} at {point} and build a new graph{current}."
 
 
 def _preview_backward(session: LiveSession) -> str:
@@ -117,12 +187,14 @@ def _preview_backward(session: LiveSession) -> str:
 
 
 def _preview_step(session: LiveSession) -> str:
-    hyper = session.hyper
+    if session.spec.evaluates:
+        moves = pluralize(session.hyper["max_iter"], "move")
+        return f"will make up to {moves}, calling zero_grad, forward and backward itself for each."
     ready = {n: p for n, p in session.instance.parameters.items() if p.grad is not None}
     if not ready:
         return "will change nothing: no parameter has a gradient. backward fills .grad."
     name, p = next(iter(ready.items()))
-    grad = p.grad
+    grad, hyper = p.grad, session.settings_of(name)
     assert grad is not None
     label = _first(name, p)
     more = sum(q.numel() for q in ready.values()) - 1
@@ -134,16 +206,12 @@ def _preview_step(session: LiveSession) -> str:
         return f"will {verb} {product} {word} {label}{rest}."
     if p.is_complex():
         return f"will move {label}{rest}."
-    state = {
-        k: v.flatten()[:1] if isinstance(v, Tensor) and v.shape == p.shape else v
-        for k, v in session.optimizer.state.get(p, {}).items()
-    }
-    first = p.detach().flatten()[:1], grad.flatten()[:1]
+    state = session.optimizer.state.get(p, {})
     try:
-        new = session.spec.update(name, *first, state, hyper).after
-    except RuntimeError:  # torch refuses a number beyond the dtype
-        return "will fail: a setting is too large for the parameters' dtype."
-    return f"will move {label} from {_number(p)} to {format_number(new[0])}{rest}."
+        new = session.spec.update(name, p.detach(), grad, state, hyper, most=1).after
+    except RULE_ERRORS as error:
+        return preview_step_error(error)
+    return f"will move {label} from {_number(p)} to {format_number(new.reshape(-1)[0])}{rest}."
 
 
 def _grads(parameters: dict[str, Tensor]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,16 @@ from explorer.trace import capture
 from explorer.trace.codec import from_plain
 from explorer.training.formatting import pluralize
 
-#: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, hyper)).
+#: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, hyper,
+#: options)). Options are "start", the values of all parameters where a reader has put them,
+#: "scheduler" and "clip", each by name and with its arguments.
 Action = tuple[str, Any]
+
+#: How far a `Track` has come: steps, passes, the number of losses, norms and lrs, trouble.
+Mark = tuple[int, int, int, int, int, str]
+
+#: Calls that begin anew.
+RESET = ("reset", "move")
 
 #: Calls that compute the loss and so leave the old graph behind.
 FORWARD = ("forward", "iteration")
@@ -42,9 +51,10 @@ OVERHEAD = 700
 
 @dataclass
 class Track:
-    """What the curves show: one loss per forward, one gradient norm per backward.
+    """What the curves show: one loss per forward, one gradient norm per backward, and the
+    learning rate of each step.
 
-    `loss_steps[i]` is the number of steps taken before `losses[i]`; likewise `norm_steps`.
+    `loss_steps[i]` is the number of steps taken before `losses[i]`; likewise the others.
     `passes` counts the backward passes summed up in `.grad`. `trouble` says where the run became
     infinite or NaN.
     """
@@ -55,16 +65,33 @@ class Track:
     loss_steps: list[int] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
     norm_steps: list[int] = field(default_factory=list)
+    lrs: list[float] = field(default_factory=list)
+    lr_steps: list[int] = field(default_factory=list)
     trouble: str = ""
 
-    def mark(self) -> tuple[int, int, int, int, str]:
-        return self.steps, self.passes, len(self.losses), len(self.norms), self.trouble
+    def mark(self) -> Mark:
+        counts = len(self.losses), len(self.norms), len(self.lrs)
+        return self.steps, self.passes, *counts, self.trouble
 
-    def return_to(self, mark: tuple[int, int, int, int, str]) -> None:
+    def return_to(self, mark: Mark) -> None:
         """Forget what came after `mark()` was taken."""
-        self.steps, self.passes, losses, norms, self.trouble = mark
-        del self.losses[losses:], self.loss_steps[losses:]
-        del self.norms[norms:], self.norm_steps[norms:]
+        self.steps, self.passes, *_, self.trouble = mark
+        for (values, steps), count in zip(self.curves(), mark[2:5], strict=True):
+            del values[count:]
+            del steps[count:]
+
+    def continue_from(self, other: Track) -> None:
+        """Put before its own curves those of `other`."""
+        for (values, steps), (first, at) in zip(self.curves(), other.curves(), strict=True):
+            values[:0], steps[:0] = first, at
+
+    def curves(self) -> tuple[tuple[list[float], list[int]], ...]:
+        """The values of each curve, and their steps."""
+        return (
+            (self.losses, self.loss_steps),
+            (self.norms, self.norm_steps),
+            (self.lrs, self.lr_steps),
+        )
 
 
 @dataclass(frozen=True)
@@ -72,19 +99,22 @@ class Snapshot:
     """Everything a run holds besides its graph. No tensor is shared with the live objects.
 
     `track` is the run's own, which goes on growing; `mark` is how far it had come. `optimizer` is
-    torch's state per parameter ("momentum_buffer", "exp_avg", "step"), `state` what else the
-    loss may change, `random` the state of the random stream.
+    torch's state per parameter ("momentum_buffer", "exp_avg", "step"), `schedule` that of the
+    scheduler (empty without one), `state` what else the loss may change, `random` the state of the
+    random stream.
     """
 
     seed: int
     parameters: dict[str, Tensor]
     grads: dict[str, Tensor | None]
     optimizer: dict[str, dict[str, Any]]
+    schedule: dict[str, Any]
     state: dict[str, Any]
     random: Tensor
     hyper: dict[str, Any]
+    options: dict[str, Any]
     track: Track
-    mark: tuple[int, int, int, int, str]
+    mark: Mark
 
     @cached_property
     def nbytes(self) -> int:
@@ -100,7 +130,7 @@ class Timeline:
     Actions are appended to `actions`; `bases[i]` is the snapshot before `actions[i]`, kept before
     every forward as long as they fit in `limit` bytes (and 2,000 points), then only before every
     second, fourth … of them. `presses` holds where each press began, which is what `undo` undoes.
-    A reset can always be repeated from its seed, so the first action, a reset, needs no base.
+    A reset can always be repeated, so the first action, a reset, needs no base.
     """
 
     limit: int
@@ -138,7 +168,7 @@ class Timeline:
         Either a position with a base, or that of a reset, which is then itself repeated. The last
         step before `position` is repeated too, so that its arithmetic can be shown.
         """
-        reset = self._last(position, ("reset",))
+        reset = self._last(position, RESET)
         wanted = max(reset, self._last(position, FORWARD))
         step = self._last(position, STEP)
         if step > reset:
@@ -146,7 +176,13 @@ class Timeline:
         return max([reset, *(p for p in self.bases if reset < p <= wanted)])
 
     def last_reset(self) -> int:
-        return self._last(len(self.actions), ("reset",))
+        return self._last(len(self.actions), RESET)
+
+    def presses_since_reset(self) -> list[list[Action]]:
+        """What each press has done since the last reset, which is not among them."""
+        first = self.last_reset() + 1
+        starts = [position for position in self.presses if position >= first]
+        return [self.actions[i:j] for i, j in pairwise([*starts, len(self.actions)])]
 
     def snapshots(self) -> list[Snapshot]:
         """Those since the last reset, oldest first."""

@@ -4,47 +4,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from explorer.training.formatting import element_name
+from explorer.training.batches import whole_problem
+from explorer.training.many_losses import many_losses
+from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.views import Point
 
-#: An element of a parameter: its name and index.
-Element = tuple[str, tuple[int, ...]]
-
-
-#: Most numbers the principal directions are computed from; of longer paths every k-th point.
-MOST_NUMBERS = 4_000_000
+#: Numbers of the points that are made at a time, for memory; fewer, which stay in the processor's
+#: cache, where the losses are computed one by one.
+MOST_NUMBERS, _FEW_NUMBERS = 1_000_000, 150_000
 #: Processor time a session's surface may take; its grid becomes coarser, down to `COARSEST` a side.
 SURFACE_SECONDS = 0.4
 COARSEST = 9
-
-
-@dataclass(frozen=True)
-class Plane:
-    """A point and two directions in the space of all parameters, flattened and joined in order.
-
-    `exact` says that the directions are two elements; a path then lies in the plane as long as
-    the other parameters do not change. Otherwise they are unit vectors and the path is projected.
-    """
-
-    origin: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    labels: tuple[str, str]
-    exact: bool
-
-    def place(self, points: Sequence[Point]) -> np.ndarray:
-        """Coordinates of these points in the plane, (n, 2)."""
-        both = np.stack([self.first, self.second])
-        moved = (_joined(point.values) - self.origin for point in points)
-        # Not "@": threads of the linear algebra library would wait for each other.
-        return np.array([np.einsum("ij,j", both, row) for row in moved])
+#: Points of a line, and on each side of a plane.
+LINE, SIDE = 121, 41
+#: Places at which both ways to compute the losses are tried, and how far apart they are along each
+#: axis (https://extremelearning.com.au/unreasonable-effectiveness-of-quasirandom-sequences/).
+_TRIED, _STEPS = 32, (0.7549, 0.5698)
+#: Seconds of a loss, and numbers of its parameters, above which it is not slow for its calls, but
+#: for what it computes.
+_LONG, _LARGE = 0.001, 20_000
+#: Computes the loss at points, which are rows of all numbers joined.
+Compute = Callable[[Live, np.ndarray], list[float]]
 
 
 @dataclass(frozen=True)
@@ -62,56 +49,13 @@ class Surface:
     exact: bool
 
 
-def through_elements(point: Point, first: Element, second: Element) -> Plane:
-    """The plane of two elements; the others stay as they are at `point`.
-
-    Coordinates are the elements' own values. KeyError or IndexError for what does not exist.
-    """
-    along, across = _unit(point, *first), _unit(point, *second)
-    origin = np.where(along + across != 0, 0.0, _joined(point.values))
-    return Plane(origin, along, across, (element_name(*first), element_name(*second)), exact=True)
-
-
-def through_element(point: Point, at: Element) -> Plane:
-    """The line of one element, a plane without a second direction."""
-    along = _unit(point, *at)
-    origin = np.where(along != 0, 0.0, _joined(point.values))
-    return Plane(origin, along, np.zeros_like(along), (element_name(*at), ""), exact=True)
-
-
-def through_path(points: Sequence[Point], seed: int = 0) -> Plane:
-    """The plane that holds most of the path, through its last point.
-
-    The directions are the first two principal components of the path (Li et al. 2018,
-    "Visualizing the Loss Landscape of Neural Nets", https://arxiv.org/abs/1712.09913); where the
-    path has fewer, they are random and at right angles to the others.
-    """
-    most = max(3, MOST_NUMBERS // max(1, len(_joined(points[-1].values))))
-    chosen = points[:: -(-len(points) // most)]
-    rows = np.stack([_joined(point.values) for point in (*chosen, points[-1])])
-    origin = rows[-1]
-    finite = rows[np.isfinite(rows).all(1)] - origin
-    generator = np.random.default_rng(seed)
-    _, strengths, components = np.linalg.svd(finite, full_matrices=False)
-    directions = list(components[:2][strengths[:2] > 1e-12 * (1 + np.abs(origin).max())])
-    names = ["1st principal direction", "2nd principal direction"][: len(directions)]
-    while len(directions) < 2:
-        random = generator.standard_normal(len(origin))
-        for other in directions:
-            random -= (random @ other) * other
-        length = float(np.linalg.norm(random))
-        directions.append(random / length if length > 1e-12 else np.zeros(len(origin)))
-        names.append("random direction")
-    return Plane(origin, directions[0], directions[1], (names[0], names[1]), exact=False)
-
-
 def loss_surface(
     problem: Problem,
     plane: Plane,
     points: Sequence[Point],
     *,
     seed: int = 0,
-    size: int = 41,
+    size: int = SIDE,
     margin: float = 0.35,
     seconds: float | None = None,
 ) -> Surface:
@@ -119,7 +63,8 @@ def loss_surface(
 
     `seconds` of processor time make the grid coarser where computing the loss takes long. A plane
     without a second direction gives one row. A loss that draws random numbers draws the same ones
-    at every place. Raises `ProgramRefused` when a program's setup does.
+    at every place, and mini-batches are left out. Raises `ProgramRefused` when a program's setup
+    does.
     """
     path = plane.place(points)
     return surface_around(
@@ -133,59 +78,97 @@ def surface_around(
     path: np.ndarray,
     *,
     seed: int = 0,
-    size: int = 41,
+    size: int | None = None,
     margin: float = 0.35,
     seconds: float | None = None,
 ) -> Surface:
     """`loss_surface` around coordinates in the plane, (n, 2)."""
-    live = problem.build(seed)
     flat = not plane.second.any()
+    size = size or (LINE if flat else SIDE)
+    places = _some_places(path, margin)
+    compute, live, each = _fastest(whole_problem(problem), seed, plane, *places)
     if seconds is not None and not flat:
-        size = _affordable(live, plane, size, seconds)
+        size = max(COARSEST, min(size, math.isqrt(int(seconds / each))))
     x = _axis(path[:, 0], size, margin)
     y = np.zeros(1) if flat else _axis(path[:, 1], size, margin)
-    loss = np.empty((len(y), len(x)))
-    for row, b in enumerate(y):
-        for column, a in enumerate(x):
-            loss[row, column] = _loss_at(live, plane.origin + a * plane.first + b * plane.second)
+    losses: list[float] = []
+    most = MOST_NUMBERS if compute is many_losses else _FEW_NUMBERS
+    few = max(1, most // len(plane.origin))  # places at a time
+    for first in range(0, len(y) * len(x), few):
+        row, column = np.divmod(np.arange(first, min(first + few, len(y) * len(x))), len(x))
+        losses += compute(live, _points(plane, x[column], y[row]))
+    loss = np.array(losses).reshape(len(y), len(x))
     for array in (x, y, loss, path):
         array.setflags(write=False)
     return Surface(x, y, loss, path, plane.labels, plane.exact)
 
 
-def _affordable(live: Live, plane: Plane, size: int, seconds: float) -> int:
-    """The points per side that can be computed in this time, at most `size`. Time of this thread,
-    so that a busy machine does not make a picture coarser."""
-    _loss_at(live, plane.origin)  # the first is slower
-    start = time.thread_time()
-    _loss_at(live, plane.origin)
-    taken = max(time.thread_time() - start, 1e-6)
-    return max(COARSEST, min(size, math.isqrt(int(seconds / taken))))
+def _points(plane: Plane, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The numbers of all parameters at these coordinates, a row for each."""
+    points = x[:, None] * plane.first
+    points += plane.origin
+    if plane.second.any():
+        points += y[:, None] * plane.second
+    return points
 
 
-def _loss_at(live: Live, joined: np.ndarray) -> float:
-    start = 0
-    for parameter in live.parameters.values():
-        end = start + parameter.numel()
-        values = torch.from_numpy(joined[start:end])
-        parameter.data.copy_(values.view(parameter.shape))
-        start = end
+def _some_places(path: np.ndarray, margin: float) -> list[np.ndarray]:
+    """Coordinates of a few places spread over the picture, along both axes."""
+    ends = [_axis(along, 2, margin) for along in path.T]
+    shares = [(0.5 + step * np.arange(_TRIED)) % 1 for step in _STEPS]
+    return [low + s * (high - low) for (low, high), s in zip(ends, shares, strict=True)]
+
+
+def _fastest(
+    problem: Problem, seed: int, plane: Plane, x: np.ndarray, y: np.ndarray
+) -> tuple[Compute, Live, float]:
+    """How to compute many losses: all at once, if at these places that is clearly faster and gives
+    the same. An instance to compute them with, and the seconds to plan with for each: of many at
+    once, four times what they take if this is less than what one takes by itself. Time of this
+    thread, so that a busy machine does not make a picture coarser."""
+    live = problem.build(seed)
+    _losses_at(live, _points(plane, x[:1], y[:1]))  # the first is slower
+
+    def timed(compute: Compute, count: int) -> tuple[list[float], float]:
+        start = time.thread_time()
+        losses = compute(live, _points(plane, x[:count], y[:count]))
+        return losses, max((time.thread_time() - start) / count, 1e-6)
+
+    losses, single = timed(_losses_at, 2)
+    if single > _LONG or len(plane.origin) > _LARGE:
+        return _losses_at, live, single
+    losses += _losses_at(live, _points(plane, x[2:], y[2:]))
     try:
-        with random_stream(live.random), torch.enable_grad():
-            return live.loss().item()
-    except Exception:  # a reader's loss may refuse some places
-        return float("nan")
+        many_losses(live, _points(plane, x[:1], y[:1]))
+        together, each = timed(many_losses, len(x))
+    except Exception:  # an "if", an operator that takes no batches, a reader's own error
+        return _losses_at, problem.build(seed), single
+    most = max((abs(loss) for loss in losses if math.isfinite(loss)), default=0.0)
+    is_same = np.allclose(together, losses, 1e-4, 1e-6 * most, equal_nan=True)
+    if is_same and 2 * each < single:
+        return many_losses, live, min(4 * each, single)
+    return _losses_at, problem.build(seed), single
 
 
-def _joined(values: Mapping[str, np.ndarray]) -> np.ndarray:
-    return np.concatenate([value.astype(np.float64).ravel() for value in values.values()])
-
-
-def _unit(point: Point, name: str, index: tuple[int, ...]) -> np.ndarray:
-    """1 at this element, 0 elsewhere."""
-    marks = {key: np.zeros(value.shape) for key, value in point.values.items()}
-    marks[name][index] = 1.0
-    return _joined(marks)
+def _losses_at(live: Live, points: np.ndarray) -> list[float]:
+    """The loss at these points, rows of all numbers joined; NaN where it cannot be computed."""
+    parameters, generator = list(live.parameters.values()), torch.default_generator
+    parts = torch.from_numpy(points).split([p.numel() for p in parameters], dim=1)
+    values = [
+        part.to(p.dtype).reshape(-1, *p.shape).unbind()
+        for part, p in zip(parts, parameters, strict=True)
+    ]
+    losses = []
+    with random_stream(live.random), torch.enable_grad():
+        for place in zip(*values, strict=True):
+            for parameter, value in zip(parameters, place, strict=True):
+                parameter.data.copy_(value)
+            generator.set_state(live.random)
+            try:
+                losses.append(live.loss().item())
+            except Exception:  # a reader's loss may refuse some places
+                losses.append(float("nan"))
+    return losses
 
 
 def _axis(along: np.ndarray, size: int, margin: float) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,9 +11,21 @@ from torch import Tensor
 
 from explorer.language import ProgramError, ProgramRefused, ProgramStopped
 from explorer.language.explain import short_text
+from explorer.training.arguments import split_name
+from explorer.training.call_errors import explain_backward_error, explain_step_error
+from explorer.training.clipping import clip_spec
+from explorer.training.groups import (
+    Group,
+    change_groups,
+    check_names,
+    make_optimizer,
+    read_groups,
+)
 from explorer.training.history import Action, Snapshot, Track, copy_tensors
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import Live, Problem, random_stream
+from explorer.training.schedulers import Schedule
+from explorer.training.step_input import Evaluated, StepInput
 
 
 class ActionFailed(Exception):
@@ -25,23 +36,24 @@ class ActionFailed(Exception):
         self.error = error
 
 
-@dataclass
-class StepInput:
-    """What a step works from: by parameter name, as independent tensors."""
-
-    parameters: dict[str, Tensor]
-    grads: dict[str, Tensor | None]
-    optimizer: dict[str, dict[str, Any]]
-    hyper: dict[str, Any]
-
-
 class LiveSession:
-    """Does actions one by one. Of the past it keeps only the last step; see `Timeline`."""
+    """Does actions one by one. Of the past it keeps only the last step; see `Timeline`.
+
+    `hyper` are the settings that the next step uses, `chosen` those that a reader has set: a
+    scheduler changes the former. `clipped` are the gradients before the last clipping, as long as
+    no other loss has been computed, `scheduled` the settings of each group before the last
+    `scheduler.step()`.
+    """
 
     instance: Live
     optimizer: Any
     seed: int
     hyper: dict[str, Any]
+    chosen: dict[str, Any]
+    options: dict[str, Any]
+    schedule: Schedule | None
+    scheduled: list[dict[str, Any]]
+    clipped: dict[str, Tensor] | None
     random: Tensor
     track: Track
 
@@ -66,6 +78,15 @@ class LiveSession:
         self.remember = remember
         CALLS[name](self, argument)
 
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of parameters besides the first."""
+        return read_groups(self.spec, self.optimizer, self.options.get("groups", ()))
+
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """The settings that the next step of this parameter uses."""
+        own = (group.hyper for group in self.groups() if name in group.parameters)
+        return next(own, self.hyper)
+
     def step_input(self) -> StepInput:
         """What a step would work from now."""
         parameters = self.instance.parameters
@@ -81,6 +102,7 @@ class LiveSession:
                 if p in self.optimizer.state
             },
             dict(self.hyper),
+            {name: group.hyper for group in self.groups() for name in group.parameters},
         )
 
     def capture(self) -> Snapshot | None:
@@ -94,22 +116,29 @@ class LiveSession:
             parameters=now.parameters,
             grads=now.grads,
             optimizer=now.optimizer,
+            schedule={"chosen": self.chosen, **self.schedule.state()} if self.schedule else {},
             state=state,
             random=self.random,
             hyper=now.hyper,
+            options=self.options,
             track=self.track,
             mark=self.track.mark(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Return to a snapshot, without a graph. Its track is cut back and continued."""
-        self._reset((snapshot.seed, snapshot.hyper))  # `restore` below need only undo changes
+        # `restore` below need only undo changes.
+        kept = snapshot.schedule
+        self._reset((snapshot.seed, kept.get("chosen", snapshot.hyper), snapshot.options))
         for name, parameter in self.instance.parameters.items():
             parameter.data.copy_(snapshot.parameters[name])
             grad = snapshot.grads[name]
             parameter.grad = None if grad is None else grad.clone()
         for name, state in snapshot.optimizer.items():
             self.optimizer.state[self.instance.parameters[name]] = copy_tensors(state)
+        if self.schedule:
+            self.schedule.restore(kept)
+            self.hyper = dict(snapshot.hyper)
         self.instance.restore(snapshot.state)
         self.random = snapshot.random
         self.track = snapshot.track
@@ -120,19 +149,56 @@ class LiveSession:
             self._zero_grad(True)
         self._forward()
         self._backward()
+        if "clip" in self.options:
+            self._clip()
         self._step()
+        if self.schedule:
+            self._schedule()
 
-    def _reset(self, start: tuple[int, dict[str, Any]]) -> None:
-        seed, hyper = start
-        self.instance = self.problem.build(seed)
-        self.optimizer = self.spec.make(self.instance.parameters.values(), hyper)
+    def _reset(self, start: tuple[int, dict[str, Any], dict[str, Any]]) -> None:
+        seed, hyper, options = start
+        instance = self.problem.build(seed)
+        if "start" in options:
+            options = {**options, "start": _put(instance.parameters, options["start"])}
+        self.spec.check_parameters(instance.parameters)
+        groups = options.get("groups", ())
+        try:
+            check_names(instance.parameters, groups)
+        except ValueError as error:
+            raise ActionFailed(ProgramError(str(error))) from None
+        self.instance, self.options = instance, options
+        self.optimizer = make_optimizer(self.spec, instance.parameters, hyper, groups)
         self.seed, self.hyper, self.random = seed, dict(hyper), self.instance.random
         self.track = Track()
         self.loss, self.used, self.last_step = None, False, None
+        self.chosen, self.schedule, self.scheduled, self.clipped = self.hyper, None, [], None
+        if "scheduler" in options:
+            try:
+                self.schedule = Schedule(self.optimizer, options["scheduler"])
+            except ValueError as error:
+                raise ActionFailed(ProgramError(str(error))) from None
+            self._read_settings()
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Those of each group of parameters, as the next step uses them."""
+        return [self.hyper, *(group.hyper for group in self.groups())]
+
+    def _read_settings(self) -> None:
+        """What the scheduler has changed."""
+        group = self.optimizer.param_groups[0]
+        self.hyper = {name: group.get(name, value) for name, value in self.hyper.items()}
 
     def _set(self, hyper: dict[str, Any]) -> None:
-        self.hyper = {**self.hyper, **hyper}
-        self.optimizer.param_groups[0].update(hyper)
+        change = dict(hyper)
+        group, groups = change.pop("group", 0), self.options.get("groups", ())
+        if group not in range(len(groups) + 1):
+            raise ActionFailed(ProgramError(f"There is no group {group}."))
+        if groups:
+            new = change_groups(groups, group, change, self.chosen)
+            self.options = {**self.options, "groups": new}
+        if not group:
+            self.hyper, self.chosen = {**self.hyper, **change}, {**self.chosen, **change}
+        self.optimizer.param_groups[group].update(change)
 
     def _zero_grad(self, set_to_none: bool) -> None:
         self.optimizer.zero_grad(set_to_none=set_to_none)
@@ -151,7 +217,7 @@ class LiveSession:
             ) from error
         if not torch.equal(random, self.random):
             self.random = random
-        self.loss, self.used = loss, False
+        self.loss, self.used, self.clipped = loss, False, None
         track = self.track
         track.losses.append(value)
         track.loss_steps.append(track.steps)
@@ -171,7 +237,7 @@ class LiveSession:
         except ProgramStopped as stopped:  # in a hook of the program
             raise ActionFailed(ProgramError(stopped.message, hint=stopped.hint)) from None
         except Exception as error:
-            raise ActionFailed(_explain_backward_error(short_text(error), self.used)) from error
+            raise ActionFailed(explain_backward_error(short_text(error), self.used)) from error
         for name, parameter in self.instance.parameters.items():
             if parameter.grad is not None and parameter.grad.is_sparse:
                 message = f"The gradient of {name} is sparse, which is not supported here."
@@ -188,15 +254,88 @@ class LiveSession:
     def _step(self, _: None = None) -> None:
         before = self.step_input() if self.remember else None
         try:
-            self.optimizer.step()
+            if self.spec.evaluates:
+                self._step_with_closure(before)
+            else:
+                self.optimizer.step()
+        except ActionFailed:  # in the closure
+            raise
         except Exception as error:
-            large = "overflow" in str(error)
-            hint = "A setting is too large for the parameters' dtype. Lower lr." if large else ""
-            raise ActionFailed(
-                ProgramError("The optimizer could not step.", hint=hint, detail=str(error))
-            ) from error
+            raise ActionFailed(explain_step_error(error)) from error
         self.last_step = before
-        self.track.steps += 1
+        track = self.track
+        track.lrs.append(float(self.hyper["lr"]))
+        track.lr_steps.append(track.steps)
+        track.steps += 1
+
+    def grads(self) -> dict[str, Tensor]:
+        """The gradients there are, copied."""
+        return {
+            name: p.grad.detach().clone()
+            for name, p in self.instance.parameters.items()
+            if p.grad is not None
+        }
+
+    def _clip(self, _: None = None) -> None:
+        if "clip" not in self.options:
+            raise ActionFailed(ProgramError("No clipping is chosen for this run."))
+        name, arguments = split_name(self.options["clip"])
+        before = self.grads() if self.remember else None
+        try:
+            clip_spec(name).clip(self.instance.parameters.values(), arguments)
+        except Exception as error:
+            message, hint = "The gradients could not be clipped.", ""
+            if all(p.grad is None for p in self.instance.parameters.values()):
+                message, hint = (
+                    f"{name} needs a gradient, and there is none.",
+                    "Call backward first.",
+                )
+            raise ActionFailed(
+                ProgramError(message, hint=hint, detail=short_text(error))
+            ) from error
+        self.clipped = before
+
+    def _schedule(self, _: None = None) -> None:
+        if self.schedule is None:
+            raise ActionFailed(ProgramError("No scheduler is chosen for this run."))
+        loss = None if self.loss is None else self.loss.item()
+        name = self.schedule.spec.name
+        if loss is None and self.schedule.spec.needs_loss:
+            message = f"{name} compares losses, and there is none yet."
+            raise ActionFailed(ProgramError(message, hint="Call forward first."))
+        self.scheduled = self.settings()
+        try:
+            self.schedule.step(loss)
+        except ValueError as error:
+            message = f"{name} cannot go on: there is no learning rate for the next step."
+            raise ActionFailed(ProgramError(message, hint="Reset.", detail=str(error))) from None
+        self._read_settings()
+
+    def _step_with_closure(self, before: StepInput | None) -> None:
+        """A step that computes the loss itself: it calls zero_grad, forward and backward as often
+        as it likes. The curves show the loss of a forward that was pressed."""
+        track, self.track = self.track, Track(steps=self.track.steps)
+        grads: dict[str, Tensor | None] = {}
+
+        def closure() -> Tensor:
+            self._zero_grad(True)
+            self._forward()
+            self._backward()
+            if "clip" in self.options:
+                self._clip()
+            if not grads:
+                grads.update(self.step_input().grads)
+            assert self.loss is not None
+            return self.loss
+
+        try:
+            self.optimizer.step(closure)
+        finally:
+            inner, self.track = self.track, track
+        track.passes, track.trouble = inner.passes, track.trouble or inner.trouble
+        if before is not None:
+            after = self.step_input().parameters
+            before.grads, before.evaluated = grads, Evaluated(len(inner.losses), after)
 
     def _note_trouble(self, what: str) -> None:
         track = self.track
@@ -208,13 +347,30 @@ class LiveSession:
 #: What each action calls, with its argument.
 CALLS: dict[str, Callable[[LiveSession, Any], None]] = {
     "reset": LiveSession._reset,
+    "move": LiveSession._reset,
     "set": LiveSession._set,
     "zero_grad": LiveSession._zero_grad,
     "forward": LiveSession._forward,
     "backward": LiveSession._backward,
     "step": LiveSession._step,
+    "clip": LiveSession._clip,
+    "schedule": LiveSession._schedule,
     "iteration": LiveSession._iteration,
 }
+
+
+def _put(parameters: dict[str, Tensor], start: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Give the parameters these values, and return them in the parameters' shapes and precision;
+    `ActionFailed` where they do not fit."""
+    for name, values in start.items():
+        parameter = parameters.get(name)
+        if parameter is None or parameter.numel() != values.numel():
+            message = f"The start does not fit this problem: {name[:40]}."
+            raise ActionFailed(ProgramError(message, hint="Reset the start."))
+        if not bool(torch.isfinite(values).all()):
+            raise ActionFailed(ProgramError("The start has to be finite numbers."))
+        parameter.data.copy_(values.view(parameter.shape))
+    return {name: parameters[name].detach().clone() for name in start}
 
 
 def gradient_norm(parameters: dict[str, Tensor]) -> float:
@@ -227,35 +383,3 @@ def gradient_norm(parameters: dict[str, Tensor]) -> float:
             norm = torch.linalg.vector_norm(grad, dtype=wide).item()
             squares += norm * norm
     return math.sqrt(squares)
-
-
-def _explain_backward_error(detail: str, used: bool) -> ProgramError:
-    """Why torch refused a backward, in a sentence, and what to do; `used` says whether one of our
-    own actions has been through the graph."""
-    for pattern, message, hint in _REFUSALS:
-        if pattern in detail:
-            if pattern == _TWICE and not used:
-                message = "The loss code calls backward itself, so its graph has been used."
-                hint = "Remove that call from the loss code: here you press backward yourself."
-            return ProgramError(message, hint=hint, detail=detail)
-    return ProgramError("The backward pass failed.", detail=detail)
-
-
-_TWICE = "backward through the graph a second time"
-_REFUSALS = (
-    (
-        _TWICE,
-        "This graph has been used: backward freed the values it had saved.",
-        "Call forward again: it builds a new graph.",
-    ),
-    (
-        "modified by an inplace operation",
-        "A value saved in the graph was changed after forward, so its gradient would be wrong.",
-        "Call forward again, then backward, and only then step.",
-    ),
-    (
-        "does not require grad",
-        "The loss depends on no parameter, so there is no graph to go back through.",
-        "Compute the loss from the parameters.",
-    ),
-)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer.language.missing import MissingImport
 from explorer.language.module_proxy import ModuleProxy
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.language.vocabulary.data_checks import is_plain
@@ -25,7 +26,7 @@ DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
 #: Types compared by value.
 PLAIN = (bool, int, float, complex, str, range, torch.Size, torch.dtype, torch.device)
 #: Types of objects that do not change as long as they are the same object.
-STABLE = (types.FunctionType, types.BuiltinFunctionType, type, ModuleProxy)
+STABLE = (types.FunctionType, types.BuiltinFunctionType, type, ModuleProxy, MissingImport)
 
 
 class VariableWatch:
@@ -115,7 +116,7 @@ def _read_from_outside(setup: ast.Module, loss: ast.Module) -> tuple[set[str], s
                 read.update(node.names)
             elif isinstance(node, ast.FunctionDef | ast.Lambda):
                 arguments = {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
-                _add(node, arguments | _set_in(node), read, detached)
+                _add(node, arguments | assigned_names(node), read, detached)
     _add_block(loss.body, set(), read, detached)
     return read, detached - read
 
@@ -126,7 +127,7 @@ def _add_block(body: list[ast.stmt], own: set[str], read: set[str], detached: se
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             continue
-        inner = own | _set_in(statement.target) if isinstance(statement, ast.For) else own
+        inner = own | assigned_names(statement.target) if isinstance(statement, ast.For) else own
         for field, value in ast.iter_fields(statement):
             if field in ("body", "orelse", "finalbody"):
                 _add_block(value, inner, read, detached)
@@ -135,21 +136,22 @@ def _add_block(body: list[ast.stmt], own: set[str], read: set[str], detached: se
                     if isinstance(part, ast.AST):
                         _add(part, own, read, detached)
         if isinstance(statement, ast.AugAssign):
-            read |= _set_in(statement.target) - own
+            read |= assigned_names(statement.target) - own
         elif isinstance(statement, ast.Assign):
-            own |= _set_in(statement)
+            own |= assigned_names(statement)
 
 
 def _add(tree: ast.AST, own: set[str], read: set[str], detached: set[str]) -> None:
     """Sort the names this tree reads, except those in `own`, into the two sets."""
     nodes = list(ast.walk(tree))
     cut = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in DETACHED}
-    own = own.union(*(_set_in(n.target) for n in nodes if isinstance(n, ast.comprehension)))
+    own = own.union(*(assigned_names(n.target) for n in nodes if isinstance(n, ast.comprehension)))
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             (detached if id(node) in cut else read).update({node.id} - own)
 
 
-def _set_in(tree: ast.AST) -> set[str]:
+def assigned_names(tree: ast.AST) -> set[str]:
+    """The variables that these statements set, in functions too."""
     nodes = ast.walk(tree)
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

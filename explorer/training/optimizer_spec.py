@@ -1,4 +1,4 @@
-"""What an optimizer is here: its class, its settings, and its rule, written out line by line.
+"""What an optimizer is here: its class, its settings, its state, and its rule, line by line.
 
 `OptimizerSpec.update` repeats a step from the values before it, in the order and precision of the
 real optimizer, so that every intermediate number can be shown.
@@ -8,113 +8,28 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.language import ProgramError, ProgramRefused
 from explorer.language.thread_safe_ast import get_source
-from explorer.training.formatting import format_number
+from explorer.trace.text import join_names
+from explorer.training.derivation import Derivation, Rule, Update
 from explorer.training.history import to_numpy
 
-
-@dataclass(frozen=True)
-class DerivationLine:
-    """One line of the arithmetic.
-
-    `formula` is LaTeX; `text` has placeholders for the numbers in `numbers`, each either one
-    number or an array shaped like the parameter; `value` is the line's result.
-    """
-
-    symbol: str
-    meaning: str
-    formula: str
-    text: str
-    numbers: dict[str, float | np.ndarray]
-    value: np.ndarray
-
-    def at(self, index: tuple[int, ...]) -> str:
-        """The line for one element, such as "10 − 0.2 · 20 = 6"."""
-        words = {
-            key: format_number(number[index] if isinstance(number, np.ndarray) else number)
-            for key, number in self.numbers.items()
-        }
-        inner = {k: f"({w})" if w.startswith("−") else w for k, w in words.items()}
-        # Not str.format: the text may come from a child, and a placeholder may ask for any width.
-        line = re.sub(r"{([^{}]+)}", lambda place: inner.get(place[1], place[0]), self.text)
-        for word in words.values():
-            if line.startswith(f"({word})"):
-                line = word + line[len(word) + 2 :]
-        result = format_number(self.value[index])
-        return line if line == result else f"{line} = {result}"
-
-
-class Derivation:
-    """Collects the lines of one step, and the numbers known so far by symbol.
-
-    From the start these are the hyperparameters (`betas` as `beta1` and `beta2`), the parameter
-    `p` and its gradient `g`.
-    """
-
-    def __init__(self, p: Tensor, g: Tensor, hyper: Mapping[str, Any]) -> None:
-        self.lines: list[DerivationLine] = []
-        self.numbers: dict[str, float | np.ndarray] = {
-            name: float(value) for name, value in hyper.items() if isinstance(value, int | float)
-        }
-        if "betas" in hyper:
-            self.numbers["beta1"], self.numbers["beta2"] = hyper["betas"]
-        self.define(p=p, g=g)
-
-    def define(self, **values: float | Tensor) -> None:
-        """Give these symbols a value without a line of their own."""
-        for symbol, value in values.items():
-            self.numbers[symbol] = to_numpy(value) if isinstance(value, Tensor) else value
-
-    def add(self, symbol: str, meaning: str, formula: str, text: str, value: Tensor) -> Tensor:
-        """Add a line that defines `symbol` anew, and return its value.
-
-        `{symbol}` in `text` is a placeholder for a number known so far.
-        """
-        array = to_numpy(value)
-        used = {key: n for key, n in self.numbers.items() if f"{{{key}}}" in text}
-        self.lines.append(DerivationLine(symbol, meaning, formula, text, used, array))
-        self.numbers[symbol] = array
-        return value
-
-    def add_result(self, formula: str, text: str, value: Tensor, note: str = "") -> None:
-        """Add the last line: the parameter's new value."""
-        self.add("new", f"new value{note}", formula, text, value)
-
-
-#: Writes the lines of one step: (derivation, parameter, gradient, optimizer state before the
-#: step, hyperparameters). The state is empty before the first step.
-Rule = Callable[[Derivation, Tensor, Tensor, Mapping[str, Any], Mapping[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Update:
-    """What one step does to one parameter. Arrays have the parameter's shape and dtype.
-
-    The last line is the new value. `after` is the result of the arithmetic, not of the optimizer.
-    """
-
-    parameter: str
-    optimizer: str
-    before: np.ndarray
-    grad: np.ndarray
-    lines: tuple[DerivationLine, ...]
-
-    @property
-    def after(self) -> np.ndarray:
-        return self.lines[-1].value
-
-    def at(self, index: tuple[int, ...]) -> tuple[str, ...]:
-        """Every line with the numbers of one element."""
-        return tuple(f"{line.symbol} = {line.at(index)}" for line in self.lines)
+#: Hyperparameters of several numbers, and what each number is called.
+PARTS: dict[str, tuple[str, ...]] = {
+    "betas": ("beta1", "beta2"),
+    "etas": ("etaminus", "etaplus"),
+    "step_sizes": ("step_min", "step_max"),
+}
+#: What a rule raises where the optimizer itself would fail: a number beyond the dtype, a buffer
+#: that a setting needs and that was not made at the first step.
+RULE_ERRORS = (RuntimeError, ArithmeticError, KeyError)
 
 
 @dataclass(frozen=True)
@@ -122,22 +37,47 @@ class OptimizerSpec:
     """All that the project knows of an optimizer.
 
     `cls` is the class that really steps, torch's own or one defined here. `hyper` are the
-    arguments of its constructor that a reader may set, each with its meaning. `rule` writes out
-    one step.
+    arguments of its constructor that a reader may set, each with its meaning: `first` are those
+    that matter most, `whole` those that take a whole number, with its range, and `choices` those
+    that take one of a few values. `rule` writes out one step. `state` says what the optimizer
+    keeps between steps, by the names torch uses; `term` is the glossary's term for it.
+
+    `lr_like` tells which learning rate suits: "sgd" where a step is proportional to the gradient,
+    "adaptive" where it is not, "tenth" of that where steps are longer than Adam's, "smaller" of the
+    two where it is not at first, "own" where the class's default is meant to stay.
+
+    An `elementwise` rule gives the same for a part of a parameter as for the whole. Of a `matrices`
+    optimizer every parameter must be one. One that `evaluates` computes the loss itself, as often
+    as it likes: its `step` takes a closure, and its rule is given the result (`Evaluated`).
     """
 
     cls: type[torch.optim.Optimizer]
     hyper: dict[str, str]
     rule: Rule
+    note: str = ""
+    state: dict[str, str] = field(default_factory=dict)
+    term: str = "optimizer"
+    first: tuple[str, ...] = ("lr",)
+    lr_like: str = "adaptive"
+    whole: dict[str, tuple[int, int]] = field(default_factory=dict)
+    choices: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    elementwise: bool = True
+    matrices: bool = False
+    evaluates: bool = False
 
     @property
     def name(self) -> str:
         return self.cls.__name__
 
     @property
+    def rare(self) -> tuple[str, ...]:
+        """The hyperparameters that are not shown first."""
+        return tuple(name for name in self.hyper if name not in self.first)
+
+    @property
     def constructor(self) -> str:
         """The class as a script names it: "torch.optim.SGD", or "Lion" after its `source`."""
-        return f"torch.optim.{self.name}" if self._is_torchs else self.name
+        return f"torch.optim.{self.name}" if self.is_torchs else self.name
 
     @property
     def source(self) -> str:
@@ -145,12 +85,13 @@ class OptimizerSpec:
 
         The class may use `torch` and `Any` by these names, and nothing else of its module.
         """
-        if self._is_torchs:
+        if self.is_torchs:
             return ""
         return f"from typing import Any\n\n\n{get_source(self.cls).strip()}\n\n"
 
     @property
-    def _is_torchs(self) -> bool:
+    def is_torchs(self) -> bool:
+        """Whether torch has it."""
         return getattr(torch.optim, self.name, None) is self.cls
 
     def defaults(self) -> dict[str, Any]:
@@ -158,10 +99,33 @@ class OptimizerSpec:
         parameters = inspect.signature(self.cls.__init__).parameters
         return {name: parameters[name].default for name in self.hyper}
 
-    def make(self, parameters: Iterable[Tensor], hyper: Mapping[str, Any]) -> Any:
-        """A real optimizer over one group of parameters."""
+    def suggest_lr(self, sgd_lr: float, adaptive_lr: float) -> float:
+        """The learning rate to begin with on a problem, of the two that it suggests."""
+        return {
+            "sgd": sgd_lr,
+            "adaptive": adaptive_lr,
+            "tenth": adaptive_lr / 10,
+            "smaller": min(sgd_lr, adaptive_lr),
+            "own": float(self.defaults()["lr"]),
+        }[self.lr_like]
+
+    def make(self, parameters: Iterable[Any], hyper: Mapping[str, Any]) -> Any:
+        """A real optimizer over these parameters, or groups of them."""
         make: Any = self.cls
         return make(parameters, **hyper)
+
+    def check_parameters(self, parameters: Mapping[str, Tensor]) -> None:
+        """ProgramRefused, with a sentence, where the optimizer cannot step these."""
+        others = [name for name, p in parameters.items() if p.dim() != 2]
+        if self.matrices and others:
+            is_are = "is not a matrix" if len(others) == 1 else "are not matrices"
+            raise ProgramRefused(
+                ProgramError(
+                    f"{self.name} steps matrices only, and {join_names(others, 3)} {is_are}.",
+                    hint="Choose another optimizer, or a problem whose parameters all have two "
+                    "axes.",
+                )
+            )
 
     def validate(self, hyper: Mapping[str, Any]) -> dict[str, Any]:
         """All hyperparameters: those given, and defaults for the others.
@@ -173,12 +137,27 @@ class OptimizerSpec:
         for name, value in hyper.items():
             if name not in settings:
                 raise ValueError(f"{self.name} has no {name}; it has {', '.join(settings)}.")
-            settings[name] = _to_type_of(settings[name], name, value)
+            settings[name] = self._convert(settings[name], name, value)
         try:
-            self.make([torch.zeros(1, requires_grad=True)], settings)
+            self.make([torch.zeros(1, 1, requires_grad=True)], settings)
         except (ValueError, RuntimeError) as error:  # the second for a number beyond float32
             raise ValueError(f"{self.name} does not accept this: {error}.") from None
         return settings
+
+    def _convert(self, default: Any, name: str, value: Any) -> Any:
+        """The value in the type this hyperparameter has; ValueError where it cannot be one."""
+        if name in self.whole:
+            low, high = self.whole[name]
+            if isinstance(value, bool) or not isinstance(value, int | float) or value % 1:
+                raise ValueError(f"{name} is {value!r}; it takes a whole number.")
+            if not low <= value <= high:
+                raise ValueError(f"{name} can be from {low} to {high}.")
+            return int(value)
+        if name in self.choices:
+            if (value is not None and type(value) is not str) or value not in self.choices[name]:
+                raise ValueError(f"{name} can be {' or '.join(map(repr, self.choices[name]))}.")
+            return value
+        return _to_type_of(default, name, value)
 
     def update(
         self,
@@ -187,19 +166,33 @@ class OptimizerSpec:
         grad: Tensor,
         state: Mapping[str, Any],
         hyper: Mapping[str, Any],
+        most: int | None = None,
     ) -> Update:
         """The arithmetic of one step from the values before it; nothing given is changed.
 
         `state` is the optimizer's state of this parameter (empty before its first step). Complex
-        numbers are treated as pairs, along a last axis of 2, as torch's optimizers do.
+        numbers are treated as pairs, along a last axis of 2, as torch's optimizers do. `most`
+        limits it to the first elements, flattened. Raises one of `RULE_ERRORS` where the optimizer
+        would fail.
         """
+        cut = most is not None and before.numel() > most
+        if cut and self.elementwise:
+            shape = before.shape
+            before, grad = before.flatten()[:most], grad.flatten()[:most]
+            state = {
+                key: item.flatten()[:most]
+                if isinstance(item, Tensor) and item.shape == shape
+                else item
+                for key, item in state.items()
+            }
         before, grad = _to_pairs(before), _to_pairs(grad)
         state = {k: _to_pairs(v) if isinstance(v, Tensor) else v for k, v in state.items()}
         derivation = Derivation(before, grad, hyper)
         with torch.no_grad():
             self.rule(derivation, before, grad, state, hyper)
         lines = tuple(derivation.lines)
-        return Update(parameter, self.name, to_numpy(before), to_numpy(grad), lines)
+        update = Update(parameter, self.name, to_numpy(before), to_numpy(grad), lines)
+        return update.first(most) if cut and most is not None else update
 
 
 def _to_pairs(tensor: Tensor) -> Tensor:

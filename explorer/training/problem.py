@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from explorer.language import TORCH_LOCK
+from explorer.training.batches import Batch, Rows, Shuffle, read_batch
+from explorer.training.history import copy_tensors
 
 
 @contextmanager
@@ -55,7 +57,8 @@ class Live:
     `random` is the state of the random stream after building; the loss draws from there on.
     `state()` holds what else computing the loss may change (batch-norm statistics, a program's
     counters) as independent copies, or None if that cannot be copied; `restore(state)` puts it
-    back, in a new instance built with the same seed.
+    back, in a new instance built with the same seed. `batch()` are the samples that the last loss
+    was computed from, None where it takes all of them.
     """
 
     parameters: dict[str, Tensor]
@@ -64,6 +67,7 @@ class Live:
     model: nn.Module | None = None
     state: Callable[[], dict[str, Any] | None] = field(default=dict)
     restore: Callable[[dict[str, Any]], None] = field(default=lambda state: None)
+    batch: Callable[[], Batch | None] = field(default=lambda: None)
 
 
 @runtime_checkable
@@ -95,11 +99,15 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Network:
-    """What `ModuleProblem.make` returns: `criterion(model(*inputs))` is the scalar loss."""
+    """What `ModuleProblem.make` returns: `criterion(model(*inputs))` is the scalar loss.
+
+    `batch_loss` is that of the samples with these numbers, for problems that have `rows`.
+    """
 
     model: nn.Module
     inputs: tuple[Tensor, ...]
     criterion: Callable[[Tensor], Tensor]
+    batch_loss: Callable[[Tensor], Tensor] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,8 +116,13 @@ class ModuleProblem:
 
     `make()` builds everything anew, drawing from torch's generator in the same order as `source`
     does. By convention `source` defines `net`; see `Problem` for the three texts. `note` says in
-    a sentence or two what to look for.
+    a sentence or two what to look for. Of the network of a reader's program, `setup` is what comes
+    before its loss, if that can be stepped. Of a problem with `rows`, `batches.in_batches` makes
+    one with mini-batches, whose `whole_problem` is the one that it was made of.
     """
+
+    #: The texts that are different with mini-batches.
+    TEXTS: ClassVar = ("source", "loss_source")
 
     name: str
     title: str
@@ -118,6 +131,12 @@ class ModuleProblem:
     loss_source: str
     parameters_source: str = "net.parameters()"
     note: str = ""
+    setup: str = field(default="", kw_only=True)
+    rows: Rows | None = field(default=None, kw_only=True)
+    batch_size: int = field(default=0, kw_only=True)
+    whole_problem: ModuleProblem | None = field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
 
     @cached_property
     def network(self) -> Network:
@@ -138,23 +157,35 @@ class ModuleProblem:
 
     def build(self, seed: int = 0) -> Live:
         """A new instance of the network; see `Problem`."""
-        with random_stream(seed) as state:
+        with random_stream(seed) as current:
             network = self.make()
-            random = state()
+            random = current()
         model = network.model
+        rows, size = self.rows, self.batch_size
+        shuffle = Shuffle(rows.samples, size) if rows and size else None
 
         def loss() -> Tensor:
+            if shuffle and network.batch_loss:
+                return network.batch_loss(shuffle.next())
             return network.criterion(model(*network.inputs))
 
-        def buffers() -> dict[str, Any]:
-            return {name: buffer.clone() for name, buffer in model.named_buffers()}
+        def batch() -> Batch | None:
+            return read_batch(shuffle.variables, rows, size) if shuffle and rows else None
+
+        def state() -> dict[str, Any]:
+            buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+            return {"buffers": buffers, **(copy_tensors(shuffle.variables) if shuffle else {})}
 
         def restore(saved: dict[str, Any]) -> None:
+            kept = dict(saved)
+            buffers = kept.pop("buffers")
             with torch.no_grad():
                 for name, buffer in model.named_buffers():
-                    buffer.copy_(saved[name])
+                    buffer.copy_(buffers[name])
+            if shuffle:
+                shuffle.variables = copy_tensors(kept)
 
         parameters: dict[str, Tensor] = {
             name: p for name, p in model.named_parameters() if p.requires_grad
         }
-        return Live(parameters, loss, random, model, buffers, restore)
+        return Live(parameters, loss, random, model, state, restore, batch)

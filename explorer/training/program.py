@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from explorer.language import (
 from explorer.language.thread_safe_ast import parse_tree
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.trace.tensor_registry import is_plain_key, named_parameters
+from explorer.training.batches import Batch, Rows, read_batch
 from explorer.training.history import copy_tensors, to_numpy
 from explorer.training.loss_state import VariableWatch
 from explorer.training.problem import Live, random_stream
@@ -52,7 +53,12 @@ class ProgramProblem:
     notebook; the loss is its last scalar that requires grad. Building or stepping raises
     `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when there are
     more than `MOST_ELEMENTS` elements; the message names the text at fault.
+
+    `rows` are its samples, if it has some: see `batches.in_batches`.
     """
+
+    #: The texts that are different with mini-batches.
+    TEXTS: ClassVar = ("setup", "loss")
 
     setup: str
     loss: str
@@ -60,6 +66,11 @@ class ProgramProblem:
     title: str = "Your own program"
     note: str = ""
     limits: Limits = field(default_factory=Limits, compare=False, repr=False)
+    rows: Rows | None = field(default=None, kw_only=True)
+    batch_size: int = field(default=0, kw_only=True)
+    whole_problem: ProgramProblem | None = field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
 
     @cached_property
     def _programs(self) -> tuple[Program, Program]:
@@ -91,11 +102,23 @@ class ProgramProblem:
 
     def build(self, seed: int = 0) -> Live:
         """Run the setup and give its leaves; see `Problem`. Raises ProgramRefused."""
-        with random_stream(seed) as state:
+        with random_stream(seed) as current:
             instance = _Instance(self, seed)
-            random = state()
-        parameters = instance.parameters
-        return Live(parameters, instance.compute, random, None, instance.state, instance.restore)
+            random = current()
+
+        def batch() -> Batch | None:
+            if not self.rows or not self.batch_size:
+                return None
+            return read_batch(instance.environment.names, self.rows, self.batch_size)
+
+        return Live(
+            instance.parameters,
+            instance.compute,
+            random,
+            state=instance.state,
+            restore=instance.restore,
+            batch=batch,
+        )
 
 
 class _Instance:

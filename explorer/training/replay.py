@@ -8,17 +8,20 @@ actions, new snapshots and a `View`. Everything sent is plain data (JSON can car
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from explorer.language import ProgramRefused, restrict_torch
+from explorer.language import ProgramRefused, isolated, restrict_torch
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.history import Action, Snapshot, Track, from_data, to_data
-from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
+from explorer.training.landscape import Surface
 from explorer.training.live_session import ActionFailed
+from explorer.training.lookahead import look_ahead
+from explorer.training.planes import Plane
 from explorer.training.program import Limits, ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
@@ -39,7 +42,8 @@ class ReplayRequest:
 
     `press` is one of `PRESSES` with its keyword `arguments`, "redo" with the actions, "script" with
     those to write as code, or "" for the view alone. With a `plane`, the answer has the surface
-    around `path`, coordinates in it.
+    around `path`, coordinates in it, and with `ahead` also around where the run is going. With
+    `tries_forward` it says what a forward would do next.
     """
 
     setup: str
@@ -51,6 +55,23 @@ class ReplayRequest:
     arguments: Any = None
     plane: Plane | None = None
     path: np.ndarray | None = None
+    ahead: bool = False
+    tries_forward: bool = False
+
+
+@dataclass(frozen=True)
+class AheadRequest:
+    """Where a run would go from where `at` ends, which names no press; see
+    `TrainingSession.look_ahead`. `start` and `hyper` are written by `to_data`."""
+
+    at: ReplayRequest
+    steps: int
+    seconds: float
+    zero_grad: bool
+    curvature: float
+    start: Any
+    hyper: Any
+    plane: Plane | None = None
 
 
 @dataclass(frozen=True)
@@ -67,10 +88,14 @@ class ReplayAnswer:
     event: PressEvent | None = None
     script: str = ""
     surface: Surface | None = None
+    forward: PressEvent | None = None
 
 
 #: The presses a request may name.
-PRESSES = ("zero_grad", "forward", "backward", "step", "iterate", "set", "reset")
+PRESSES = (
+    *("zero_grad", "forward", "backward", "step", "clip", "schedule", "iterate"),
+    *("perform", "set", "reset", "move"),
+)
 
 
 def replay(
@@ -112,7 +137,7 @@ def _answer(
         event = getattr(session, request.press)(**from_data(request.arguments), **more)
     timeline = session.timeline
     bases = {i - head: snapshot for i, snapshot in timeline.bases.items() if i >= before}
-    return ReplayAnswer(
+    answer = ReplayAnswer(
         view=session.view(),
         actions=to_data(timeline.actions[before:]),
         bases=from_snapshots(bases),
@@ -124,10 +149,42 @@ def _answer(
         else "",
         surface=None
         if request.plane is None or request.path is None
-        else surface_around(
-            problem, request.plane, request.path, seed=session.seed, seconds=SURFACE_SECONDS
-        ),
+        else session.surface(request.plane, request.path, ahead=request.ahead),
     )
+    if not request.tries_forward:
+        return answer
+    track = deepcopy(session.track)  # as it is before
+    return replace(answer, track=track, forward=session.forward())
+
+
+def replay_ahead(
+    request: Any,
+    *,
+    deadline: float | None = None,
+    on_line: Callable[[int], None] | None = None,
+) -> Any:
+    """Answer a plain `AheadRequest` with a plain `Ahead`. Leaves the process as it was: one child
+    answers many requests.
+
+    Raises `ProgramRefused` when the problem cannot be built, or the run not be continued.
+    """
+    wanted = from_plain(AheadRequest, request)
+    at = wanted.at
+    with isolated(0):
+        ahead = look_ahead(
+            ProgramProblem(at.setup, at.loss, limits=Limits(deadline, on_line)),
+            at.optimizer,
+            None if at.start is None else to_snapshot(at.start, Track()),
+            from_data(at.actions),
+            plane=wanted.plane,
+            steps=wanted.steps,
+            seconds=wanted.seconds,
+            start=from_data(wanted.start),
+            zero_grad=wanted.zero_grad,
+            curvature=wanted.curvature,
+            hyper=from_data(wanted.hyper),
+        )
+    return to_plain(ahead)
 
 
 def from_snapshot(snapshot: Snapshot) -> Any:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from explorer.language import ProgramError, ProgramRefused
 from explorer.training import explain
-from explorer.training.history import (
-    FORWARD,
-    Action,
-    Snapshot,
-    Timeline,
-    Track,
-    press_title,
-    to_numpy,
-)
-from explorer.training.landscape import SURFACE_SECONDS, Plane, Surface, surface_around
+from explorer.training.arguments import validate_count
+from explorer.training.curvature import Curvature
+from explorer.training.derivation import Update
+from explorer.training.extent import extend_ahead
+from explorer.training.groups import adapt_groups, validate_change
+from explorer.training.history import STEP, Action, Snapshot, Timeline, Track, press_title, to_numpy
+from explorer.training.landscape import SURFACE_SECONDS, Surface, surface_around
 from explorer.training.live_session import ActionFailed, LiveSession
-from explorer.training.optimizer_spec import Update
+from explorer.training.lookahead import SECONDS, STEPS, Ahead, look_ahead
 from explorer.training.optimizers import optimizer_spec
+from explorer.training.options import to_options, to_start
+from explorer.training.planes import Plane
 from explorer.training.problem import Problem, validate_seed
+from explorer.training.recording import MOST_ACTIONS, Recording
 from explorer.training.script import script
 from explorer.training.views import (
     ParameterView,
@@ -40,8 +40,6 @@ from explorer.training.views import (
 
 #: Memory for the points a session can return to.
 HISTORY_BYTES = 64 * 2**20
-#: Actions of one session, an iteration counting as one.
-MOST_ACTIONS = 200_000
 
 
 class TrainingSession:
@@ -49,7 +47,10 @@ class TrainingSession:
 
     Every press returns a `PressEvent` with one sentence; a press that fails changes nothing and
     its event carries the error. `optimizer` is one of `optimizers.OPTIMIZERS`; `lr` and `hyper`
-    are its keyword arguments, with its own defaults. ValueError, with a sentence, for settings
+    are its keyword arguments, with its own defaults; `start` are values of parameters in place
+    of the problem's own; `scheduler` and `clip` are for example {"name": "StepLR", "step_size": 30}
+    and {"name": "clip_grad_norm_", "max_norm": 1.0}, `groups` parameters with settings of their
+    own, such as [{"parameters": ["b"], "lr": 0.01}]. ValueError, with a sentence, for settings
     that make no sense; `ProgramRefused` when the problem cannot be built. One session belongs to
     one reader, and to one thread at a time.
     """
@@ -61,12 +62,20 @@ class TrainingSession:
         lr: float | None = None,
         seed: int = 0,
         *,
+        start: Mapping[str, Any] | None = None,
+        scheduler: Mapping[str, Any] | None = None,
+        clip: Mapping[str, Any] | None = None,
+        groups: Sequence[Mapping[str, Any]] | None = None,
         history_bytes: int = HISTORY_BYTES,
         **hyper: Any,
     ) -> None:
         settings = optimizer_spec(optimizer).validate(hyper if lr is None else {"lr": lr, **hyper})
+        options = to_options(optimizer, settings, start, scheduler, clip, groups)
         self._open(problem, optimizer, history_bytes)
-        self._do(("reset", (validate_seed(seed), settings)))
+        try:
+            self._recording.do(("reset", (validate_seed(seed), settings, options)))
+        except ActionFailed as failed:
+            raise ValueError(failed.error.message) from None
 
     @classmethod
     def resumed(
@@ -85,17 +94,18 @@ class TrainingSession:
         session = cls.__new__(cls)
         session._open(problem, optimizer, history_bytes)
         if start is not None:
-            session.timeline.actions.append(("reset", (start.seed, start.hyper)))
+            again = (start.seed, start.hyper, start.options)
+            session.timeline.actions.append(("reset", again))
             session.timeline.keep(start)
             session._live.restore(start)
         for action in actions:
-            session._do(action)
+            session._recording.do(action)
         return session
 
     def _open(self, problem: Problem, optimizer: str, history_bytes: int) -> None:
         self.problem = problem
-        self._live = LiveSession(problem, optimizer)
-        self.timeline = Timeline(history_bytes)
+        self._recording = Recording(LiveSession(problem, optimizer), Timeline(history_bytes))
+        self._live, self.timeline = self._recording.live, self._recording.timeline
         self._undone: list[list[Action]] = []
 
     # -- the presses ---------------------------------------------------------------------------
@@ -116,6 +126,14 @@ class TrainingSession:
         """`optimizer.step()`."""
         return self._press("step", None)
 
+    def clip(self) -> PressEvent:
+        """The call that was chosen as `clip`, which changes every `.grad`."""
+        return self._press("clip", None)
+
+    def schedule(self) -> PressEvent:
+        """`scheduler.step()`, with the last loss where the scheduler takes one."""
+        return self._press("schedule", None)
+
     def iterate(
         self,
         n: int = 1,
@@ -124,42 +142,64 @@ class TrainingSession:
         seconds: float = math.inf,
         progress: Callable[[int], None] | None = None,
     ) -> PressEvent:
-        """zero_grad, forward, backward and step, `n` times; one press for `undo`.
+        """zero_grad, forward, backward, (clip,) step and (schedule), `n` times; one press for
+        `undo`.
 
         Without `zero_grad` gradients accumulate, as in a loop that forgets it. After `seconds` at
         most one more is done. `progress` is called with the number done, about fifty times. An
         iteration that fails leaves the state after the one before.
         """
-        validate_count(n)
-        start, end, error = len(self.timeline.actions), time.perf_counter() + seconds, None
-        done, last = 0, False
-        while not last:
-            last = done == n - 1 or time.perf_counter() > end
-            try:
-                self._make_room()
-                self._do(("iteration", zero_grad), remember=last)
-            except ActionFailed as failed:
-                self._return_to(start + done)
-                error = failed.error
-                break
-            done += 1
-            if progress is not None and done % -(-n // 50) == 0:
-                progress(done)
+        start = len(self.timeline.actions)
+        many = min(validate_count(n), MOST_ACTIONS + 1)
+        done, error = self._recording.do_all([("iteration", zero_grad)] * many, seconds, progress)
         message = explain.describe_iterations(self._live, n if error else done, done)
         return self._done(start, PressEvent("iterate", message, error))
 
-    def set(self, **hyper: Any) -> PressEvent:
-        """Change hyperparameters from the next step on; everything else stays."""
+    def perform(self, actions: Sequence[Action], *, seconds: float = math.inf) -> PressEvent:
+        """Do recorded actions in order; one press for `undo`.
+
+        After `seconds` at most one more is done. One that fails leaves the state after the one
+        before, and the event says why.
+        """
+        start = len(self.timeline.actions)
+        done, error = self._recording.do_all(actions, seconds)
+        return self._done(start, PressEvent("perform", f"Did {done} of {len(actions)}.", error))
+
+    def set(self, *, group: int = 0, **hyper: Any) -> PressEvent:
+        """Change hyperparameters from the next step on, of the first group of parameters or
+        another; everything else stays."""
+        live = self._live
+        settings = [live.hyper, *(other.hyper for other in live.groups())]
         try:
-            settings = self._live.spec.validate({**self._live.hyper, **hyper})
+            change = validate_change(live.spec, settings, group, hyper)
         except ValueError as error:
             return PressEvent("set", str(error), ProgramError(str(error)))
-        return self._press("set", {name: settings[name] for name in hyper})
+        return self._press("set", change)
 
     def reset(self, seed: int | None = None) -> PressEvent:
-        """Start again with the same seed, or a new one; hyperparameters stay as they are."""
-        seed = self._live.seed if seed is None else validate_seed(seed)
-        return self._press("reset", (seed, dict(self._live.hyper)))
+        """Start again where the run began; hyperparameters stay as they are.
+
+        With a `seed`, start from the problem's own values for it.
+        """
+        live, options = self._live, dict(self._live.options)
+        if seed is not None:
+            options.pop("start", None)
+        seed = live.seed if seed is None else validate_seed(seed)
+        return self._press("reset", (seed, dict(live.chosen), options))
+
+    def move(self, values: Mapping[str, Any]) -> PressEvent:
+        """Put parameters elsewhere, by name; the others stay where they are.
+
+        A new run begins there, with an optimizer that has no state.
+        """
+        live = self._live
+        now = {name: p.detach().clone() for name, p in live.instance.parameters.items()}
+        try:
+            start = {**now, **to_start(values)}
+        except ValueError as error:
+            return PressEvent("move", str(error), ProgramError(str(error)))
+        options = {**live.options, "start": start}
+        return self._press("move", (live.seed, dict(live.chosen), options))
 
     def undo(self) -> PressEvent:
         """Undo the last press: parameters, gradients, optimizer state, graph, everything."""
@@ -167,7 +207,7 @@ class TrainingSession:
             return nothing_to_do("undo", "There is nothing to undo.")
         start = self.timeline.presses[-1]
         undone = self.timeline.actions[start:]
-        self._return_to(start)
+        self._recording.return_to(start)
         self._undone.append(undone)
         return PressEvent("undo", f"Undid {press_title(undone)}.")
 
@@ -187,7 +227,23 @@ class TrainingSession:
         """Do recorded actions as one press. Raises whatever they raise."""
         self.timeline.presses.append(len(self.timeline.actions))
         for action in actions:
-            self._do(action)
+            self._recording.do(action)
+
+    def repeat(self, actions: Sequence[Action], starts: Sequence[int]) -> PressEvent:
+        """Do recorded actions; a press begins at each of `starts`, positions in `actions`. If one
+        fails, nothing is changed."""
+        before = len(self.timeline.actions)
+        last = max((i for i, (name, _) in enumerate(actions) if name in STEP), default=-1)
+        try:
+            for i, action in enumerate(actions):
+                self._recording.make_room()
+                self._recording.do(action, remember=i >= last)
+        except (ActionFailed, ProgramRefused) as failed:
+            self._recording.return_to(before)
+            return PressEvent("repeat", failed.error.message, failed.error)
+        self.timeline.presses += [before + start for start in starts]
+        self._undone.clear()
+        return PressEvent("repeat", "")
 
     # -- the state ----------------------------------------------------------------------------
 
@@ -224,6 +280,11 @@ class TrainingSession:
         """What was done since the last reset, that reset first."""
         return tuple(self.timeline.actions[self.timeline.last_reset() :])
 
+    @property
+    def presses(self) -> list[list[Action]]:
+        """What each press has done since the last reset."""
+        return self.timeline.presses_since_reset()
+
     def view(self) -> View:
         """Everything a page shows."""
         return make_view(self._live, len(self.timeline.presses), len(self._undone))
@@ -247,35 +308,76 @@ class TrainingSession:
 
     def new_session(self, optimizer: str, hyper: Mapping[str, Any]) -> TrainingSession:
         """A new session on the same problem and seed."""
-        same = {"seed": self.seed, "history_bytes": self.timeline.limit}
-        return TrainingSession(self.problem, optimizer, **same, **hyper)
+        return TrainingSession(
+            self.problem,
+            optimizer,
+            seed=self.seed,
+            **adapt_groups(self._live.options, optimizer_spec(optimizer)),
+            history_bytes=self.timeline.limit,
+            **hyper,
+        )
 
-    def surface(self, plane: Plane, path: np.ndarray | None = None) -> Surface:
+    def look_ahead(
+        self,
+        plane: Plane | None = None,
+        *,
+        steps: int = STEPS,
+        seconds: float = SECONDS,
+        start: Mapping[str, Any] | None = None,
+        zero_grad: bool = True,
+        curvature: Curvature | float = 0.0,
+        **hyper: Any,
+    ) -> Ahead:
+        """What the next `steps` iterations would do; nothing changes here.
+
+        They go on from the present parameters and optimizer state, or anew from `start`, values of
+        parameters by name; with the settings given in place of the present ones. After `seconds` of
+        this thread's time the path ends. `curvature` are further seconds for measuring it, or what
+        it is. ValueError for settings that make no sense, and ProgramRefused where nothing can be
+        computed.
+        """
+        snapshot, actions = self._live.capture(), list[Action]()
+        if snapshot is None:  # the problem's state cannot be copied: do it again
+            last = self.timeline.start_for(len(self.timeline.actions))
+            snapshot, actions = self.timeline.bases.get(last), self.timeline.actions[last:]
+        known = curvature if isinstance(curvature, Curvature) else None
+        ahead = look_ahead(
+            self.problem,
+            self.optimizer,
+            snapshot,
+            actions,
+            plane=plane,
+            steps=steps,
+            seconds=seconds,
+            start=None if start is None else to_start(start),
+            zero_grad=zero_grad,
+            curvature=0.0 if isinstance(curvature, Curvature) else curvature,
+            hyper=hyper,
+        )
+        return ahead if known is None else replace(ahead, curvature=known)
+
+    def surface(
+        self, plane: Plane, path: np.ndarray | None = None, *, ahead: bool = False
+    ) -> Surface:
         """The loss on a plane around these coordinates (n, 2) in it, or those of the run; coarser
-        where a loss takes long."""
+        where a loss takes long. With `ahead`, also around where the run is going."""
         path = plane.place(self.points()) if path is None else path
+        path = extend_ahead(self, plane, path) if ahead else path
         return surface_around(self.problem, plane, path, seed=self.seed, seconds=SURFACE_SECONDS)
 
     def script(self) -> str:
         """A plain PyTorch program that repeats everything since the reset."""
         return script(self.problem, self._live.spec.name, self.actions)
 
-    # -- doing and recording -------------------------------------------------------------------
-
-    def _do(self, action: Action, remember: bool = True) -> None:
-        """Do one action and record it; `ActionFailed` leaves the record as it was."""
-        if action[0] in FORWARD and (snapshot := self._live.capture()) is not None:
-            self.timeline.keep(snapshot)
-        self._live.do(action, remember)
-        self.timeline.actions.append(action)
+    # -- recording ----------------------------------------------------------------------------
 
     def _press(self, name: str, argument: Any) -> PressEvent:
         start = len(self.timeline.actions)
         try:
-            self._make_room()
-            self._do((name, argument))
+            self._recording.make_room()
+            self._recording.do((name, argument))
         except (ActionFailed, ProgramRefused) as failed:  # a new seed may fail to build
-            self._return_to(start)
+            self._recording.return_to(start)
             return PressEvent(name, failed.error.message, failed.error)
         return self._done(
             start, PressEvent(name, explain.describe_press(self._live, name, argument))
@@ -287,25 +389,3 @@ class TrainingSession:
             self.timeline.presses.append(start)
             self._undone.clear()
         return event
-
-    def _make_room(self) -> None:
-        if len(self.timeline.actions) >= MOST_ACTIONS:
-            message = f"A session can hold at most {MOST_ACTIONS:,} actions."
-            raise ActionFailed(ProgramError(message, hint="Start a new session."))
-
-    def _return_to(self, position: int) -> None:
-        """Return to the state before `actions[position]`, and forget what came after."""
-        timeline = self.timeline
-        start = timeline.start_for(position)
-        timeline.cut(position)
-        if start in timeline.bases:
-            self._live.restore(timeline.bases[start])
-        for action in timeline.actions[start:]:
-            self._live.do(action)
-
-
-def validate_count(n: Any) -> int:
-    """A number of iterations; ValueError, with a sentence, for anything else."""
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
-    return n

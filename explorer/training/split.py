@@ -89,6 +89,29 @@ def _around(
     return [], body[: body.index(holder)], _start(holder)
 
 
+def statements_before(source: str, body: list[ast.stmt], block: list[ast.stmt], start: int) -> str:
+    """What runs before the statement `start` of a block: of the program `body` or of a loop or a
+    `with` in it, of which the first iteration counts; "" for any other block."""
+    inside = [s for s in block[:start] if not _called(s) & _CALLS]
+    if block is body:
+        return _lines(source, inside)
+    for position, holder in enumerate(body):
+        if isinstance(holder, ast.For | ast.With) and holder.body is block:
+            first = [_first_iteration(holder)] if isinstance(holder, ast.For) else []
+            return _lines(source, [*body[:position], *first, *inside])
+    return ""
+
+
+def _lines(source: str, statements: list[ast.stmt]) -> str:
+    """The statements as they were written; those on one line once."""
+    texts, last = [], 0
+    for statement in statements:
+        if getattr(statement, "lineno", 0) != last or not last:
+            texts.append(_text(source, statement))
+        last = getattr(statement, "end_lineno", 0) or 0
+    return "\n".join(texts) + "\n"
+
+
 def _first_iteration(loop: ast.For) -> ast.stmt:
     """`for x, y in data` as `x, y = next(iter(data))`: every step uses the first iteration."""
     first = ast.Call(ast.Name("iter"), [loop.iter], [])

@@ -11,32 +11,43 @@ import numpy as np
 from torch import Tensor
 
 from explorer.trace.validation import require, validate
-from explorer.training.history import Action, Track
+from explorer.training.clipping import CLIPPING, Clip
+from explorer.training.curvature import WHOLE, Curvature
+from explorer.training.derivation import Update
+from explorer.training.history import RESET, Action, Track
 from explorer.training.landscape import Surface
-from explorer.training.optimizer_spec import OptimizerSpec, Update
+from explorer.training.live_session import CALLS
+from explorer.training.lookahead import Ahead
+from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.program import MOST_ELEMENTS
+from explorer.training.schedulers import SCHEDULERS
 from explorer.training.views import ParameterView, View
 
-#: What an action may be, and a graph; what is said of each press.
-ACTIONS = frozenset({"reset", "zero_grad", "forward", "backward", "step", "iteration", "set"})
+#: The options of a reset; what a graph may be; what is said of each press.
+OPTIONS = frozenset({"start", "scheduler", "clip", "groups"})
 _GRAPHS = frozenset({"none", "live", "freed"})
-_PREVIEWS = frozenset({"zero_grad", "forward", "backward", "step", "iteration", "reset"})
+_PREVIEWS = frozenset(CALLS.keys() - {"set", "move"})
 #: The types of a snapshot's fields, as they arrive, and of its mark.
 _SNAPSHOT: dict[str, type] = {
     "seed": int, "parameters": dict, "grads": dict, "optimizer": dict, "state": dict,
-    "random": Tensor, "hyper": dict, "mark": tuple,
+    "schedule": dict, "random": Tensor, "hyper": dict, "options": dict, "mark": tuple,
 }  # fmt: skip
-_MARK = [int, int, int, int, str]
+_MARK = [int, int, int, int, int, str]
 
 
 def validate_view(view: View, spec: OptimizerSpec) -> None:
     """Raises ValueError for a view that cannot be drawn."""
     validate(view, elements=2 * MOST_ELEMENTS)  # a complex number is two
     require(view.optimizer == spec.name, "optimizer")
-    require(spec.validate(view.hyper).keys() == view.hyper.keys(), "hyper")
+    for settings in (view.hyper, view.chosen):
+        require(spec.validate(settings).keys() == settings.keys(), "hyper")
+    for group in view.groups:
+        require(spec.validate(group.hyper).keys() == group.hyper.keys(), "groups")
+        require(bool(group.parameters) and {*group.parameters} < view.parameters.keys(), "groups")
     require(view.graph in _GRAPHS and view.previews.keys() >= _PREVIEWS, "previews")
     require(view.loss is None or view.loss.size == 1, "loss")
     require(view.steps >= 0 and view.passes >= 0, "steps")
+    require(view.start is None or view.start.keys() <= view.parameters.keys(), "start")
     ids = {node.id for node in view.nodes}
     require(len(ids) == len(view.nodes), "nodes")
     require(all(edge.source in ids and edge.target in ids for edge in view.edges), "edges")
@@ -49,6 +60,27 @@ def validate_view(view: View, spec: OptimizerSpec) -> None:
         require(updates.keys() <= view.parameters.keys(), "last")
         for name, update in updates.items():
             _validate_update(update, view.parameters[name].value)
+    require(view.batch is None, "batch")  # a reader's own program has none
+    require(len(view.lrs) == len(view.lr_steps), "lrs")
+    require(view.scheduler in {"", *SCHEDULERS} and view.clip in {"", *CLIPPING}, "scheduler")
+    for clip in (view.last_clip, view.next_clip):
+        if clip is not None:
+            _validate_clip(clip, view)
+
+
+def _validate_clip(clip: Clip, view: View) -> None:
+    """All numbers of its lines are single ones, or shaped like the gradient or flat."""
+    require(clip.name == view.clip and bool(clip.grads), "clip")
+    require(clip.before.keys() == clip.grads.keys() <= view.parameters.keys(), "clip")
+    require(all(line.value.shape == () for line in clip.lines), "lines")
+    for name, line in clip.grads.items():
+        value = view.parameters[name].value
+        shape = line.value.shape
+        require(shape == value.shape or (len(shape) == 1 and shape[0] <= value.size), "lines")
+        require(clip.before[name].shape == shape and line.value.size > 0, "lines")
+    for line in (*clip.lines, *clip.grads.values()):
+        arrays = [n for n in line.numbers.values() if isinstance(n, np.ndarray)]
+        require(all(array.shape == line.value.shape for array in arrays), "lines")
 
 
 def _validate_parameter(parameter: ParameterView) -> None:
@@ -74,14 +106,52 @@ def validate_surface(surface: Surface) -> Surface:
     x, y = surface.x, surface.y
     require(x.ndim == y.ndim == 1 and min(x.size, y.size) > 0, "x")
     require(surface.loss.shape == (y.size, x.size) and len(surface.labels) == 2, "loss")
-    require(all(array.dtype.kind == "f" for array in (x, y, surface.loss)), "loss")
+    require(surface.loss.dtype.kind == "f" and _is_finite(x) and _is_finite(y), "loss")
     return surface
+
+
+def validate_ahead(ahead: Ahead, steps: int, view: View, *, in_plane: bool) -> Ahead:
+    """Raises ValueError for a path ahead that cannot be drawn."""
+    validate(ahead, elements=2 * MOST_ELEMENTS)
+    shapes = {name: p.value.shape for name, p in view.parameters.items()}
+    columns = 2 if in_plane else sum(p.value.size for p in view.parameters.values())
+    count = len(ahead.losses)
+    require(ahead.losses.shape == (count,) and count <= steps, "losses")
+    require(ahead.path.shape == (count + 1, columns), "path")
+    for changes in (ahead.gradient, ahead.update):
+        require(all(shapes.get(name) == array.shape for name, array in changes.items()), "gradient")
+        require(all(map(_is_finite, changes.values())), "gradient")
+    require(ahead.arrows.keys() <= ({"gradient", "update"} if in_plane else set()), "arrows")
+    require(all(array.shape == (2,) for array in ahead.arrows.values()), "arrows")
+    arrays = [ahead.path, ahead.losses, *ahead.arrows.values()]
+    if ahead.curvature is not None:
+        arrays += _curvature_arrays(ahead.curvature)
+    require(all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays), "path")
+    return ahead
+
+
+def _is_finite(array: np.ndarray) -> bool:
+    return array.dtype.kind == "f" and bool(np.isfinite(array).all())
+
+
+def _curvature_arrays(curvature: Curvature) -> list[np.ndarray]:
+    """What has to be finite. Raises ValueError for a curvature that is none."""
+    values, gradient = curvature.eigenvalues, curvature.gradient
+    require(values.ndim == 1 and 1 <= values.size <= WHOLE, "eigenvalues")
+    require(bool((np.diff(values) >= 0).all()), "eigenvalues")
+    if curvature.is_whole:
+        require(gradient.shape == values.shape, "gradient")
+    else:
+        require(gradient.shape == (0,) and values.size == 1, "gradient")
+        require(not curvature.is_constant, "is_constant")
+    return [values, gradient]
 
 
 def validate_track(track: Track) -> Track:
     """Raises ValueError for lists that do not belong together."""
     require(len(track.losses) == len(track.loss_steps), "losses")
     require(len(track.norms) == len(track.norm_steps), "norms")
+    require(len(track.lrs) == len(track.lr_steps), "lrs")
     return track
 
 
@@ -89,7 +159,11 @@ def validate_actions(actions: Any) -> list[Action]:
     """Raises ValueError for what is no list of actions."""
     require(type(actions) is list, "actions")
     for action in actions:
-        require(type(action) is tuple and len(action) == 2 and action[0] in ACTIONS, "actions")
+        require(type(action) is tuple and len(action) == 2 and action[0] in CALLS, "actions")
+        if action[0] in RESET:
+            require(type(action[1]) is tuple, "actions")
+            require([type(part) for part in action[1]] == [int, dict, dict], "actions")
+            require(action[1][2].keys() <= OPTIONS, "options")
     return list(actions)
 
 
@@ -98,7 +172,7 @@ def validate_snapshot(data: Any, view: View) -> dict[str, Any]:
     parameters than the `view` has."""
     require(type(data) is dict and data.keys() == _SNAPSHOT.keys(), "snapshot")
     require(all(type(data[name]) is kind for name, kind in _SNAPSHOT.items()), "snapshot")
-    require([type(item) for item in data["mark"]] == _MARK and min(data["mark"][:4]) >= 0, "mark")
+    require([type(item) for item in data["mark"]] == _MARK and min(data["mark"][:5]) >= 0, "mark")
     shapes = {name: p.value.shape for name, p in view.parameters.items()}
     tensors: dict[Any, Any] = data["parameters"]
     require(all(type(tensor) is Tensor for tensor in tensors.values()), "parameters")

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from explorer.language import ProgramError
 from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
-from explorer.trace.records import WHOLE, Edge, Node, TensorRecord
+from explorer.trace.records import WHOLE, Edge, Node
 from explorer.trace.torchviz_graph import draw_graph, walk_graph
 from explorer.training import explain
+from explorer.training.batches import Batch
+from explorer.training.clipping import Clip, derive_clip
+from explorer.training.derivation import Update
+from explorer.training.groups import Group
 from explorer.training.history import Snapshot, to_numpy
-from explorer.training.live_session import LiveSession, StepInput
-from explorer.training.optimizer_spec import OptimizerSpec, Update
+from explorer.training.live_session import LiveSession
+from explorer.training.optimizer_spec import RULE_ERRORS, OptimizerSpec
+from explorer.training.step_input import StepInput, read_buffers
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,14 @@ class View:
 
     `steps` counts the steps since the reset, `passes` the backward passes summed in `.grad`.
     `graph` is "none", "live" (after forward) or "freed" (after backward); `nodes` and `edges` are
-    those of a live one, of which `loss` is the output. `losses[i]` was computed after
-    `loss_steps[i]` steps; likewise `norms`, the gradient's Euclidean norm after each backward.
+    those of the last forward, of which `loss` is the output. `losses[i]` was computed after
+    `loss_steps[i]` steps; likewise `norms`, the gradient's Euclidean norm after each backward, and
+    `lrs`, the learning rate of each step. `scheduler` and `clip` are the names of those chosen, or
+    empty; `last_clip` is the arithmetic of the last clipping since forward, `next_clip` of one now.
+    `batch` are the samples of the last loss, None where it takes all of them. `hyper` are the
+    settings of the next step (`groups` those of parameters that are not in the first group),
+    `chosen` those that a reader has set: a scheduler changes the former.
+    `start` are the values from which the run began, None for the problem's own.
     `trouble` says where the run became infinite or NaN. `previews` says what each press would do.
     `last` is the arithmetic of the last step and `next` that of a step now, for the parameters that
     have a gradient; of parameters with more than `records.WHOLE` elements they hold the first of
@@ -76,6 +86,8 @@ class View:
     seed: int
     optimizer: str
     hyper: dict[str, Any]
+    groups: tuple[Group, ...]
+    chosen: dict[str, Any]
     steps: int
     passes: int
     graph: str
@@ -87,6 +99,14 @@ class View:
     loss_steps: tuple[int, ...]
     norms: tuple[float, ...]
     norm_steps: tuple[int, ...]
+    lrs: tuple[float, ...]
+    lr_steps: tuple[int, ...]
+    scheduler: str
+    clip: str
+    last_clip: Clip | None
+    next_clip: Clip | None
+    batch: Batch | None
+    start: dict[str, np.ndarray] | None
     trouble: str
     previews: dict[str, str]
     last: dict[str, Update]
@@ -94,24 +114,29 @@ class View:
     undoable: int
     redoable: int
 
+    def settings_of(self, name: str) -> dict[str, Any]:
+        """The settings that the next step of this parameter uses."""
+        own = (group.hyper for group in self.groups if name in group.parameters)
+        return next(own, self.hyper)
+
     def dot(self) -> str:
-        """The live graph in Graphviz's language, leaves named and with value and `.grad`; empty if
-        there is none. Made here, because a child that made it could write anything into it."""
-        if not self.nodes:
-            return ""
-        records = [_record(p.name, p.value, p.grad) for p in self.parameters.values()]
-        records.append(_record("loss", self.loss))
-        return dot_text(self.nodes, self.edges, dict(enumerate(records)))
+        """The graph of the last forward in Graphviz's language, leaves named; empty if there is
+        none. Made here, because a child that made it could write anything into it. It has no
+        values: so it stays the same from press to press, and is laid out once."""
+        return dot_text(self.nodes, self.edges, {}) if self.nodes else ""
 
 
 def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
     """The session's present state as plain data."""
     track, now = session.track, session.step_input()
     nodes, edges = _graph(session)
+    start, clip = session.options.get("start"), session.options.get("clip", {})
     return View(
         seed=session.seed,
         optimizer=session.spec.name,
         hyper=dict(session.hyper),
+        groups=session.groups(),
+        chosen=dict(session.chosen),
         steps=track.steps,
         passes=track.passes,
         graph=session.graph,
@@ -123,6 +148,14 @@ def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
         loss_steps=tuple(track.loss_steps),
         norms=tuple(track.norms),
         norm_steps=tuple(track.norm_steps),
+        lrs=tuple(track.lrs),
+        lr_steps=tuple(track.lr_steps),
+        scheduler=session.options.get("scheduler", {}).get("name", ""),
+        clip=clip.get("name", ""),
+        last_clip=derive_clip(clip, session.clipped, WHOLE) if session.clipped else None,
+        next_clip=derive_clip(clip, session.grads(), WHOLE) if clip else None,
+        batch=session.instance.batch(),
+        start=None if start is None else {name: to_numpy(values) for name, values in start.items()},
         trouble=track.trouble,
         previews=explain.preview_presses(session),
         last=_updates(session.spec, session.last_step),
@@ -144,8 +177,9 @@ def view_parameters(session: LiveSession) -> dict[str, ParameterView]:
             else to_numpy(p.detach() - session.last_step.parameters[name]),
             {
                 key: to_numpy(value)
-                for key, value in session.optimizer.state.get(p, {}).items()
-                if isinstance(value, Tensor)
+                for key, value in read_buffers(
+                    session.spec, session.optimizer, session.instance.parameters, name
+                ).items()
             },
         )
         for name, p in session.instance.parameters.items()
@@ -163,16 +197,13 @@ def derive_update(
     if before is None or (grad := before.grads[name]) is None:
         return None
     value, state = before.parameters[name], before.optimizer.get(name, {})
-    if most is not None and value.numel() > most:
-        shape = value.shape
-        value, grad = value.flatten()[:most], grad.flatten()[:most]
-        state = {
-            key: item.flatten()[:most] if isinstance(item, Tensor) and item.shape == shape else item
-            for key, item in state.items()
-        }
+    if spec.evaluates:
+        if before.evaluated is None:  # known only after the step
+            return None
+        state = before.evaluated.state(name)
     try:
-        return spec.update(name, value, grad, state, before.hyper)
-    except RuntimeError:  # a setting beyond the dtype: the optimizer cannot step either
+        return spec.update(name, value, grad, state, before.settings_of(name), most)
+    except RULE_ERRORS:  # the optimizer cannot step either
         return None
 
 
@@ -192,38 +223,24 @@ def to_point(snapshot: Snapshot) -> Point:
 
 
 def _graph(session: LiveSession) -> tuple[list[Node], list[Edge]]:
-    """The live graph, or nothing. A node's `tensor` is the position of its parameter; the loss
-    comes after all of them.
+    """The graph of the last forward, or nothing.
+
+    A node's `tensor` is the position of its parameter; the loss comes after all of them.
 
     Saved tensors are left out; above `MAX_NODES` nodes the graph is folded.
     """
     loss, parameters = session.loss, session.instance.parameters
-    if session.graph != "live" or loss is None:
+    if loss is None:
         return [], []
     drawn, arrows = draw_graph([loss], dict(parameters), walk_graph([loss]))
-    shown = {i for i, node in enumerate(drawn) if node.kind != "saved"}
+    kept = (i for i, node in enumerate(drawn) if node.kind != "saved")
+    ids = {i: f"n{number}" for number, i in enumerate(kept)}  # backward frees what is saved
     places = {name: i for i, name in enumerate([*parameters, "loss"])}
     nodes = []
-    for i in sorted(shown):
+    for i, node_id in ids.items():
         node = drawn[i]
         name = {"leaf": node.name, "output": "loss"}.get(node.kind, "")
         kind = node.name if node.function is not None else node.kind
-        nodes.append(Node(f"n{i}", node.kind, kind, name, node.shape, places.get(name)))
-    edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in arrows if {a, b} <= shown]
+        nodes.append(Node(node_id, node.kind, kind, name, node.shape, places.get(name)))
+    edges = [Edge(ids[a], ids[b], kind) for a, b, kind in arrows if a in ids and b in ids]
     return fold(nodes, edges) if len(nodes) > MAX_NODES else (nodes, edges)
-
-
-def _record(name: str, value: np.ndarray | None, grad: np.ndarray | None = None) -> TensorRecord:
-    return TensorRecord(
-        id=0,
-        name=name,
-        line=0,
-        shape=() if value is None else value.shape,
-        dtype="" if value is None else str(value.dtype),
-        requires_grad=True,
-        is_leaf=True,
-        retains_grad=False,
-        grad_fn=None,
-        value=value,
-        grad=grad,
-    )

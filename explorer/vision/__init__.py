@@ -2,26 +2,36 @@
 
 `open_image` decodes a file. `BACKBONES` lists the networks with their preprocessing, `build` makes
 one and `load_weights` loads weights into it. `feature_maps`, `filmstrip`, `receptive_fields`,
-`predict`, `saliency` and `grad_cam` analyse it, and `tile` draws its maps as one image.
+`predict`, `saliency`, `grad_cam`, `occlusion` and `integrated_gradients` analyse it, and `tile`
+draws its maps as one image. `transform` changes an image, `adversarial_step` changes it against the
+network, and `layer_differences` compares two images.
 
-Importing this package makes `import torchvision` work with a CPU build of torch.
+torchvision is imported when one of its networks or transforms is first needed.
 """
 
-from explorer import torchvision_guard as _guard  # noqa: F401  (first: see above)
 from explorer.networks.borrow import copy_on
+from explorer.vision.adversarial import AdversarialStep, adversarial_step, epsilon_sweep
 from explorer.vision.arithmetic import PixelArithmetic, pixel_arithmetic
 from explorer.vision.attribution import (
     ChannelAblation,
     GradCam,
     Prediction,
     Saliency,
+    class_scores,
     grad_cam,
     predict,
     saliency,
     switch_off,
     top,
 )
-from explorer.vision.backbones import BACKBONES, Backbone, PreparedImage, build, load_published
+from explorer.vision.backbones import (
+    BACKBONES,
+    Backbone,
+    PreparedImage,
+    build,
+    load_published,
+    own_backbone,
+)
 from explorer.vision.download import DownloadError
 from explorer.vision.feature_maps import (
     ChannelStatistics,
@@ -36,12 +46,22 @@ from explorer.vision.feature_maps import (
     map_layers,
 )
 from explorer.vision.image import DecodedImage, ImageError, decode, open_image
+from explorer.vision.integrated_gradients import IntegratedGradients, integrated_gradients
+from explorer.vision.layer_arithmetic import LayerArithmetic, layer_arithmetic
+from explorer.vision.layer_differences import LayerDifference, layer_differences
+from explorer.vision.normalisation import Normalisation
+from explorer.vision.occlusion import Occlusion, occlusion
 from explorer.vision.receptive_field import ReceptiveField, receptive_fields
+from explorer.vision.runs import RUNS
 from explorer.vision.tiles import Tiling, tile
-from explorer.vision.weights import WeightsError, load_weights
+from explorer.vision.transformations import TRANSFORMATIONS, Sweep, sweep, transform
+from explorer.vision.weights import WeightsError, copy_weights, load_weights
 
 __all__ = [
     "BACKBONES",
+    "RUNS",
+    "TRANSFORMATIONS",
+    "AdversarialStep",
     "Backbone",
     "ChannelAblation",
     "ChannelStatistics",
@@ -50,33 +70,50 @@ __all__ = [
     "FeatureMaps",
     "GradCam",
     "ImageError",
+    "IntegratedGradients",
+    "LayerArithmetic",
+    "LayerDifference",
     "MapLayer",
+    "Normalisation",
+    "Occlusion",
     "PixelArithmetic",
     "Prediction",
     "PreparedImage",
     "ReceptiveField",
     "Saliency",
+    "Sweep",
     "Tiling",
     "WeightsError",
+    "adversarial_step",
     "build",
     "capture",
+    "class_scores",
     "copy_on",
+    "copy_weights",
     "decode",
+    "epsilon_sweep",
     "feature_maps",
     "filmstrip",
     "first_not_finite",
     "grad_cam",
+    "integrated_gradients",
     "kernels",
+    "layer_arithmetic",
+    "layer_differences",
     "layers_of",
     "load_published",
     "load_weights",
     "map_layers",
+    "occlusion",
     "open_image",
+    "own_backbone",
     "pixel_arithmetic",
     "predict",
     "receptive_fields",
     "saliency",
+    "sweep",
     "switch_off",
     "tile",
     "top",
+    "transform",
 ]

@@ -75,9 +75,13 @@ class ChannelAblation:
 
 def predict(model: nn.Module, image: Tensor, labels: Sequence[str], k: int = 5) -> list[Prediction]:
     """The `k` classes with the highest scores, best first. `image` is 1 × 3 × height × width."""
+    return top(class_scores(model, image), labels, k)
+
+
+def class_scores(model: nn.Module, image: Tensor) -> np.ndarray:
+    """The score (logit) of every class."""
     with borrow_frozen(model):
-        scores = model(image)[0]
-    return top(scores.cpu().numpy(), labels, k)
+        return model(image)[0].cpu().numpy()
 
 
 def top(scores: np.ndarray, labels: Sequence[str], k: int = 5) -> list[Prediction]:
@@ -100,9 +104,9 @@ def saliency(model: nn.Module, image: Tensor, target: int | None = None) -> Sali
     """
     with borrow_frozen(model, grad=True):
         leaf = image.detach().clone().requires_grad_()
-        score, target = _score(model(leaf), target)
+        score, target = score_of(model(leaf), target)
         (gradient,) = torch.autograd.grad(score, leaf)
-    _require_finite(gradient)
+    require_finite(gradient)
     return Saliency(target, gradient[0].cpu().numpy())
 
 
@@ -124,14 +128,14 @@ def grad_cam(
     with borrow_frozen(model, grad=True) as loan:
         loan.keep(module.register_forward_hook(record))
         # Parameters are frozen, so the graph has to start at the image.
-        score, target = _score(model(image.detach().clone().requires_grad_()), target)
+        score, target = score_of(model(image.detach().clone().requires_grad_()), target)
         maps = nth_call(outputs, layer, call)
         if maps.dim() != 4:
             raise ValueError(f"The output of {layer!r} is not a set of maps, which Grad-CAM needs.")
         (gradient,) = torch.autograd.grad(score, maps, allow_unused=True)
     if gradient is None:
         raise ValueError(f"The scores do not depend on {layer!r}.")
-    _require_finite(gradient)
+    require_finite(gradient)
     weights = gradient[0].mean(dim=(1, 2))
     cam = F.relu((weights[:, None, None] * maps[0].detach()).sum(0))
     large = F.interpolate(cam[None, None], image.shape[2:], mode="bilinear", align_corners=False)
@@ -168,12 +172,12 @@ def switch_off(
     return ChannelAblation(layer, tuple(indices), before, after, softmax(before), softmax(after))
 
 
-def _require_finite(gradient: Tensor) -> None:
+def require_finite(gradient: Tensor) -> None:
     if not torch.isfinite(gradient).all():
         raise ValueError("The gradient overflows: it contains infinite or NaN values.")
 
 
-def _score(scores: Tensor, target: int | None) -> tuple[Tensor, int]:
+def score_of(scores: Tensor, target: int | None) -> tuple[Tensor, int]:
     classes = scores.shape[1]
     if target is None:
         target = int(scores[0].argmax())

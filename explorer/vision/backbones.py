@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,12 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from explorer.networks.image_networks import IMAGE_SIZE, FilterBank, ShapesNet, shapes_net
+from explorer.networks.image_networks import IMAGE_SIZE, ShapesNet, filter_bank, shapes_net
 from explorer.networks.synthetic_images import CLASSES
-from explorer.torchvision_guard import torchvision
 from explorer.training.problem import random_stream
 from explorer.vision.download import DownloadError, Progress, fetch
-from explorer.vision.weights import WeightsError, copy_weights
+from explorer.vision.normalisation import Normalisation
+from explorer.vision.weights import WeightsError, copy_weights, current_name
 
 Box = tuple[float, float, float, float]
 
@@ -49,7 +48,8 @@ class Backbone:
     `make` builds it with random weights (the filter bank with its fixed ones), `make_ready` with
     those that ship with the project, if there are any. `labels` names its classes (empty for the
     filter bank, which makes no prediction). Its ImageNet weights are published at `url` and have
-    `megabytes`. `slow` networks need seconds for an image.
+    `megabytes`. `slow` networks need seconds for an image. With one of the
+    `channels`, the image is grey.
     """
 
     name: str
@@ -61,11 +61,18 @@ class Backbone:
     url: str = ""
     megabytes: float = 0.0
     slow: bool = False
+    channels: int = 3
 
     @property
     def ready(self) -> bool:
         """Whether its weights ship with the project."""
         return self.make_ready is not None
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """How pixels become the network's input."""
+        mean, std = self.transform.mean, self.transform.std
+        return Normalisation(tuple(mean[: self.channels]), tuple(std[: self.channels]))
 
     def prepare(self, image: np.ndarray) -> PreparedImage:
         """Resize the shorter side, crop the middle, normalise: the network's own transform.
@@ -74,12 +81,11 @@ class Backbone:
         """
         transform = self.transform
         values = transform(Image.fromarray(image))
-        mean, std = (
-            np.array(x, np.float32)[:, None, None] for x in (transform.mean, transform.std)
-        )
-        rgb = np.rint(255 * (values.numpy() * std + mean)).clip(0, 255).astype(np.uint8)
+        if self.channels == 1:
+            values = _torchvision().transforms.functional.rgb_to_grayscale(values)
+        rgb = self.normalisation.to_rgb(values)
         box = _crop(image.shape[:2], transform.resize_size[0], transform.crop_size[0])
-        return PreparedImage(values.numpy()[None], rgb.transpose(1, 2, 0), box)
+        return PreparedImage(values.numpy()[None], rgb, box)
 
 
 def build(name: str, *, random: bool = False) -> nn.Module:
@@ -90,8 +96,30 @@ def build(name: str, *, random: bool = False) -> nn.Module:
     """
     backbone = BACKBONES[name]
     make = backbone.make if random or backbone.make_ready is None else backbone.make_ready
+    return _make(make)
+
+
+def build_untrained(backbone: Backbone) -> nn.Module:
+    """The network of a record with random weights, in evaluation mode."""
+    return _make(backbone.make)
+
+
+def _make(make: Callable[[], nn.Module]) -> nn.Module:
     with random_stream(0):
         return make().eval()
+
+
+def with_classes(backbone: Backbone, classes: int) -> Backbone:
+    """One of torchvision's networks with another number of classes, as fine-tuning leaves it."""
+    make = partial(
+        _torchvision().models.get_model, backbone.name, weights=None, num_classes=classes
+    )
+    return replace(backbone, make=make, labels=numbered_classes(classes))
+
+
+def numbered_classes(count: int) -> tuple[str, ...]:
+    """Labels for classes whose names are not known."""
+    return tuple(f"class {i}" for i in range(count))
 
 
 def load_published(
@@ -118,12 +146,7 @@ def load_published(
         raise WeightsError(
             f"The file {path.name} cannot be read. Delete it and try again."
         ) from error
-    copy_weights(model, {_current_name(key): value for key, value in state.items()})
-
-
-def _current_name(key: str) -> str:
-    """densenet's weights were published when its layers were named "norm.1"; now it is "norm1"."""
-    return re.sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)", r"\1\2", key)
+    copy_weights(model, {current_name(key): value for key, value in state.items()})
 
 
 def _crop(size: tuple[int, ...], resize: int, crop: int) -> Box:
@@ -136,12 +159,23 @@ def _crop(size: tuple[int, ...], resize: int, crop: int) -> Box:
     return left * right, top * down, (left + crop) * right, (top + crop) * down
 
 
-def _published(name: str, title: str, *, slow: bool = False) -> Backbone:
-    weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
+def own_backbone(name: str, side: int, channels: int, classes: int) -> Backbone:
+    """The record of a reader's own network, which is neither built nor run in the app."""
+
+    def make() -> nn.Module:
+        raise RuntimeError("a reader's network is made in a child")
+
+    key, labels = f"own-{channels}-{side}", numbered_classes(classes)
+    return Backbone(key, name, make, _scaled_to_one(side), labels, channels=channels)
+
+
+def _published(name: str, title: str, slow: bool) -> Backbone:
+    models = _torchvision().models
+    weights = models.get_model_weights(name).IMAGENET1K_V1
     return Backbone(
         name=name,
         title=title,
-        make=partial(torchvision.models.get_model, name, weights=None),
+        make=partial(models.get_model, name, weights=None),
         transform=weights.transforms(),
         labels=tuple(weights.meta["categories"]),
         url=weights.url,
@@ -152,15 +186,35 @@ def _published(name: str, title: str, *, slow: bool = False) -> Backbone:
 
 def _scaled_to_one(size: int) -> Any:
     """A transform to a square of `size` pixels with values from 0 to 1, not normalised further."""
-    return torchvision.models.ResNet18_Weights.IMAGENET1K_V1.transforms(
+    return _torchvision().models.ResNet18_Weights.IMAGENET1K_V1.transforms(
         crop_size=size, resize_size=size, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0)
     )
 
 
-BACKBONES: dict[str, Backbone] = {
-    backbone.name: backbone
-    for backbone in (
-        Backbone("filter_bank", "Filter bank", FilterBank, _scaled_to_one(224), (), FilterBank),
+#: torchvision's classifiers in families, and whether they need seconds for an image.
+_CLASSIFIERS = (
+    ("resnet18", "ResNet-18", False),
+    ("resnet50", "ResNet-50", True),
+    ("resnet152", "ResNet-152", True),
+    ("alexnet", "AlexNet", False),
+    ("vgg11", "VGG-11", True),
+    ("squeezenet1_1", "SqueezeNet 1.1", False),
+    ("mobilenet_v3_small", "MobileNet V3 small", False),
+    ("shufflenet_v2_x1_0", "ShuffleNet V2", False),
+    ("densenet121", "DenseNet-121", True),
+    ("densenet201", "DenseNet-201", True),
+    ("efficientnet_b0", "EfficientNet B0", False),
+    ("regnet_y_400mf", "RegNetY 400MF", False),
+    ("convnext_tiny", "ConvNeXt tiny", True),
+    ("vit_b_16", "ViT-B/16", True),
+    ("swin_t", "Swin tiny", True),
+)
+
+
+@cache
+def _records() -> dict[str, Backbone]:
+    records = (
+        Backbone("filter_bank", "Filter bank", filter_bank, _scaled_to_one(224), (), filter_bank),
         Backbone(
             "shapes_net",
             "Shapes network",
@@ -169,10 +223,28 @@ BACKBONES: dict[str, Backbone] = {
             CLASSES,
             shapes_net,
         ),
-        _published("resnet18", "ResNet-18"),
-        _published("alexnet", "AlexNet"),
-        _published("vgg11", "VGG-11", slow=True),
-        _published("mobilenet_v3_small", "MobileNet V3 small"),
-        _published("densenet121", "DenseNet-121", slow=True),
+        *(_published(name, title, slow) for name, title, slow in _CLASSIFIERS),
     )
-}
+    return {record.name: record for record in records}
+
+
+class _Backbones(Mapping[str, Backbone]):
+    """The records by name, made when they are first needed: torchvision takes a second."""
+
+    def __getitem__(self, name: str) -> Backbone:
+        return _records()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_records())
+
+    def __len__(self) -> int:
+        return len(_records())
+
+
+BACKBONES = _Backbones()
+
+
+def _torchvision() -> Any:
+    from explorer.torchvision_guard import torchvision
+
+    return torchvision

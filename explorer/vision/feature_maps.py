@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from explorer.networks.borrow import borrow_frozen
 
 Of = Literal["output", "input"]
+#: Layers that only take channels × height × width.
+_CHANNELS_FIRST = (nn.Conv2d, nn.BatchNorm2d, nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 Inputs = Tensor | Sequence[Tensor]
 Size = tuple[int, ...]
 T = TypeVar("T")
@@ -134,9 +136,10 @@ class MapLayer:
 
 def map_layers(model: nn.Module, inputs: Inputs, *, of: Of = "output") -> tuple[MapLayer, ...]:
     """The layers whose output (or input) is a set of maps in every call, in the order in which
-    they first ran. Runs the model once."""
+    they first ran. Runs the model once. Layers of a transformer whose values are ordered as
+    height × width × channels are left out."""
     sizes: defaultdict[str, list[tuple[Size, Size]]] = defaultdict(list)
-    modules = _leaf_layers(model)
+    modules = leaf_layers(model)
 
     def record(name: str) -> Callable[..., None]:
         def hook(module: nn.Module, args: Any, output: Any) -> None:
@@ -153,7 +156,23 @@ def map_layers(model: nn.Module, inputs: Inputs, *, of: Of = "output") -> tuple[
         MapLayer(name, type(modules[name]).__name__, *zip(*calls, strict=True))
         for name, calls in sizes.items()
     )
-    return tuple(layer for layer in layers if all(len(size) == 3 for size in layer.sizes(of)))
+    maps = [layer for layer in layers if all(len(size) == 3 for size in layer.sizes(of))]
+    last = _channels_last(modules, sizes)
+    return tuple(layer for layer in maps if not any(size in last for size in layer.sizes(of)))
+
+
+def _channels_last(
+    modules: Mapping[str, nn.Module], sizes: Mapping[str, list[tuple[Size, Size]]]
+) -> set[Size]:
+    """The sizes of values ordered as height × width × channels. That is how linear layers and layer
+    norms have them; what only passes values on, such as GELU, has them in either order."""
+    first, last = set[Size](), set[Size]()
+    for name, calls in sizes.items():
+        if isinstance(modules[name], nn.Linear) or type(modules[name]) is nn.LayerNorm:
+            last.update(size for call in calls for size in call)
+        elif isinstance(modules[name], _CHANNELS_FIRST):
+            first.update(size for call in calls for size in call)
+    return last - first
 
 
 def first_not_finite(model: nn.Module, inputs: Inputs) -> str | None:
@@ -172,13 +191,13 @@ def first_not_finite(model: nn.Module, inputs: Inputs) -> str | None:
         return hook
 
     with borrow_frozen(model) as loan:
-        layers = _leaf_layers(model)
+        layers = leaf_layers(model)
         loan.keep(*(layer.register_forward_hook(check(name)) for name, layer in layers.items()))
         model(*to_arguments(inputs))
     return next(iter(overflowing), None)
 
 
-def _leaf_layers(model: nn.Module) -> dict[str, nn.Module]:
+def leaf_layers(model: nn.Module) -> dict[str, nn.Module]:
     """The layers without sublayers, by name."""
     return {name: m for name, m in model.named_modules() if next(m.children(), None) is None}
 
@@ -236,6 +255,7 @@ def nth_call(calls: Sequence[T], layer: str, call: int) -> T:
 
 def channel_statistics(values: np.ndarray) -> ChannelStatistics:
     """Statistics for each index of axis 1; a vector or a number is one channel."""
+    values = np.require(values, requirements="W")  # those of a child are read-only
     tensor = torch.from_numpy(values if values.ndim > 1 else values.reshape(1, 1, -1)).float()
     rows = tensor.transpose(0, 1).flatten(1)  # one per channel
     count = rows.shape[1]

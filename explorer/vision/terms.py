@@ -47,6 +47,26 @@ TERMS = (
         "score most (Simonyan et al., 2013).",
     ),
     Term(
+        "occlusion",
+        "Occlusion",
+        "Covers one part of the image after the other and runs the network again: where a class "
+        "score falls, the network needs that part (Zeiler and Fergus, 2014).",
+    ),
+    Term(
+        "integrated_gradients",
+        "Integrated gradients",
+        "What each pixel adds to a class score: its gradients along the way from a baseline image "
+        "to the image, averaged, times its change. They add up to the change of the score "
+        "(Sundararajan et al., 2017).",
+    ),
+    Term(
+        "adversarial",
+        "Adversarial image",
+        "An image changed so little that it looks the same, in the direction that raises the "
+        "loss, so that the prediction is another (Goodfellow et al., 2014).",
+        ("adversarial step", "adversarial example", "FGSM"),
+    ),
+    Term(
         "imagenet",
         "ImageNet",
         "Photographs in 1,000 classes, on which the published weights were trained.",

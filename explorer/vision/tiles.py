@@ -77,6 +77,7 @@ def tile(
     width: int = 720,
     numbered: bool = True,
     names: Sequence[str] = (),
+    mark_constant: bool = True,
 ) -> Tiling:
     """Draw one page of `maps` (channels × height × width).
 
@@ -84,7 +85,8 @@ def tile(
     colours cover the values of the whole layer, whichever page is shown. Maps are enlarged by the
     largest whole factor that keeps the image about `width` pixels wide, or shrunk by the smallest
     one. Infinite and NaN values are left blank. With `numbered`, the caption above each map is its
-    channel's number, followed by its name if there are `names` (one per channel).
+    channel's number, followed by its name if there are `names` (one per channel). Without
+    `mark_constant`, channels whose values are all equal are drawn in their colour.
 
     Raises ValueError for a page, or a channel, that does not exist.
     """
@@ -102,7 +104,7 @@ def tile(
     reach = np.maximum(abs(lows), abs(highs))
     if not per_channel:
         reach[:] = reach.max(initial=0)
-    constant = (lows == highs) & (maps[0].size > 1)
+    constant = (lows == highs) & (maps[0].size > 1) & mark_constant
     room = max(1, width // columns - GUTTER)
     mean_of = -(-maps.shape[2] // room)
     levels = _levels(_means(maps[shown], mean_of), reach[shown], signed)
@@ -202,6 +204,7 @@ def _font() -> ImageFont.ImageFont:
 
 def _draw_text(words: str) -> np.ndarray:
     """The pixels of a text: CAPTION × width, bool."""
+    words = words.replace("−", "-")  # the font has the letters of Latin-1
     image = Image.new("1", (_LETTER * len(words), CAPTION))
     ImageDraw.Draw(image).text((0, 0), words, fill=1, font=_font())
     return np.array(image)

@@ -62,7 +62,7 @@ def plain_answer(call: client.Call[Any]) -> Any:
         call._header["job"] == "replay"
     ):  # the rest of it is not shown, and these have to be those asked for
         shown = {key: answer[key] for key in ("view", "event", "script")}
-        return answer | forge(shown, kept | {"optimizer", "name"})
+        return answer | forge(shown, kept | {"optimizer", "name", "scheduler", "clip"})
     return forge(answer, kept)
 
 

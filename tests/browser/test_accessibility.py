@@ -21,6 +21,7 @@ from explorer.ui.common import glossary as words
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
+from explorer.ui.feature_maps.more import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
 from tests.conftest import clean_tab
 
@@ -85,7 +86,7 @@ FAILING = (
 TABS = {
     "network": (
         *("Histogram", "Accumulation", "Hook laboratory", "Full or deprecated hook"),
-        *("Memory of hooks", "Source"),
+        *("Memory", "Source"),
     ),
     "feature_maps": tuple(FEATURE_MAPS_TABS)[1:],  # the first one is open
 }
@@ -117,13 +118,25 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
         (f"/expression?program={quote('(w * x).sum()')}&in.w=[1,2]", ()),
         ("/expression?predict=true&title=Lesson&question=What+is+x.grad%3F", ()),
     ),
-    "network": (("/network", (*tabs("network"), press("Run settings", BOX))),),
-    "optimizer": (
-        ("/optimizer", (press("Code", "[role=dialog] code"),)),
-        ("/optimizer?problem=Your+own+program", ()),
-        ("/optimizer?problem=2-D+classification&beside=A+twin+without+zero_grad", ()),
+    "network": (
+        ("/network", (*tabs("network"), press("Run settings", BOX))),
+        ("/network?preset=transformer&part=Attention", ()),
+        ("/network?preset=RNN&part=Time+steps", ()),
+        ("/network?preset=BatchNorm&part=Normalisation", ()),
     ),
-    "feature_maps": (("/feature_maps", tabs("feature_maps")),),
+    "optimizer": (
+        ("/optimizer", (press("More", BOX), press("Code", "[role=dialog] code"))),
+        ("/optimizer?problem=Your+own+program", ()),
+        ("/optimizer?problem=2-D+classification&compare=SGD+lr%3D0.5+without+zero_grad", ()),
+    ),
+    "feature_maps": (
+        ("/feature_maps", ()),
+        # A drawing, whose network has every tab and way to look.
+        (
+            f"/feature_maps?picture={quote('Drawn: star')}",
+            (*tabs("feature_maps"), *(panel(look) for look in LOOKS)),
+        ),
+    ),
 }
 
 

@@ -67,6 +67,7 @@ def test_a_handle_is_dragged_and_the_picture_follows(tab: Any, app: str) -> None
     expect(gradient_of(tab, "x")).to_have_text("7")
     assert "in.x" not in tab.url
     expect(handle.locator(".grad")).to_be_visible()
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
     tab.locator(".st-key-walk-next button").first.click()
     expect(handle.locator(".grad")).to_be_hidden()  # it has not arrived
     tab.locator(".st-key-walk-slider input").press("End")

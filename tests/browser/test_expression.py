@@ -349,10 +349,10 @@ QUESTIONS = {
     "c = b * b\nb += 1\nc.sum().backward()\n",
     "fail?": "x = torch.tensor(3.0, requires_grad=True)\ny = x**2\ny.backward()\ny.backward()\n",
     "the shape (8, 8)": "w = torch.ones(1, requires_grad=True)\nx, t = torch.ones(8, 1), "
-    "torch.ones(8)\nloss = ((x * w - t) ** 2).mean()\nloss.backward()\n",
+    "torch.arange(8.0)\nloss = ((x * w - t) ** 2).mean()\nloss.backward()\n",
     "Why is x.grad None?": "x = torch.ones(2, requires_grad=True)\nx = x * 2\n"
     "x.sum().backward()\nprint(x.grad)\n",
-    "Why is a gradient NaN": "x = torch.tensor([0.0, 4.0], requires_grad=True)\n"
+    "Why is x.grad NaN": "x = torch.tensor([0.0, 4.0], requires_grad=True)\n"
     "y = torch.sqrt(x) * 0\ny.sum().backward()\n",
     "softmax comes before cross_entropy": "s = torch.tensor([[2.0, 0.5]], requires_grad=True)\n"
     "p = torch.softmax(s, dim=1)\nF = torch.nn.functional\n"

@@ -71,7 +71,7 @@ def expect_inert(tab: Any) -> None:
     """The hostile text is on the screen, and nothing of it is alive. (The tab itself fails the
     test for a request to another machine.)"""
     tab.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-    tab.wait_for_selector(f"text={CANARY}")
+    tab.wait_for_selector(f"text={CANARY} >> visible=true")
     assert tab.evaluate(ALIVE) == []
 
 
@@ -113,12 +113,13 @@ def test_an_error(tab: Any, forged: str) -> None:
 
 def test_a_problem_of_the_readers_own(tab: Any, forged: str) -> None:
     tab.goto(f"{forged}{OWN}")
+    tab.locator(".st-key-press-forward button").first.click()
     tab.wait_for_selector("svg g.node")
     expect_inert(tab)
     for call in ("backward", "step"):
         tab.locator(f".st-key-press-{call} button").first.click()
         tab.wait_for_selector(f".ax-said b:has-text('{call}')")
-    tab.wait_for_selector(".st-key-left .ax-sums")
+    tab.wait_for_selector(".st-key-desk .ax-sums")
     tab.wait_for_timeout(300)
     expect_inert(tab)
 

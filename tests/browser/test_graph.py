@@ -138,6 +138,8 @@ def test_numbers_are_painted_and_a_leaf_is_pulled(tab: Any, app: str) -> None:
     assert (drags[-1]["phase"], drags[-1]["value"]) == ("end", 3)
     assert drags[-1]["target"]["line"] == 3
     expect(leaf.locator("text.gradient")).to_have_text("grad 180")  # 3 · 10 · 2x
+    tab.wait_for_url(re.compile(r"tensor%283(\.0)?%2C"))  # the text follows, and its run ends
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
     leaf.focus()
     tab.keyboard.press("Alt+ArrowDown")
     expect(leaf.locator("text.value")).to_have_text("2.9")

@@ -26,8 +26,12 @@ GRAPH, CHART = ".canvas svg g.node", "figure svg circle"
 PAGES = {
     "": (GRAPH, "[role=group] input[type=range]"),
     "expression": (GRAPH, "tr[data-id]", "textarea"),
-    "optimizer?problem=2-D+classification": (CHART, "figure svg image", ".st-key-left .katex"),
-    "network": (GRAPH, "tr[data-id]", "[data-testid=stImage] img"),
+    "optimizer?problem=2-D+classification&presses=zfb": (
+        CHART,
+        "figure svg image",
+        ".st-key-desk .katex",
+    ),
+    "network": (GRAPH, "tr[data-id]", "[data-testid=stVegaLiteChart] :is(canvas, svg)"),
     "feature_maps": (".st-key-map img", ".st-key-strip figure img"),
 }
 #: Things a stranger might get into a page, and the directive that stops each.
@@ -85,7 +89,7 @@ def test_the_headers_block_nothing_that_the_pages_need(proxied: Any, app: str) -
                 proxied.locator("figure button").first.click()
         elif path == "feature_maps":
             proxied.locator(".st-key-picture-file input").set_input_files(PHOTOGRAPH)
-            proxied.wait_for_selector(".st-key-way-in figcaption:text-is('Image, 512 × 600')")
+            proxied.wait_for_selector(".st-key-way-in [title^='Image, 512 × 600;']")
         assert violations(proxied) == [], path
 
 

@@ -12,7 +12,7 @@ import pytest
     [
         ("expression?at=node-n0", ".st-key-walk-next button", ".ax-step", 25),
         ("expression", "tr[data-id] >> nth=1", "tr.selected", 25),
-        ("network", "tr[data-id] >> nth=1", "tr.selected", 30),
+        ("network", "tr[data-id] >> nth=1", "tr.selected", 40),
         ("feature_maps", ".st-key-strip figure button >> nth=1", ".selected >> nth=0", 45),
     ],
 )

@@ -42,7 +42,7 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     press(tab, "forward", "The loss is 100")
     tab.locator("svg g.node text:text-is('PowBackward0')").wait_for()
     press(tab, "backward", "x.grad is 20")
-    tab.wait_for_selector(".sentence:has-text('backward has used and freed it')")
+    tab.wait_for_selector(".ax-graph.freed:has-text('backward has used and freed it')")
     expect_number(tab, ".grad", "20")
     expect(tab.locator(".ax-will.step")).to_contain_text("step will subtract 0.2 · 20 from x.")
     press(tab, "step", "10 → 6")
@@ -57,13 +57,26 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     expect_number(tab, "value", "10")
 
 
-@pytest.mark.parametrize("problem", ["Parabola", "2-D classification", "Your own program"])
-def test_a_press_sends_few_messages(tab: Any, app: str, problem: str) -> None:
-    """Only what it changes: neither the frame nor the settings."""
+@pytest.mark.parametrize(
+    ("problem", "most"),
+    [("Parabola", 25), ("2-D classification", 27), ("Your own program", 27)],
+)
+def test_a_press_sends_few_messages(tab: Any, app: str, problem: str, most: int) -> None:
+    """Only what it changes: neither the frame nor the settings. A fit and a list of parameters are
+    a message each; of the reader's own program, two may say first that the child is waited for."""
     messages: list[ForwardMsg] = []
 
     def listen(socket: Any) -> None:
         socket.on("framereceived", lambda frame: messages.append(ForwardMsg.FromString(frame)))
+
+    def runs() -> list[set[Any]]:
+        """What was sent, run by run: the path ahead is asked for once the press is answered."""
+        sent: list[set[Any]] = [set()]
+        for message in [*messages]:
+            sent[-1].add((message.WhichOneof("type"), *message.metadata.delta_path))
+            if message.HasField("script_finished"):
+                sent.append(set())
+        return sent
 
     def finished() -> bool:
         ended = any(message.HasField("script_finished") for message in messages)
@@ -72,7 +85,7 @@ def test_a_press_sends_few_messages(tab: Any, app: str, problem: str) -> None:
     tab.on("websocket", listen)
     open_page(tab, app, problem=problem)
     tab.wait_for_selector("[data-test-script-state=notRunning]")
-    for name in (*CALLS, "iterate", "undo", "redo", "reset", "new-seed", "forward"):
+    for name in (*CALLS, "iterate", "undo", "redo", "reset", "forward"):
         messages.clear()
         tab.locator(f".st-key-press-{name} button").first.click()
         for _ in range(2000):
@@ -80,10 +93,10 @@ def test_a_press_sends_few_messages(tab: Any, app: str, problem: str) -> None:
                 break
             tab.wait_for_timeout(20)
         assert finished(), name
-        # By place: on a slow machine the same place says first that the child is waited for.
-        sent = {(message.WhichOneof("type"), *message.metadata.delta_path) for message in messages}
-        assert len(sent) <= 25, (name, sent)
-        assert not any(kind == "navigation" for kind, *_ in sent), name
+        tab.wait_for_timeout(200)
+        for sent in runs():
+            assert len(sent) <= most, (name, sorted(map(str, sent)))
+            assert not any(kind == "navigation" for kind, *_ in sent), name
 
 
 def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
@@ -91,9 +104,9 @@ def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
     tab.locator(".st-key-press-run button").first.click()
     tab.wait_for_selector(".ax-said progress")
     tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
-    expect(tab.locator(".ax-said")).to_contain_text("203 steps")
+    expect(tab.locator(".ax-said")).to_contain_text("200 steps")
     press(tab, "undo", "Undid 200 iterations")
-    expect_number(tab, "value", "2.16")
+    expect_number(tab, "value", "10")
 
 
 def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
@@ -103,21 +116,16 @@ def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
     tab.wait_for_selector(".ax-said:has-text('Stopped after')")
     done = int(re.search(r"Stopped after (\d+) of 200", tab.inner_text(".ax-said"))[1])
     assert 0 < done < 200
-    expect(tab.locator(".ax-said")).to_contain_text(f"{done + 3} steps")
+    expect(tab.locator(".ax-said")).to_contain_text(f"{done} steps")
     press(tab, "forward", "The loss is")
 
 
 def test_a_number_picked_is_worked_out(tab: Any, app: str) -> None:
     open_page(tab, app, problem="Linear regression")
+    press(tab, "forward", "The loss is")
+    press(tab, "backward", "w.grad[0, 0] is")
     tab.locator(".block:has-text('b') tr.first td.pick").last.click()
-    tab.wait_for_selector(".ax-sum:has-text('b[0]')")
-
-
-def test_history_plays_to_its_end(tab: Any, app: str) -> None:
-    open_page(tab, app, problem="Rosenbrock's banana")
-    tab.locator(".st-key-moment-play button").first.click()
-    tab.locator(".ax-note", has_text=re.compile("after step [012]")).first.wait_for()
-    tab.wait_for_selector(".ax-note:has-text('after step 3')")
+    tab.wait_for_selector(".ax-sum:has-text('A step taken now for b[0]')")
 
 
 def test_a_picture_can_be_saved(tab: Any, app: str) -> None:

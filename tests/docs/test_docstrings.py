@@ -8,7 +8,7 @@ import explorer
 
 pytestmark = pytest.mark.fast
 
-CALLS = {"run", "ProgramProblem", "TrainingSession"}
+CALLS = {"run", "prove", "ProgramProblem", "TrainingSession"}
 PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
 
 

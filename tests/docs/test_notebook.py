@@ -22,7 +22,8 @@ def test_the_stored_outputs_are_up_to_date():
 def test_it_shows_every_public_call():
     """The calls that others rely on, each with an output."""
     code = "\n".join(cell.source for cell in notebook.read().cells if cell.cell_type == "code")
-    calls = """explorer.run explorer.sandbox.run explorer.ProgramProblem explorer.TrainingSession
+    calls = """explorer.run explorer.prove explorer.sandbox.run explorer.ProgramProblem
+        explorer.TrainingSession
         explorer.networks.names explorer.networks.problem explorer.networks.inspect
         explorer.vision.open_image explorer.vision.feature_maps explorer.vision.load_weights"""
     for call in calls.split():

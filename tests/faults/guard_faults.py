@@ -27,39 +27,47 @@ FAULTS: dict[str, Fault] = {
         "syntax", 'if name.startswith("__"):', "if False:", "(__x__ := 1)"
     ),
     "names of arguments": Fault(
-        "syntax", "        self.check_identifier(node, node.arg)\n\n    def check_k",
+        "syntax", "        node.arg = self.identifier(node, node.arg)\n\n    def check_k",
         "        pass\n\n    def check_k", "def f(__class__):",
     ),
     "names of classes": Fault(
-        "syntax", "        self.check_identifier(node, node.name)\n        if node.key",
-        "        if node.key", "class __X__:",
+        "syntax", "        node.name = self.identifier(node, node.name)\n        for key",
+        "        for key", "class __X__:",
     ),
     "names of caught errors": Fault(
-        "syntax", "        if node.name:\n            self.check_identifier(node, node.name)",
+        "syntax", "        if node.name:\n            node.name = self.identifier(node, node.name)",
         "        pass", "except ZeroDivisionError as __x__",
     ),
     "names of globals": Fault(
-        "syntax", "        for name in node.names:\n            self.check_identifier(node, name)",
-        "        pass", "global __builtins__",
+        "syntax", "node.names = [self.identifier(node, name) for name in node.names]", "pass",
+        "global __builtins__",
     ),
-    "match": Fault(
-        "syntax", *_more("With withitem", "Match match_case MatchClass MatchAs MatchValue"),
-        "match 1:",
+    "attributes in patterns": Fault(
+        "guard.matching", "return self._get(value, name)", "return getattr(value, name)",
+        "case object(gi_running=r)",
     ),
-    "yield from": Fault("syntax", *_more("GeneratorExp comprehension", "YieldFrom"), "yield from"),
+    "values in patterns": Fault(
+        "rewrite.matching", "[rewriter.transform(operand) for operand in operands]", "operands",
+        "case torch.os.sep",
+    ),
+    "when generators end": Fault(
+        "rewrite.generators", "return has_end and any(", "return False and any(",
+        "[next(g()), ran == []]",
+    ),
+    "generators that yield from others": Fault(
+        "guard.generators", "items if isinstance(items, GeneratorType) else map(admit, items)",
+        "items", "def throw(self, *error)",
+    ),
+    "statements that are refused": Fault(
+        "syntax", "return self.refusal(refusal, statement)",
+        "self.refusal(refusal, statement)\n            return statement", "print(b'bytes')",
+    ),
     "async def": Fault("syntax", *_more("FunctionDef ClassDef", "AsyncFunctionDef"), "async def"),
     "except*": Fault("syntax", *_more("Try ExceptHandler", "TryStar"), "except* ValueError"),
     "bytes": Fault("syntax", "if isinstance(value, bytes):", "if False:", "print(b'bytes')"),
     "__del__": Fault("syntax", *_more("__reversed__", "__del__"), "def __del__(self)"),
     "__index__": Fault("syntax", *_more("__reversed__", "__index__"), "def __index__(self)"),
-    "yield in with": Fault(
-        "syntax", "        if _contains_yield(node):", "        if False:",
-        "with torch.no_grad():\n        yield 1\nx = next(g())",
-    ),
-    "yield in try": Fault(
-        "syntax", "if node.finalbody:", "if False:", "finally:\n        pass\nnext(g())",
-    ),
-    "long programs": Fault("syntax", "MAX_SOURCE = 60_000", "MAX_SOURCE = 10**7", "#" * 1000),
+    "long programs": Fault("syntax", "MAX_SOURCE = 150_000", "MAX_SOURCE = 10**7", "#" * 1000),
     "long literals": Fault("syntax", "MAX_LITERAL = 20_000", "MAX_LITERAL = 10**7", "a" * 59000),
     # --- rewrite: what is compiled ---
     "attributes are read": Fault(
@@ -111,7 +119,7 @@ FAULTS: dict[str, Fault] = {
     "bases of classes": Fault(
         "rewrite.statements",
         'node.bases = [self.call("base", base, self.transform(base)) for base in node.bases]',
-        "node.bases = [self.transform(base) for base in node.bases]", "class A(torch.optim.SGD):",
+        "node.bases = [self.transform(base) for base in node.bases]", "class A(torch.Generator):",
     ),
     # --- guard: what happens while it runs ---
     "what is missing is read all the same": Fault(
@@ -137,12 +145,12 @@ FAULTS: dict[str, Fault] = {
     ),
     "what torch keeps on a module, assigned": Fault(
         "guard.attributes", "            return name[:1] != \"_\" or name not in "
-        "vocabulary.private_names(kind)\n        if isinstance(receiver, torch.autograd",
-        "            return True\n        if isinstance(receiver, torch.autograd",
+        "vocabulary.private_names(kind)\n        if isinstance(receiver, WrappedCtx",
+        "            return True\n        if isinstance(receiver, WrappedCtx",
         "net._parameters = {}",
     ),
     "names of one's own instances": Fault(
-        "guard.attributes", "return name in receiver.__dict__ or self.classes.defines(kind, name)",
+        "guard.attributes", "return name in stored or self.classes.defines(kind, name)",
         "return True", "pass\nE().add_note",
     ),
     "apply of any class": Fault(
@@ -159,7 +167,8 @@ FAULTS: dict[str, Fault] = {
         "return True", "ctx.variable = x",
     ),
     "fields of a node": Fault(
-        "guard.attributes", 'return name.startswith("_saved_")', "return True", "_raw_saved_result",
+        "guard.attributes", 'return saved.startswith("_saved_") and', "return",
+        "(x * x).grad_fn._input_metadata",
     ),
     "fields of a named result": Fault(
         "guard.attributes", 'return not name.startswith(("_", "n_")) and isinstance(',
@@ -210,7 +219,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "bases": Fault(
         "guard.classes", "(kind in self.own or kind in vocabulary.BASES)", "True",
-        "class A(torch.optim.SGD):",
+        "class A(torch.Generator):",
     ),
     "classes are handed out": Fault(
         "guard.classes", "return self.proxies[kind]", "return kind", "type(np.array([1]))(1000)",
@@ -225,7 +234,8 @@ FAULTS: dict[str, Fault] = {
         'list(map(getattr, [()], ["__class__"]))',
     ),
     "fields of str.format": Fault(
-        "guard.formatting", 'if "." in field_name or "[" in field_name:', "if False:",
+        "guard.formatting", "        value = self.get_value(first, args, kwargs)\n",
+        "        return super().get_field(field_name, args, kwargs)\n",
         '"{0.__class__}".format(1)',
     ),
     "arrays of objects": Fault(
@@ -250,7 +260,8 @@ FAULTS: dict[str, Fault] = {
         "vocabulary.torch_names", *_more("flatten_parameters", "share_memory"), "share_memory()"
     ),
     "a function of numpy more": Fault(
-        "vocabulary.python_names", *_more("concatenate stack", "vectorize"), "np.vectorize(print)"
+        "vocabulary.python_names", *_more("concatenate stack", "frompyfunc"),
+        "np.frompyfunc(print",
     ),
     "lists of anything": Fault(
         "vocabulary.data_checks", "    if other is not None:\n        raise OutsideLanguage(\n"
@@ -260,13 +271,9 @@ FAULTS: dict[str, Fault] = {
     "arrays of anything": Fault(
         "vocabulary.data_checks", 'kind in "OVS"', 'kind in "VS"', "np.zeros(3, dtype=object)"
     ),
-    "workers": Fault(
-        "vocabulary.replacements", 'if options.pop("num_workers", 0):',
-        'if options.pop("num_workers", 0) and False:', "num_workers=2",
-    ),
     "settings of DataLoader": Fault(
-        "vocabulary.replacements", "for name in options.keys() - supported:", "for name in ():",
-        "worker_init_fn=print",
+        "vocabulary.data", "items() if name in _USED}", "items()}",
+        "DataLoader([1, 2], num_workers=2, timeout=3)",
     ),
     "settings of printing": Fault(
         "vocabulary.replacements", "and value > limit:", "and False:",
@@ -418,8 +425,9 @@ FAULTS: dict[str, Fault] = {
     ),
     "what was never filled": Fault(
         "guard.attributes",
-        'name.startswith("_saved_") and not memory_safety.is_uninitialised(receiver, name)',
-        'name.startswith("_saved_")', "F.rrelu(x).grad_fn._saved_noise",
+        'saved.startswith("_saved_") and not memory_safety.is_uninitialised(\n'
+        "                receiver, saved\n            )",
+        'saved.startswith("_saved_")', "F.rrelu(x).grad_fn._saved_noise",
     ),
     "out= that resizes": Fault(
         "vocabulary.replacements", "replaced[name] = copies_to_out(thing)", "pass",
@@ -433,8 +441,9 @@ FAULTS: dict[str, Fault] = {
         "torch.func.vjp(",
     ),
     "new data inside a transform": Fault(
-        "vocabulary.memory_safety", "if torch._C._are_functorch_transforms_active():\n            "
-        "raise", "if False:\n            raise", "return y.sum()\ntorch.func.grad(f)(",
+        "vocabulary.memory_safety",
+        "if torch._C._are_functorch_transforms_active() or forward_ad", "if forward_ad",
+        "return y.sum()\ntorch.func.grad(f)(",
     ),
     "reshaping during backward": Fault(
         "guard.checked_methods", "        memory_safety.start_layout_change()\n", "",
@@ -465,7 +474,7 @@ FAULTS: dict[str, Fault] = {
         "F.max_pool1d(torch.ones(1, 1, 4), 2 ** 63 - 1)",
     ),
     "large sizes of a pooling layer": Fault(
-        "vocabulary.checked_torch", "BatchNorm3d\n    MaxPool1d\n", "BatchNorm3d\n",
+        "vocabulary.checked_torch", "BatchNorm3d\n    MaxPool1d ", "BatchNorm3d\n    ",
         "nn.MaxPool1d(2 ** 63 - 1)",
     ),
     "grids that are not finite": Fault(
@@ -478,7 +487,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "tensors without memory": Fault(
         "vocabulary.memory_safety", 'library.impl(operator, _refuse_meta, "Meta")', "pass",
-        "other = one.to('meta')",
+        "other = nn.Linear(99, 99, True, 'meta')",
     ),
-    "NaN": Fault("builtins", "or item != item:", "or False:", "hash(nan) < 1000"),
+    "NaN": Fault("builtins", "if item != item:", "if False:", "hash(nan) < 1000"),
 }  # fmt: skip

@@ -73,10 +73,12 @@ def names(code: types.CodeType) -> set[str]:
     return found
 
 
-#: Names with two underscores the compiler itself uses, for class bodies and `super()`; the last
-#: two since Python 3.13. No program may write them: see test_the_compilers_names_are_refused.
+#: Names with two underscores that the compiler itself uses, for class bodies and `super()` (the
+#: last two since Python 3.13), and `rewrite.statements` for the texts of annotations. No program
+#: may write them: see test_the_compilers_names_are_refused.
 COMPILERS = {
     "__module__", "__qualname__", "__class__", "__classcell__", "__name__", "__doc__",
+    "__annotations__",
     "__firstlineno__", "__static_attributes__",
 }  # fmt: skip
 
@@ -99,7 +101,9 @@ def test_unchanged(bases):
         check(source)
 
 
-@pytest.mark.parametrize("name", ["__firstlineno__", "__static_attributes__", "__module__"])
+@pytest.mark.parametrize(
+    "name", ["__firstlineno__", "__static_attributes__", "__module__", "__annotations__"]
+)
 @pytest.mark.parametrize(
     "use",
     [

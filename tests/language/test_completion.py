@@ -246,3 +246,25 @@ def test_each_line_shows_a_gradient_or_a_sentence(text):
     assert has_gradient or said or text in ("x = 5", "import torch")
     if trace.error is None:
         check_completed(trace)
+
+
+# -- programs that only define functions --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "inputs"),
+    {
+        "def f(x, p=2):\n    return x**p": ["x", "p"],
+        "def f(x, bias=None, p=2):\n    return x**2 if bias is None else bias": ["x"],
+        "def f(x, kind='square'):\n    return x**2 if kind == 'square' else x": ["x"],
+        "def f(kind='square'):\n    return kind": [],
+        # A program that makes its tensors itself gets no inputs, so nothing is called with them.
+        "import torch\ndef g():\n    return torch.ones(2)\ndef f(x):\n    return x * g()": [],
+    }.items(),
+)
+def test_the_last_function_is_called_with_inputs(source: str, inputs: list[str]) -> None:
+    trace = explorer.run(source)
+    assert trace.error is None
+    assert list(trace.inputs) == inputs
+    assert bool(trace.passes) == bool(inputs)
+    exec(trace.completed, {})

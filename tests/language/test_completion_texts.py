@@ -49,7 +49,7 @@ MISTAKES = {
     "x(x + 1)": ("The name x is not defined.", "For a product, write x*(…).", "x*(x + 1)"),
     "model.fc(x)": ("The name model is not defined.", "Give it a value", None),
     "y = x**2\ndy/dx": ("The name dy is not defined.", "read x.grad", None),
-    "plt.plot(x)": ("The name plt is not defined.", "draws the figures", None),
+    "plt.plot(x)": ("cannot become a numpy array", "x.detach().numpy()", None),
     X + "y = w*x": (
         "The name w is not defined.", "line above", X.replace("x", "w") + X + "y = w*x",
     ),
@@ -60,7 +60,7 @@ MISTAKES = {
     "x = 3.0\ny = x**2\ny.backward()": (
         "float has no attribute backward", "plain number", X3 + "y = x**2\ny.backward()",
     ),
-    "x = 3\ntorch.sin(x)": ("does not accept", "plain number", X3 + "torch.sin(x)"),
+    "x = 3\ntorch.sin(x)": ("needs a tensor", "plain number", X3 + "torch.sin(x)"),
     "d/dx x^2 + 3x": ("not valid Python", "x**2 + 3*x", "x**2 + 3*x"),
     "sin x^2": ("not valid Python", "sin(x**2)", "sin(x**2)"),
     "√2x": ("not valid Python", "sqrt(2)*x", "sqrt(2)*x"),
@@ -69,7 +69,6 @@ MISTAKES = {
     "lambda*x": ("not valid Python", "lambda_", "lambda_*x"),
     r"\frac{x}{2}": ("not valid Python", "without LaTeX", None),
     "hello world": ("not valid Python", "brackets", None),
-    "pip install torch": ("not valid Python", "brackets", None),
     "x!": ("not valid Python", "brackets", None),
     "x²\n__y = 1": ("two underscores", "without leading", None),
     "x²\ny =": ("not valid Python", "", None),

@@ -1,7 +1,14 @@
 """Every entry of the vocabulary is found in its library, and can be reached from a program."""
 
 import builtins
-import importlib
+import datetime
+import decimal
+import importlib.util
+import json
+import random
+import re
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -10,19 +17,24 @@ import torch
 from explorer import torchvision_guard  # noqa: F401
 from explorer.language import reference, vocabulary
 from explorer.language.builtins import GUARDED, PLAIN
-from explorer.language.vocabulary import checked_torch
+from explorer.language.vocabulary import checked_torch, left_out, replacements
 from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.everyday.per_run import PerRun
+from explorer.language.vocabulary.everyday.type_names import Annotation
 from tests.language.compare import guarded
 
 pytestmark = pytest.mark.fast
 
 #: Entries whose object replaces the library's own.
-OURS = {f"torch.{kind}Tensor" for kind in ("Float", "Double", "Long", "Int")}
+OURS = {
+    f"{holder}.{kind}" for holder in ("torch", "torch.cuda") for kind in replacements.TENSOR_TYPES
+}
 OURS |= {f"torch.optim.{name}" for name in vars(torch.optim)}
-OURS |= {"torch.set_printoptions", "torch.empty", "torch.empty_like", "torch.cuda.is_available"}
+OURS |= {"torch.set_printoptions", "torch.empty", "torch.empty_like"}
 OURS |= {f"torch.optim.lr_scheduler.{n}" for n in ("LambdaLR", "MultiplicativeLR", "CyclicLR")}
 OURS |= {f"torch.nn.{kind.__name__}" for kind in checked_torch.LAYERS}
 OURS |= {"numpy.empty", "numpy.empty_like", "numpy.random.default_rng"}
+OURS |= {"torch.hub.load"}
 OURS |= {"torch.manual_seed"}  # torch replaces this one itself
 
 FUNCTIONS = {
@@ -30,6 +42,11 @@ FUNCTIONS = {
     for title, name, thing in vocabulary.entries()
     if not title.endswith("attributes and methods")
 }
+#: Libraries in whose place something of our own stands, and some are not installed.
+STAND_INS = (
+    *("matplotlib", "mpl_toolkits", "matplotlib_inline", "seaborn", "tqdm", "IPython"),
+    *("torchviz", "torchview", "torchinfo", "torchsummary", "torchsummaryX", "tensorboardX"),
+)
 
 
 def real(name: str) -> object:
@@ -37,9 +54,12 @@ def real(name: str) -> object:
     first, *rest = name.split(".")
     thing = importlib.import_module(first)
     for count, part in enumerate(rest, 1):
-        if not hasattr(thing, part):
-            importlib.import_module(".".join([first, *rest[:count]]))
-        thing = getattr(thing, part)
+        if not hasattr(thing, part):  # a function may have the name of a module
+            thing = sys.modules.get(".".join([first, *rest[: count - 1]]), thing)
+        if hasattr(thing, part):
+            thing = getattr(thing, part)
+        else:
+            thing = importlib.import_module(".".join([first, *rest[:count]]))
     return thing
 
 
@@ -57,13 +77,23 @@ def test_there_are_several_hundred_names():
 def test_functions_are_the_libraries_own(package):
     names = [n for n in FUNCTIONS if (n.split(".")[0] if "." in n else "") == package]
     if package == "other":
-        names = [n for n in FUNCTIONS if n.split(".")[0] not in ("torch", "numpy", "torchvision")]
+        others = ("torch", "numpy", "torchvision", *STAND_INS)
+        names = [n for n in FUNCTIONS if n.split(".")[0] not in others]
+    names = [n for n in names if not n.startswith("torch.utils.tensorboard")]  # not installed
     assert names
     for name in names:
+        if importlib.util.find_spec(name.split(".")[0]) is None:
+            continue  # scikit-learn is not installed
         thing, original = FUNCTIONS[name], real(name)
-        if isinstance(thing, ClassProxy):
+        if isinstance(thing, PerRun):
+            assert callable(thing.original) == callable(original), name
+        elif isinstance(thing, Annotation):
+            assert repr(thing).rpartition(".")[2] == name.rpartition(".")[2], name
+        elif any(name in module.ADDED for module in replacements.ADDITIONS):
+            assert callable(thing) == callable(original), name
+        elif isinstance(thing, ClassProxy):
             assert thing.wrapped is original, name
-        elif name in OURS or package == "torchvision":
+        elif name in OURS or package == "torchvision" or name.startswith("functorch."):
             assert callable(thing), name
             assert callable(original), name
         elif name.startswith(("random.", "numpy.random.")):  # of a private generator
@@ -82,6 +112,17 @@ def has(thing: object, name: str) -> bool:
         return True
 
 
+#: Distributions that have, together, all names that programs may read.
+_D = torch.distributions
+DISTRIBUTIONS = [
+    _D.Uniform(0.0, 1.0), _D.Beta(1.0, 1.0), _D.Dirichlet(torch.ones(2)), _D.StudentT(2.0),
+    _D.MultivariateNormal(torch.zeros(2), torch.eye(2)), _D.Binomial(3, torch.tensor(0.5)),
+    _D.RelaxedBernoulli(torch.tensor(1.0), torch.tensor(0.5)), _D.Poisson(1.0),
+    _D.Independent(_D.Normal(torch.zeros(2), 1.0), 1), _D.Categorical(torch.ones(2)),
+    _D.MixtureSameFamily(_D.Categorical(torch.ones(2)), _D.Normal(torch.zeros(2), torch.ones(2))),
+]  # fmt: skip
+
+
 def test_members_are_found_on_their_class():
     x = torch.ones(2, 2, requires_grad=True)
     node = (x * 2).grad_fn
@@ -97,7 +138,18 @@ def test_members_are_found_on_their_class():
         slice(1), range(1), property(), Exception(), np.ones(1), np.float64(1), np.dtype(float),
         (i for i in []), np.random.default_rng(0), *(FUNCTIONS[f"collections.{n}"]()
         for n in ("OrderedDict", "Counter", "deque")),
-        torch.autograd.function.BackwardCFunction,
+        torch.autograd.forward_ad.unpack_dual(x),
+        torch._functorch.autograd_function.VmapInfo(2, "same"),
+        torch.utils.data.Subset(loader.dataset, [0]),
+        torch.utils.data.ConcatDataset([loader.dataset]),
+        torch.amp.GradScaler("cpu"), torch.optim.swa_utils.AveragedModel(net),
+        torch.autograd.function.BackwardCFunction, datetime.datetime.now(), datetime.time(),
+        datetime.timedelta(), re.match("a", "a"), json.JSONDecodeError("a", "b", 0),
+        random.Random(), FUNCTIONS["fractions.Fraction"](), decimal.Decimal(), re.RegexFlag.A,
+        np.finfo(float), np.iinfo(int), np.random.RandomState(0),
+        *(getattr(np.linalg, f)(np.eye(1)) for f in ("eig", "eigh", "svd", "qr", "slogdet")),
+        warnings.WarningMessage(Warning("a"), Warning, "b", 1),
+        *DISTRIBUTIONS,
     ]  # fmt: skip
     missing = {
         name
@@ -109,12 +161,13 @@ def test_members_are_found_on_their_class():
 
 
 def test_every_function_can_be_reached_by_a_program():
-    modules = sorted({name.rpartition(".")[0] for name in FUNCTIONS})
     names = sorted(FUNCTIONS)
-    lines = [f"import {module}" for module in modules]
-    lines += [f"{name}" for name in names]
-    lines += [f"from {name.rpartition('.')[0]} import {name.rpartition('.')[2]}" for name in names]
-    guarded("\n".join(lines))
+    # What is in a module with the name of a function can only be imported.
+    for start in range(0, len(names), 500):
+        part = [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in names[start:][:500]]
+        imports = [f"import {module}" for module in sorted({module for module, _ in part})]
+        guarded("\n".join([*imports, *(f"{m}.{n}" for m, n in part if m not in FUNCTIONS)]))
+        guarded("\n".join(f"from {module} import {name}" for module, name in part))
 
 
 def test_built_ins_are_pythons():
@@ -133,3 +186,19 @@ def test_the_reference_describes_what_there_is():
     assert described["torch.nn.Linear"].startswith("Applies an affine linear transformation")
     assert sum(bool(text) for text in described.values()) > 0.85 * len(described)
     assert all(len(text) <= 160 and "\n" not in text for text in described.values())
+
+
+def test_what_is_left_out_is_not_in_the_table():
+    """Nor does a message name what a program cannot use either."""
+    for path, new in left_out.MOVED_NAMES.items():
+        module, _, name = path.rpartition(".")
+        assert name not in (vocabulary.module_members(module) or {}), path
+        module, _, name = new.rpartition(".")
+        assert not module or name in (vocabulary.module_members(module) or {}), new
+    for module in left_out.LEFT_OUT_MODULES:
+        assert vocabulary.module_members(module) is None, module
+    for name in left_out.LEFT_OUT_BUILTINS:
+        assert name not in PLAIN.split() + GUARDED.split(), name
+    for name in left_out.LEFT_OUT_NAMES:
+        assert name not in (vocabulary.module_members("torch") or {}), name
+        assert name not in (vocabulary.module_members("torch.nn") or {}), name

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
 from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
+from explorer.ui.common import job_queue, shared_cache
 from explorer.ui.feature_maps import results
-from explorer.ui.network import job_queue
+from explorer.vision.runs import RUNS, first_channels
 from tests.networks import elsewhere
 from tests.pages.test_pages import html_of, opened
 
@@ -124,7 +124,15 @@ CALLS: dict[str, Callable[[nn.Module, Tensor, str], Any]] = {
     "layers": lambda m, x, layer: vision.map_layers(m, x),
     "fields": lambda m, x, layer: vision.receptive_fields(m, x),
     "finite": lambda m, x, layer: vision.first_not_finite(m, x),
+    "arithmetic": lambda m, x, layer: RUNS["layer_arithmetic"](m, x, layer, 0),
+    "differences": lambda m, x, layer: RUNS["layer_differences"](m, x, 1 - x),
+    "sweep": lambda m, x, layer: RUNS["sweep"](m, x, AS_IT_IS, "turn", (0.0, 45.0)),
+    "noise": lambda m, x, layer: RUNS["sweep"](m, x, AS_IT_IS, "noise", (10.0,)),
+    "occlusion": lambda m, x, layer: RUNS["occlusion"](m, x, AS_IT_IS, 0, window=32),
+    "path": lambda m, x, layer: RUNS["integrated_gradients"](m, x, AS_IT_IS, 0, steps=4),
+    "epsilons": lambda m, x, layer: RUNS["epsilon_sweep"](m, x, AS_IT_IS, (0.0, 0.01), 0),
 }
+AS_IT_IS = vision.Normalisation()
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -150,7 +158,7 @@ def test_network_page() -> None:
     page.button_group(key="device").set_value(THERE).run()
     assert not page.exception
     assert html_of(page) == before
-    assert any(THERE in key for key in job_queue.job_queue()._finished)
+    assert any(THERE in key for key in job_queue.job_queue()._finished._entries)
 
 
 def test_feature_maps_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,10 +166,10 @@ def test_feature_maps_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def spy(model: nn.Module, image: Tensor, **more: Any) -> Any:
         ran.append(str(image.device))
-        return vision.filmstrip(model, image, **more)
+        return first_channels(model, image, **more)
 
-    monkeypatch.setattr(results, "filmstrip", spy)
-    st.cache_resource.clear()
+    monkeypatch.setitem(RUNS, "first_channels", spy)
+    shared_cache.drop_unused(0.0)
     page = opened("pages/feature_maps.py")
     before = html_of(page)
     page.button_group(key="device").set_value(THERE).run()
@@ -175,7 +183,7 @@ def test_a_device_that_cannot_run_the_network_is_said(monkeypatch: pytest.Monkey
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
 
     monkeypatch.setattr(results, "copy_on", full)
-    st.cache_resource.clear()
+    shared_cache.drop_unused(0.0)
     page = opened("pages/feature_maps.py")
     before = html_of(page)
     page.button_group(key="device").set_value(THERE).run()

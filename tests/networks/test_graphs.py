@@ -140,6 +140,13 @@ def test_a_module_called_twice_is_two_boxes():
     assert {("block #1", relu), (relu, "block #2")} <= set(graph.edges)
 
 
+def test_a_part_that_the_loss_calls_again_is_a_box_of_its_own():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    report = inspect(model, torch.ones(2, 3), loss=lambda out: model[0](out).sum())
+    assert [call.parent for call in report.structure.calls] == [None, 0, 0, None]
+    assert {"0 #1", "1", "0 #2"} <= {node.id for node in fold(report.structure).nodes}
+
+
 def test_a_frozen_model_has_an_empty_graph():
     report = inspect(nn.Linear(2, 2).requires_grad_(False), torch.ones(1, 2))
     assert fold(report.structure).nodes == ()

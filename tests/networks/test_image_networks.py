@@ -6,10 +6,11 @@ import torch
 import torch.nn.functional as F
 
 from explorer.networks.image_networks import (
+    FILTER_BANK_CHANNELS,
     FILTERS,
     WEIGHTS,
-    FilterBank,
     ShapesNet,
+    filter_bank,
     shapes_net,
     stated_accuracy,
 )
@@ -59,37 +60,57 @@ def test_the_shipped_network_is_ready_to_train_on_and_draws_no_random_numbers() 
 
 
 def test_filters_do_what_their_names_say() -> None:
-    bank, names = FilterBank(), list(FILTERS)
+    bank, names = filter_bank(), FILTER_BANK_CHANNELS["filters"]
     ramp = torch.arange(20.0)
     flat = torch.full((20, 20), 0.5)
     rightwards, downwards = ramp.repeat(20, 1), ramp.repeat(20, 1).T
 
     def responses(picture: torch.Tensor) -> dict[str, torch.Tensor]:
-        grey = bank.grey(picture.expand(1, 3, 20, 20))
-        torch.testing.assert_close(grey[0, 0], picture)  # the shares add up to 1
-        return dict(zip(names, bank.filters(grey)[0, :, 5:-5, 5:-5], strict=True))
+        colours = bank.colours(picture.expand(1, 3, 20, 20))
+        torch.testing.assert_close(colours[0, 0], picture)  # the shares add up to 1
+        return dict(zip(names, bank.filters(colours)[0, :, 5:-5, 5:-5], strict=True))
 
     on_flat, on_right, on_down = map(responses, (flat, rightwards, downwards))
-    for name in ("identity", "blur", "sharpen"):
+    for name in ("brightness", "blurred", "sharpened"):
         torch.testing.assert_close(on_flat[name], flat[5:-5, 5:-5])
         torch.testing.assert_close(on_right[name], rightwards[5:-5, 5:-5], atol=1e-4, rtol=1e-4)
     for name in names[3:]:
         torch.testing.assert_close(on_flat[name], torch.zeros(10, 10), atol=1e-6, rtol=0)
-    # A slope of 1 per pixel: Sobel gives 8 (1 + 2 + 1, two pixels apart), Laplace nothing.
-    torch.testing.assert_close(on_right["Sobel x"], torch.full((10, 10), 8.0))
-    torch.testing.assert_close(on_down["Sobel y"], torch.full((10, 10), 8.0))
-    torch.testing.assert_close(on_right["Sobel y"], torch.zeros(10, 10), atol=1e-4, rtol=0)
-    torch.testing.assert_close(on_right["Laplacian"], torch.zeros(10, 10), atol=1e-4, rtol=0)
+    # A slope of 1 per pixel: edges give 2 (they compare pixels two apart), fine detail nothing.
+    torch.testing.assert_close(on_right["vertical edges"], torch.full((10, 10), 2.0))
+    torch.testing.assert_close(on_down["horizontal edges"], torch.full((10, 10), 2.0))
+    torch.testing.assert_close(on_right["horizontal edges"], torch.zeros(10, 10), atol=1e-4, rtol=0)
+    torch.testing.assert_close(on_right["fine detail"], torch.zeros(10, 10), atol=1e-4, rtol=0)
 
 
-@pytest.mark.parametrize("degrees", [0, 45, 90, 135])
-def test_a_gabor_filter_answers_to_waves_of_its_own_direction(degrees: int) -> None:
+@pytest.mark.parametrize(
+    ("degrees", "direction"),
+    [(0, "vertical"), (45, "rising"), (90, "horizontal"), (135, "falling")],
+)
+def test_a_gabor_filter_answers_to_waves_of_its_own_direction(degrees: int, direction: str) -> None:
     y, x = torch.meshgrid(torch.arange(40.0), torch.arange(40.0), indexing="ij")
     angle = torch.deg2rad(torch.tensor(float(degrees)))
     wave = torch.cos(2 * torch.pi * (x * angle.cos() + y * angle.sin()) / 4)
     answer = {
         name: F.conv2d(wave[None, None], kernel[None, None]).abs().max()
         for name, kernel in FILTERS.items()
-        if name.startswith("Gabor")
+        if name.endswith("stripes")
     }
-    assert max(answer, key=lambda name: answer[name]) == f"Gabor {degrees}°"
+    assert max(answer, key=lambda name: answer[name]) == f"{direction} stripes"
+
+
+def test_opponent_colours_have_the_sign_in_their_name() -> None:
+    bank = filter_bank()
+    for rgb, channel, sign in (
+        ((1, 0, 0), "red − green", 1),
+        ((0, 1, 0), "red − green", -1),
+        ((0, 0, 1), "blue − yellow", 1),
+        ((1, 1, 0), "blue − yellow", -1),
+        ((1, 1, 1), "red − green", 0),
+        ((1, 1, 1), "blue − yellow", 0),
+    ):
+        image = torch.tensor(rgb, dtype=torch.float32)[None, :, None, None].expand(1, 3, 9, 9)
+        colours = bank.colours(image)
+        for layer, maps in (("colours", colours), ("filters", bank.filters(colours))):
+            value = maps[0, FILTER_BANK_CHANNELS[layer].index(channel), 4, 4]
+            assert abs(float(value) - sign) < 1e-6, (rgb, layer, channel)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from explorer.networks import inspect, problem
@@ -196,6 +197,30 @@ def test_bad_inputs_are_told_in_a_sentence(model, x, words):
     assert error.message.endswith(".")
 
 
+def test_what_a_checkpoint_calls_again_in_backward_is_no_call():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
+
+        def forward(self, x):
+            return checkpoint(self.block, x, use_reentrant=False)
+
+    net, x = Net(), torch.ones(2, 3)
+    plain = inspect(net.block, x)
+    report = inspect(net, x)
+    assert [row.name for row in report.layers] == ["block.0", "block.1", "block.2"]
+    assert report.total_macs == plain.total_macs > 0
+    assert [p.grad_norm for p in report.parameters] == [p.grad_norm for p in plain.parameters]
+
+
+def test_a_sparse_gradient_has_its_norm_and_its_zeros():
+    words = nn.Embedding(4, 2, sparse=True)
+    report = inspect(words, torch.tensor([1, 1]))
+    np.testing.assert_array_equal(report.gradients["weight"], [[0, 0], [2, 2], [0, 0], [0, 0]])
+    assert report.parameters[0].grad_norm == pytest.approx(4 / 2**0.5)
+
+
 def test_a_frozen_model_is_reported_without_gradients():
     model = nn.Sequential(nn.Linear(4, 2)).requires_grad_(False)
     report = inspect(model, torch.ones(1, 4))
@@ -334,3 +359,35 @@ def test_readers_at_the_same_time_do_not_disturb_each_other():
     assert torch.equal(torch.get_rng_state(), state)
     for a, b in zip(alone, together, strict=True):
         assert (a.loss, a.layers, a.total_macs) == (b.loss, b.layers, b.total_macs)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e4])
+def test_parameters_are_described_as_torch_does(offset):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(30, 20), nn.Linear(20, 1))
+    with torch.no_grad():
+        model[0].weight.add_(offset)
+        model[0].bias.fill_(offset)  # all equal: the standard deviation is 0
+    for parameter in inspect(model, torch.ones(1, 30)).parameters:
+        value = model.get_parameter(parameter.name).detach()
+        assert parameter.norm == pytest.approx(value.norm().item(), rel=1e-5)
+        assert parameter.mean == pytest.approx(value.mean().item(), rel=1e-4, abs=1e-7)
+        if value.numel() == 1:
+            assert parameter.std is None
+        else:
+            assert parameter.std == pytest.approx(value.std().item(), rel=1e-3, abs=1e-6)
+
+
+def test_parameters_on_meta_have_no_values():
+    for parameter in inspect(nn.Linear(2, 2).to("meta"), torch.ones(1, 2).to("meta")).parameters:
+        assert (parameter.norm, parameter.mean, parameter.std) == (None, None, None)
+
+
+@pytest.mark.fast
+def test_a_block_that_computes_something_itself_has_the_norms_of_its_output():
+    preset = problem("transformer (untrained)")
+    rows = {row.name: row for row in inspect(preset.model, *preset.inputs).layers}
+    attention = rows["blocks.0.attention"]
+    assert attention.why_none == ""
+    assert attention.gradient.norm > 0
+    assert attention.activation.norm > 0

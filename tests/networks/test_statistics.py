@@ -49,3 +49,8 @@ def test_histogram_leaves_out_what_has_no_place():
         histogram(np.array([np.nan]))
     with pytest.raises(ValueError, match="bins"):
         histogram(np.ones(3), bins=0)
+
+
+def test_real_and_imaginary_parts_are_two_elements():
+    found = histogram(np.array([1 + 2j, np.nan + 3j]), 2)
+    assert (found.counts.tolist(), found.left_out) == ([1, 2], 1)

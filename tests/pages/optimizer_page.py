@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.pages.test_pages import component, html_of, opened
+from explorer.ui.optimizer import sliders
+from tests.pages.test_pages import component, components, html_of, opened
 
 CALLS = ("zero_grad", "forward", "backward", "step")
 
@@ -25,6 +26,31 @@ def press(at: Any, *names: str) -> Any:
         at.button(key=f"press-{name}").click().run()
         assert not at.exception
     return at
+
+
+def set_by_hand(at: Any, **hyper: float) -> Any:
+    """Set what the sliders set, as a hand does when it lets go."""
+    for name, value in hyper.items():
+        sliders.set_by_hand(at.session_state["steps"], name, value)
+    at.run()
+    assert not at.exception
+    return at
+
+
+def slider(at: Any, name: str) -> float:
+    """The number that a slider shows."""
+    rows = component(at, "sliders")["sliders"]
+    return next(row["value"] for row in rows if row["name"] == name)
+
+
+def menu(at: Any) -> str:
+    """The name of the menu of rare settings."""
+    return str(at.get("popover")[0].proto.popover.label)
+
+
+def after_three(**state: Any) -> Any:
+    """The page after three iterations and another forward."""
+    return press(page(**state), "iterate", "iterate", "iterate", "zero_grad", "forward")
 
 
 def run_out(at: Any) -> Any:
@@ -49,9 +75,9 @@ def error(at: Any) -> str:
 
 def shown(at: Any) -> str:
     """All texts of the page: of its own elements, below the charts and in their places."""
-    charts = component(at, "cells")
-    cells = [c.get("caption") or c.get("sentence", "") for c in charts["cells"]]
-    return "\n".join([html_of(at), *(m.value for m in at.markdown), *cells, charts["caption"]])
+    captions = [chart["caption"] for chart in (*_charts(at), component(at, "arrows"))]
+    cells = [c.get("caption") or c.get("sentence", "") for c in _cells(at)]
+    return "\n".join([html_of(at), *(m.value for m in at.markdown), *cells, *captions])
 
 
 def block(at: Any, name: str) -> dict[str, list[list[str]]]:
@@ -77,5 +103,13 @@ def changed(at: Any, name: str) -> set[str]:
     }
 
 
+def _charts(at: Any) -> list[Any]:
+    return [data for data in components(at) if "cells" in data]
+
+
+def _cells(at: Any) -> list[Any]:
+    return [cell for chart in _charts(at) for cell in chart["cells"]]
+
+
 def plots(at: Any) -> list[str]:
-    return [cell["alt"] for cell in component(at, "cells")["cells"] if "alt" in cell]
+    return [component(at, "arrows")["alt"], *(cell["alt"] for cell in _cells(at) if "alt" in cell)]

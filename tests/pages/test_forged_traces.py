@@ -11,10 +11,11 @@ import pytest
 
 from explorer.sandbox import client, protocol
 from explorer.trace.examples import EXAMPLES
+from explorer.trace.render_dot import digest
 from explorer.trace.running import run
 from explorer.trace.validation import validate
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.render_dot import digest
+from explorer.ui.common.shared_cache import SharedCache
 from tests.pages.forged_traces import FORGED, SOURCE, honest
 from tests.pages.test_pages import html_of, opened
 
@@ -43,7 +44,7 @@ def test_the_page_shows_what_it_can(name: str, page: Any, monkeypatch: pytest.Mo
     body = protocol.dump(plain)
     del plain
     monkeypatch.setattr(client.Call, "_plain_answer", lambda call: json.loads(body))
-    monkeypatch.setattr(sandbox_call, "_traces", {})
+    monkeypatch.setattr(sandbox_call, "_traces", SharedCache(2**20))
     source = f"{SOURCE}# {name}"
     CLEAR.write_text("5")
     before = memory("VmRSS")

@@ -10,9 +10,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.language import ProgramError
-from explorer.trace import run
+from explorer.trace import prove, run
 from explorer.trace.sampling import Samples
 from explorer.ui.common import errors
+from explorer.ui.common.fix import fix_html
 from explorer.ui.expression.curve import _picture
 from explorer.ui.expression.live_numbers import page_numbers
 from tests.pages.test_pages import ROOT, component, html_of, rows
@@ -90,8 +91,9 @@ def test_how_a_text_was_read_is_said_and_the_value_stands_at_its_line() -> None:
 
 def test_a_fix_is_offered_as_markup_that_cannot_break_out() -> None:
     error = ProgramError("Wrong.", hint="Write **.", fix='x**2 # "><script>')
-    shown = errors.as_html(error, can_apply=True)
-    assert 'data-fix="x**2 # &quot;&gt;&lt;script&gt;"' in shown
+    shown = errors.as_html(error, change=fix_html("x^2", error.fix))
+    assert 'data-fix="&quot;x**2 # \\&quot;&gt;&lt;script&gt;&quot;"' in shown
+    assert "<script>" not in shown
     assert "data-fix" not in errors.as_html(error)
 
 
@@ -128,3 +130,15 @@ def test_contours_of_extreme_values(size: float) -> None:
     axis = np.linspace(-1, 1, 9)
     values = size * np.sign(axis)[:, None] * np.ones(9)
     assert _picture(Samples(("x", "y"), (axis, axis), values)).startswith("data:image/png")
+
+
+@pytest.mark.parametrize(
+    ("program", "tried"),
+    [
+        ("x = 3\nx**2", "With this change, x.grad is 6."),
+        ("7^2", "With this change, the problem is gone."),
+    ],
+)
+def test_what_was_meant_is_tried(program: str, tried: str) -> None:
+    (answer,) = prove(run(program)).answers
+    assert (answer.fix is not None, answer.tried) == (True, tried)

@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from explorer.networks import fold, names, problem
+from explorer.networks import fold, names, problem, runs
 from explorer.networks.classifiers import CLASSIFIERS, PublishedWeights
-from explorer.ui.network import choose, figures, graph, runs, table
-from explorer.ui.network.job_queue import NetworkJob
-from explorer.ui.network.settings import Setting, make_script
+from explorer.networks.setting import Setting, describe_preset, make_script
+from explorer.ui.common.job_queue import NetworkJob
+from explorer.ui.network import choose, figures, graph, table, tree
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"
@@ -28,7 +28,7 @@ VIEWS = (
     "Accumulation",
     "Hook laboratory",
     "Full or deprecated hook",
-    "Memory of hooks",
+    "Memory",
     "Source",
     "Layers",
 )
@@ -65,9 +65,17 @@ def preset(at: Any, name: str) -> Any:
     return settled(at.selectbox(key="preset").set_value(name).run())
 
 
-def layers(at: Any) -> dict[str, list[str]]:
-    """The table: a layer's name to its cells."""
-    return {row["cells"][0]: row["cells"] for row in component(at, "rows")["rows"]}
+def lines(at: Any, kind: str = "Layers") -> dict[str, list[Any]]:
+    """The tree, or the parameters: a row's whole name to its cells and its note."""
+    rows = component(at, "tables")["tables"][kind]["rows"]
+    return {path: [*cells, *(rest[:1] or [""])] for _, path, _, _, _, cells, *rest in rows}
+
+
+def layers(at: Any) -> dict[str, list[Any]]:
+    """The rows of the tree that are layers, without blocks."""
+    rows = component(at, "tables")["tables"]["Layers"]["rows"]
+    names = {path for _, path, _, target, *_ in rows if target}
+    return {name: line for name, line in lines(at).items() if name in names}
 
 
 def boxes(at: Any) -> str:
@@ -90,9 +98,12 @@ def test_opens_on_a_worked_example(page: Any) -> None:
     for name in ("conv1", "conv2", "fc"):
         layer = getattr(toy.model, name)
         norm = torch.cat([p.grad.flatten() for p in layer.parameters()]).norm().item()
-        assert float(cells[name][-1]) == pytest.approx(norm, rel=1e-3)
-    assert cells["tmp"][-1] == "None"
-    assert "tmp is never used: forward does not call this layer" in html_of(page)
+        assert cells[name][-2] == pytest.approx(norm, rel=1e-3)
+    assert cells["tmp"][-2] == "None"
+    assert cells["tmp"][-1].startswith("never used: forward does not call this layer")
+    assert "forward does not call it, so its parameters get no gradient" in html_of(page)
+    page.button(key="health-0-tmp").click()
+    assert fine(page.run()).query_params["at"] == "tmp"
     assert "conv2" in boxes(page)
     total = sum(p.numel() for p in toy.model.parameters())
     assert f"Total params <b>{total:,}</b>" in html_of(page)
@@ -155,13 +166,36 @@ def test_a_block_unfolds_and_folds_again(page: Any) -> None:
 def test_a_layer_is_chosen_everywhere(page: Any) -> None:
     click(page, "conv1")
     assert page.query_params["at"] == "conv1"
-    data = component(page, "rows")
-    assert data["rows"][data["selected"]]["cells"][0] == "conv1"
+    assert component(page, "layer")["layer"] == "conv1"
     assert component(page, "svg")["selected"] is not None
     assert view(page, "Histogram").selectbox(key="parameter").value == "conv1.weight"
     assert view(page, "Hook laboratory").selectbox(key="place").value == "conv1"
     preset(page, "LeNet-5")  # nothing of it stays on another network
     assert "at" not in page.query_params
+
+
+def test_the_smallest_gradient_is_found_in_one_action(page: Any) -> None:
+    fine(preset(page, "resnet18"))
+    norms = {name: cells[-3] for name, cells in lines(page, "Parameters").items()}
+    smallest = min(norms, key=norms.__getitem__)
+    button = page.button(key="extreme-Smallest gradient")
+    assert button.label == f"`{smallest}`"
+    assert f"{norms[smallest]:.5g}" in html_of(page)
+    button.click().run()
+    layer = smallest.rpartition(".")[0]
+    assert fine(page).query_params["at"] == layer
+    assert component(page, "layer")["layer"] == layer
+    assert view(page, "Histogram").selectbox(key="parameter").value == smallest
+
+
+def test_a_tree_of_sums(page: Any) -> None:
+    fine(preset(page, "resnet18"))
+    rows = lines(page)
+    assert rows["layer1.0…1"][0] == "2 × BasicBlock"
+    sums = {name: cells[3] for name, cells in rows.items()}
+    assert sums["(model)"] == sum(p.numel() for p in problem("resnet18").model.parameters())
+    assert sums["layer1"] == sums["layer1.0…1"] == sums["layer1.0"] + sums["layer1.1"]
+    assert sums["layer1.0"] == sum(n for name, n in sums.items() if name.startswith("layer1.0."))
 
 
 def test_a_layer_inside_a_folded_block_marks_the_block(page: Any) -> None:
@@ -170,14 +204,16 @@ def test_a_layer_inside_a_folded_block_marks_the_block(page: Any) -> None:
     page.query_params["at"] = "layer1.0.conv1"
     fine(page.run())
     assert component(page, "svg")["selected"] is not None
-    assert "Expand layer1" in [button.label for button in page.button]
+    assert "Expand `layer1`" in [button.label for button in page.button]
 
 
 def test_numbers_still_to_come_are_left_open() -> None:
     report = runs.inspect_on_meta(Setting("mobilenet_v3_small"), NetworkJob(""))
-    rows = [table._row(i, row, report) for i, row in enumerate(report.layers)]
-    assert all(len(row.cells) == len(table.COLUMNS) for row in rows)
-    assert not any(row.note for row in rows)
+    for table_ in tree.make_tables(report).values():
+        for _, _, _, _, _, cells, *note in table_["rows"]:
+            assert len(cells) == len(table_["columns"]) - 1
+            assert cells[-1] is None  # neither a number nor "None"
+            assert not note
 
 
 def test_every_node_of_a_small_graph_can_be_drawn(page: Any) -> None:
@@ -251,7 +287,8 @@ def test_a_model_that_cannot_run_gets_a_sentence(
     assert "ax-error" in html_of(page)
     assert words in html_of(page)
     assert len(layers(page)) >= 1  # what came before
-    assert all(not cell.startswith("-") for row in layers(page).values() for cell in row)
+    counts = [cell for row in layers(page).values() for cell in row if isinstance(cell, int)]
+    assert min(counts) >= 0
     for part in VIEWS:
         page.session_state["part"] = part
         settled(page.run())
@@ -287,7 +324,7 @@ def test_a_rerun_that_changes_nothing_runs_no_network(
     def run(*args: Any) -> None:
         raise AssertionError("the network ran")
 
-    monkeypatch.setattr(runs, "inspect_network", run)
+    monkeypatch.setitem(runs.RUNS, "inspect_network", run)
     fine(page.run())
     assert fine(opened(PAGE))  # nor another reader
 
@@ -301,12 +338,24 @@ def test_stepping_hands_the_network_over(page: Any) -> None:
 def test_csv_and_script_hold_the_same_numbers() -> None:
     setting = Setting("ToyModel", batch=2, side=40, train=False)
     report = runs.inspect_network(setting, NetworkJob("")).report
-    rows = list(csv.DictReader(io.StringIO(table.to_csv(report).decode())))
-    assert [row["layer"] for row in rows] == ["conv1", "conv2", "pool", "fc", "tmp"]
-    assert sum(int(row["parameters"]) for row in rows) == report.total_params
-    assert rows[0]["input"] == "2×3×40×40"
+    rows = list(csv.DictReader(io.StringIO(table.layers_csv(report).decode())))
+    assert [row["layer"] for row in rows] == ["(model)", "conv1", "conv2", "pool", "fc", "tmp"]
+    block, *layers = rows
+    assert block["kind"] == "block"
+    assert sum(int(row["parameters"]) for row in layers) == report.total_params
+    assert int(block["parameters"]) == report.total_params
+    assert layers[0]["input"] == "2×3×40×40"
+    rows = list(csv.DictReader(io.StringIO(table.parameters_csv(report).decode())))
+    assert [row["parameter"] for row in rows] == [p.name for p in report.parameters]
+    for row, parameter in zip(rows, report.parameters, strict=True):
+        norm = parameter.grad_norm
+        assert row["gradient_norm"] == ("" if norm is None else str(norm))
+        assert (float(row["norm"]), float(row["std"])) == (parameter.norm, parameter.std)
     done = subprocess.run(
-        [sys.executable, "-c", make_script(setting)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", make_script(setting, describe_preset(setting.name))],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     printed = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     assert float(printed["loss"]) == pytest.approx(report.loss, rel=1e-4)
@@ -320,7 +369,8 @@ def test_csv_and_script_hold_the_same_numbers() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_script_compiles_and_changes_are_in_it(name: str) -> None:
-    compile(make_script(Setting(name, train=True, nan=True)), name, "exec")
+    script = make_script(Setting(name, train=True, nan=True), describe_preset(name))
+    compile(script, name, "exec")
 
 
 def test_changes_are_those_of_plain_torch() -> None:
@@ -335,7 +385,7 @@ def test_changes_are_those_of_plain_torch() -> None:
     assert inspected.report.loss == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in plain.model.named_parameters():
         counts, edges = np.histogram(parameter.grad.numpy(), 10)
-        histogram = inspected.histograms[name][10]
+        histogram = inspected.histograms[name][0]
         assert histogram is not None
         assert histogram.counts.tolist() == counts.tolist()
         np.testing.assert_allclose(histogram.edges, edges, rtol=1e-5)

@@ -46,9 +46,9 @@ def test_a_session_holds_its_workspace_and_nothing_else_does() -> None:
 
 def test_a_session_holds_its_picture_and_nothing_else_does() -> None:
     at = _uploaded(_png(1))
-    image = weakref.ref(at.session_state[image_choice._UPLOADED][1])
+    image = weakref.ref(at.session_state[f"{image_choice._UPLOADED}-image"][1])
     shown = component(at, "pictures")["pictures"][0]
-    assert shown["label"] == "Image, 30 × 20"
+    assert shown["title"].startswith("Image, 30 × 20;")
     del at
     _collect()
     assert image() is None

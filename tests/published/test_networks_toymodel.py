@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from explorer.networks import accumulate, histogram, inspect, problem
+from explorer.networks.health import find_health
 
 PARAMETERS = ("conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc.weight")
 NORMS = {
@@ -65,4 +66,5 @@ def test_the_unused_layer_is_explained():
         assert parameter.layer == "tmp"
         assert parameter.grad_norm is None
         assert "never used" in parameter.why_none
-    assert any(note.startswith("tmp is never used") for note in report.notes)
+    (finding,) = find_health(report)
+    assert (finding.kind, finding.layers) == ("never used", ("tmp",))

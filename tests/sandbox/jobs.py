@@ -96,6 +96,18 @@ def length(request: Any, context: Context) -> Any:
     return len(request["image"])
 
 
+def echo(request: Any, context: Context) -> Any:
+    """Send the file back, `request` times."""
+    for _ in range(request):
+        context.send(context.data)
+    return len(context.data)
+
+
+def ignore(request: Any, context: Context) -> Any:
+    """End without a look at the file."""
+    raise ProgramRefused(ProgramError("No file wanted."))
+
+
 def random(request: Any, context: Context) -> Any:
     return torch.rand(3).tolist()
 
@@ -203,7 +215,7 @@ JOBS: dict[str, Job] = {
     job.__name__: job
     for job in (
         double, segfault, division, endless_operator, endless_loop, until_deadline, memory, large,
-        silent, raises, refuses, progress, sleep, length, random, environment, attempt, hold,
-        garbage, zoo, threads_and_profiler, raw, stoppable,
+        silent, raises, refuses, progress, sleep, length, echo, ignore, random, environment,
+        attempt, hold, garbage, zoo, threads_and_profiler, raw, stoppable,
     )
 }  # fmt: skip

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.fast
 class Request:
     reader: str
     number: int = 0
+    background: bool = False
 
 
 def _filled(readers: str) -> FairQueue[Request]:
@@ -46,6 +47,15 @@ def test_a_request_that_may_not_start_is_skipped_and_keeps_its_place() -> None:
     assert taken.reader == "b"
     assert queue.take(lambda request: False) is None
     assert [request.reader for request in queue] == ["a"]
+
+
+def test_what_is_in_the_background_comes_last_and_is_lost_first() -> None:
+    queue: FairQueue[Request] = FairQueue()
+    for number, reader in enumerate("aabbc"):
+        queue.add(Request(reader, number, background=number in (0, 2)))
+    assert [request.number for request in queue] == [1, 3, 4, 0, 2]
+    assert queue.evict().number == 2
+    assert [request.number for request in _emptied(queue)] == [1, 3, 4, 0]
 
 
 def test_the_reader_with_most_requests_loses_one() -> None:

@@ -34,7 +34,7 @@ class ReaderConnection:
         self.finished = True
 
     def is_refused(self) -> bool:
-        return self.finished and self.frames[-1][4] == protocol.ERROR
+        return self.finished and self.frames[-1][4] == protocol.FAILED
 
 
 @pytest.fixture

@@ -23,12 +23,13 @@ from explorer.sandbox.answer_limits import LIMITS, limits_of
 from explorer.sandbox.live import LiveRun
 from explorer.sandbox.server import Request, RunningRequest, Server
 from explorer.sandbox.task import Task
-from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
+from explorer.training import ProgramProblem, RemoteSession
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_forged_frames import PRELUDE
 from tests.sandbox.test_full_queue import BusyPool, ReaderConnection
 from tests.sandbox.test_stop import started
+from tests.sandbox.untimed import untimed
 
 #: Seconds that a request may take on a busy machine.
 PATIENT = 30.0
@@ -127,7 +128,7 @@ def test_no_child_takes_requests_for_ever(ends: float, kind: str, stays: bool) -
 
 
 def fresh(source: str) -> str:
-    return json.dumps(to_plain(sandbox.run(source, timeout=PATIENT)))
+    return json.dumps(untimed(sandbox.run(source, timeout=PATIENT)))
 
 
 def test_two_hundred_requests_in_one_child_are_as_in_fresh_ones() -> None:
@@ -135,7 +136,7 @@ def test_two_hundred_requests_in_one_child_are_as_in_fresh_ones() -> None:
     live = LiveRun(client.submit, limit=PATIENT)
     children = set()
     for example in random.Random(0).choices(EXAMPLES, k=200):
-        assert json.dumps(to_plain(live.run(example.source))) == expected[example.key], example.key
+        assert json.dumps(untimed(live.run(example.source))) == expected[example.key], example.key
         children.add(id(live._call._connection))  # type: ignore[union-attr]
     live.close()
     assert len(children) == 1
@@ -163,7 +164,7 @@ def test_untidy_programs_change_nothing_for_the_next() -> None:
     expected = [fresh(source) for source in sources]
     live = LiveRun(client.submit, limit=PATIENT)
     for _ in range(2):
-        assert [json.dumps(to_plain(live.run(source))) for source in sources] == expected
+        assert [json.dumps(untimed(live.run(source))) for source in sources] == expected
     live.close()
 
 
@@ -261,6 +262,63 @@ def test_a_slow_program_ends_the_drag_and_not_the_next() -> None:
     live.close()
     with pytest.raises(ProgramRefused):
         live.run("x = 1")
+
+
+def test_one_child_for_many_paths_ahead() -> None:
+    """Programs that change the process for those after them change nothing for the next path."""
+    live = LiveRun(client.submit, limit=PATIENT)
+    setup = "import torch\nw = torch.ones(2, requires_grad=True)\n"
+    untidy = (
+        "torch.set_default_dtype(torch.float64)",
+        "torch.autograd.set_detect_anomaly(True)",
+        "torch.set_grad_enabled(False)",
+        "torch.manual_seed(7)",
+        "",
+    )
+
+    def session(code: str) -> RemoteSession:
+        return RemoteSession(
+            ProgramProblem(setup + code, "loss = ((w - torch.rand(2)) ** 2).sum()"),
+            lambda request: sandbox.call("replay", request, timeout=PATIENT),
+            lr=0.1,
+            ask_ahead=lambda request: live.call("look_ahead", request),
+        )
+
+    def path(of: RemoteSession) -> Any:
+        return of.look_ahead(steps=5, seconds=60).path.tolist()
+
+    sessions = list(map(session, untidy))
+    paths, children = [path(one) for one in sessions], set()
+    for _ in range(3):
+        assert [path(one) for one in sessions] == paths
+        children.add(id(live._call._connection))  # type: ignore[union-attr]
+    assert len(children) == 1
+    assert live.run("x = 1").variables == {"x": 1}  # of another job, in another child
+    assert path(sessions[0]) == paths[0]
+    live.close()
+
+
+def test_only_some_jobs_are_done_in_one_child() -> None:
+    live = LiveRun(client.submit)
+    with pytest.raises(ValueError, match="replay"):
+        live.call("replay", {})
+
+
+def test_a_path_that_takes_too_long() -> None:
+    live = LiveRun(client.submit, limit=0.5)
+    problem = ProgramProblem(
+        "import torch\nw = torch.ones(2, requires_grad=True)\nslow = [0]",
+        "for _ in range(slow[0]):\n    sum(range(100_000))\nslow[0] = 10**6\nloss = (w**2).sum()",
+    )
+    session = RemoteSession(
+        problem,
+        lambda request: sandbox.call("replay", request, timeout=PATIENT),
+        lr=0.1,
+        ask_ahead=lambda request: live.call("look_ahead", request),
+    )
+    with pytest.raises(ProgramRefused, match=r"longer than 0\.5 s"):
+        session.look_ahead(seconds=60)
+    assert not live.alive
 
 
 def test_threads_get_their_own_answers() -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from explorer import sandbox, trace
-from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
+from tests.sandbox.untimed import untimed
 
 pytestmark = pytest.mark.fast
 
@@ -30,20 +30,20 @@ def test_example_a() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
 def test_the_same_as_in_this_process(example: object) -> None:
     source = example.source
-    assert to_plain(sandbox.run(source)) == to_plain(trace.run(source))
+    assert untimed(sandbox.run(source)) == untimed(trace.run(source))
 
 
 @pytest.mark.parametrize("settings", [{"capture": "retain_grad"}, {"seed": 3}])
 def test_settings_reach_the_child(settings: dict) -> None:
     source = MEAN + "noise = torch.rand(2)\n"
-    assert to_plain(sandbox.run(source, **settings)) == to_plain(trace.run(source, **settings))
+    assert untimed(sandbox.run(source, **settings)) == untimed(trace.run(source, **settings))
 
 
 def test_a_gradient_of_the_readers_own() -> None:
     source = "import torch\nx = torch.ones(2, requires_grad=True)\ny = 2 * x\n"
     for upstream in ("sum", [1.0, 3.0]):
         result = sandbox.run(source, upstream=upstream)
-        assert to_plain(result) == to_plain(trace.run(source, upstream=upstream))
+        assert untimed(result) == untimed(trace.run(source, upstream=upstream))
 
 
 def test_an_error_names_its_line_and_keeps_what_came_before() -> None:

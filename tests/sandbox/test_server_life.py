@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox, client, protocol
 from explorer.sandbox.answer_limits import limits_of
-from explorer.trace import to_plain
 from tests.sandbox.test_calls import eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -144,10 +144,19 @@ INVALID_FIELDS = {
     "a reader that is a list": {"reader": []},
     "a reader that is a dictionary": {"reader": {}},
     "no limits": {"limits": None},
-    "limits of other things": {"limits": {"$": "AnswerLimits", "bytes": "1"}},
+    "limits of other things": {"limits": {"bytes": "1"}},
     "a worker nobody started": {"worker": "w"},
     "a worker that is a list": {"worker": []},
 }
+
+
+@pytest.mark.fast
+def test_the_server_imports_no_large_library() -> None:
+    """What it had in memory would be shared with the zygote, whose huge pages copy it."""
+    code = "import sys, explorer.sandbox.__main__ as _; print(*sys.modules)"
+    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "explorer.sandbox.server" in imported.stdout.split()
+    assert not {"torch", "numpy", "matplotlib"} & set(imported.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -163,7 +172,7 @@ def test_an_invalid_header_does_no_harm(
     pid = _pid(sandbox)
     assert sandbox._server is not None
     header = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
-    header["limits"] = to_plain(limits_of("double"))
+    header["limits"] = asdict(limits_of("double"))
     with sandbox._server.connect() as connection:
         body = protocol.dump(header | INVALID_FIELDS[case])
         frame = protocol.make_frame(protocol.REQUEST, b"[1]")

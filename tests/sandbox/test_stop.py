@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import weakref
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox, client
 from explorer.sandbox.answer_limits import LIMITS, AnswerLimits
 from explorer.ui.common.sandbox_call import Job
+from explorer.ui.common.shared_call import SharedCall
 from tests.sandbox.test_calls import eventually
 
 LOOP = """\
@@ -140,11 +142,10 @@ def test_forged_progress(
     forking: Sandbox, monkeypatch: pytest.MonkeyPatch, code: str, error: str
 ) -> None:
     monkeypatch.setitem(LIMITS, "raw", LIMITS["run"])
-    job = Job("key", "Running", True)
     request = {"code": FLOOD + code + "\ntime.sleep(60)"}
-    job.call = forking.submit("raw", request, timeout=20, on_progress=job.progress.add)
+    call = SharedCall(partial(forking.submit, "raw", request, timeout=20))
     with pytest.raises(ProgramRefused, match=error):
-        job.result()
+        call.result()
 
 
 def test_limits_of_progress_are_a_jobs_own() -> None:
@@ -154,10 +155,9 @@ def test_limits_of_progress_are_a_jobs_own() -> None:
 def test_cancelling_while_another_thread_waits_harms_no_one() -> None:
     """As when new text is run while the page still looks at the job before."""
     sandbox.run("x = 1")
-    pid = client._sandbox.pid
+    pid, submit = client._sandbox.pid, partial(sandbox.submit_run, LOOP, timeout=20)
     for delay in (0.02, 0.05, 0.1, 0.15):
-        job = Job("key", "Running", True)
-        job.call = sandbox.submit_run(LOOP, timeout=20, on_progress=job.progress.add)
+        job = Job("key", "Running", True, partial(SharedCall, submit))
         waiting = threading.Thread(target=job.wait, args=(0.2,))
         waiting.start()
         time.sleep(delay)
@@ -168,10 +168,12 @@ def test_cancelling_while_another_thread_waits_harms_no_one() -> None:
 
 
 def test_a_job_that_nobody_holds_ends() -> None:
-    job = Job("key", "Running", True)
-    job.call = sandbox.submit_run(LOOP, timeout=60, on_progress=job.progress.add)
-    started(job.call)
-    connection = weakref.ref(job.call._connection)
+    submit = partial(sandbox.submit_run, LOOP, timeout=60)
+    job = Job("key", "Running", True, partial(SharedCall, submit))
+    job.wait(0.1)
+    assert job.call is not None
+    started(job.call._call)
+    connection = weakref.ref(job.call._call._connection)
     gc.disable()
     try:
         del job

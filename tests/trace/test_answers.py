@@ -119,7 +119,7 @@ CASES = {
     ),
     "inplace.saved": (
         W + "y = w.exp()\ny += 1\ny.sum().backward()",
-        ["line 5", "ExpBackward0", "Line 6"],
+        ["Line 5", "ExpBackward0", "Line 6"],
         [
             W + "y = w + 1\ny += 1\ny.sum().backward()",
             W + "y = w.exp()\ny = y + 1\ny.sum().backward()",
@@ -138,7 +138,7 @@ CASES = {
     ),
     "backward.twice": (
         W + "y = (w**2).sum()\ny.backward()\ny.backward()",
-        ["line 6", "line 7", "PowBackward0"],
+        ["line 6", "line 7", "graph of y"],
         [
             W + "y = (w**2).sum()\ny.backward(retain_graph=True)\ny.backward()",
             W + "y = w.sum()\ny.backward()\ny.backward()",
@@ -156,7 +156,7 @@ CASES = {
     ),
     "zero.flat": (
         W + "y = torch.round(w * 1.3)\ny.sum().backward()",
-        ["RoundBackward0", "flat"],
+        ["round on line 5", "flat"],
         [
             "w = torch.tensor([-1.0, 2.0], requires_grad=True)\ntorch.relu(w).sum().backward()",
             W + "(w * torch.tensor([0.0, 1.0])).sum().backward()",
@@ -183,7 +183,7 @@ CASES = {
     ),
     "nonfinite.forward": (
         "w = torch.tensor([0.0, 1.0], requires_grad=True)\ny = torch.log(w)\ny.sum().backward()",
-        ["y on line 5", "log of w", "−inf"],
+        ["y (line 5)", "w[0] is 0", "−inf"],
         [
             W + "y = torch.log(w)\ny.sum().backward()",
             W + "m = torch.tensor([True, False])\n"
@@ -193,7 +193,7 @@ CASES = {
     "nonfinite.backward": (
         "w = torch.tensor([0.0, 4.0], requires_grad=True)\n"
         "y = torch.where(w > 0, torch.sqrt(w), w)\ny.sum().backward()",
-        ["SqrtBackward0", "0 · ∞"],
+        ["torch.sqrt(w)", "0 · ∞"],
         [
             "w = torch.tensor([0.0, 4.0], requires_grad=True)\nsafe = torch.where(w > 0, w, 1.0)\n"
             "y = torch.where(w > 0, torch.sqrt(safe), w)\ny.sum().backward()",
@@ -240,7 +240,7 @@ CASES = {
         ],
     ),
     "hooks.replaced": (
-        W + HOOK.replace("BODY", "return g * 10"),
+        W + HOOK.replace("BODY", "return g * 10") + "print(w.grad)",
         ["[1, 1] became [10, 10]"],
         [
             W + HOOK.replace("BODY", "print(g)"),
@@ -418,21 +418,8 @@ def test_a_program_that_is_fine_gets_no_answer(source):
     assert trace.answers == ()
 
 
-CAUSES_OF_ZERO = {
-    "torch.sigmoid(200 * w)": "sigmoid is saturated (its result is exactly 1)",
-    "torch.tanh(torch.tensor([-50.0, 50.0]) * w)": "its result is exactly -1 and 1",
-    "torch.softmax(w.sum().reshape(1, 1), dim=1)": "softmax over one element is always 1",
-    "torch.log_softmax(w.sum(), dim=0)": "log_softmax over one element is always 0",
-    "torch.relu(-w)": "relu is flat below 0",
-    "(w - w.detach()) ** 2": "its derivative is 0 at this value",
-    "((h := w.sum() + torch.tensor([1.0, 2.0, 3.0])) - h.mean()) ** 2": "they add up to 0",
-}
-
-
-@pytest.mark.parametrize("expression", CAUSES_OF_ZERO)
-def test_a_gradient_of_0_names_its_cause(expression):
-    trace = run(program(f"{W}y = {expression}\ny.sum().backward()"))
-    assert trace.error is None, trace.error
-    assert not trace.variables["w"].grad.any()
-    (answer,) = [answer for answer in trace.answers if answer.key == "zero.flat"]
-    assert CAUSES_OF_ZERO[expression] in answer.text
+def test_a_gradient_that_torch_reads_is_not_asked_for() -> None:
+    text = "net = nn.Linear(2, 1).to('cpu')\nnet(torch.ones(2)).sum().backward()\n"
+    assert [answer.key for answer in run(program(text)).answers] == []
+    (answer,) = run(program(text.replace("net(", "print(net.bias.grad)\nnet(", 1))).answers
+    assert answer.key == "none.backward"

@@ -24,9 +24,9 @@ BAD = {
     "unknown torch name": (X + "y = torch.sigmoud(x)", "no sigmoud", 3, "torch.sigmoid"),
     "unknown method": (X + "y = x.summ()", "no attribute summ", 3, ".sum"),
     "missing name": (X + "y = w * x", "w is not defined", 3, "line above"),
-    "file": (X + "torch.load('model.pt')", "not supported here", 3, "read files"),
-    "open": (X + "open('secret')", "not supported here", 3, "access files"),
-    "shapes": (X + "y = x + torch.ones(3)", "sizes 2 and 3", 3, "Print both shapes"),
+    "file": (X + "torch.load('model.pt')", "cannot be opened", 3, "torch.rand"),
+    "open": (X + "open('secret')", "cannot be opened", 3, "torch.rand"),
+    "shapes": (X + "y = x + torch.ones(3)", "sizes 2 and 3", 3, "Reshape one of them"),
     "matmul": (X + "y = torch.ones(2, 3) @ torch.ones(2, 3)", "(2, 3) @ (2, 3)", 3, ".T"),
     "non-scalar backward": (X + "y = x * 2\ny.backward()", "single number", 4, ".sum()"),
     "second backward": (
@@ -64,7 +64,7 @@ BAD = {
     "underscores": (X + "y = x.__dict__", "two underscores", 3, "without"),
     "emoji name": (X + "\U0001f600 = 1", "not valid Python", 3, ""),
     "division": (X + "y = 1 / 0", "divides by zero", 3, "divisor"),
-    "index": (X + "y = x[5]", "outside", 3, "shape"),
+    "index": (X + "y = x[5]", "There is no index 5", 3, ""),
     "recursion": ("def f(n):\n    return f(n)\nf(1)", "calls itself", 2, "stop"),
     "recursion of two": (
         "def f(n):\n    m = n\n    return g(m)\n\ndef g(n):\n    return f(n)\nf(1)",

@@ -19,7 +19,6 @@ WINDOWS = "which elements a window has, and how many count at the border, is sai
 #: Rules whose formula cannot be worked out, and why.
 NOT_VERIFIED = {
     "CopySlices": "what was written through the view is known to the in-place operation alone",
-    "SgnBackward0": "its zeros are a tensor without elements, of which torch tells no value",
     "AvgPool2DBackward0": WINDOWS,
     "AvgPool3DBackward0": WINDOWS,
     "AdaptiveAvgPool2DBackward0": WINDOWS,

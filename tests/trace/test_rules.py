@@ -8,12 +8,14 @@ import pytest
 from explorer import trace
 from explorer.trace import BackwardStep
 from explorer.trace.examples import EXAMPLES
-from explorer.trace.rules import RULES, UNKNOWN, NotStated, compute, state
+from explorer.trace.records import Flow
+from explorer.trace.rules import RULES, UNKNOWN, NotStated, complex_numbers, compute, state
 from tests.trace.expressions import EXPRESSIONS, program
 from tests.trace.steps import steps_by_node, steps_from, steps_of
 
 #: Nodes of the expressions that have no short rule; everything else must have one.
 WITHOUT = {
+    "WeightNormInterfaceBackward0",
     "CdistBackward0",
     "CholeskyBackward0",
     "Col2ImBackward0",
@@ -41,7 +43,7 @@ WORDS = {"CopySlices"}
 
 def multiply_out(step: BackwardStep) -> bool:
     """Whether the rule was tried. Fails where it gives other gradients than autograd did."""
-    if step.name in WITHOUT | WORDS or step.own:
+    if step.name in WITHOUT | WORDS or step.own or step.words == complex_numbers.WORDS:
         return False
     try:
         outs = compute(step.name, step.grads_in, step.grads_out, step.saved)
@@ -55,6 +57,8 @@ def multiply_out(step: BackwardStep) -> bool:
             assert out is not None, f"{step.name} says nothing of input {slot}"
             assert out.shape == flow.grad.shape
             message = f"{step.name}, input {slot}"
+            with np.errstate(over="ignore"):  # rules are computed in double precision
+                out = np.asarray(out).astype(flow.grad.dtype)
             np.testing.assert_allclose(out, flow.grad, rtol=3e-4, atol=3e-5, err_msg=message)
     return True
 
@@ -92,7 +96,7 @@ def test_every_step_of_every_example_multiplies_out(
     traced = trace.run(example.source)  # type: ignore[attr-defined]
     for step in steps_of(traced):
         if step.name != "AccumulateGrad" and not step.own:
-            assert step.name in RULES or step.words == UNKNOWN
+            assert step.name in RULES or step.words in (UNKNOWN, complex_numbers.WORDS)
             multiply_out(step)
 
 
@@ -221,3 +225,38 @@ def test_special_numbers_in_latex() -> None:
         {},
     )
     assert r"\text{nan} & -\infty & 1.5 \cdot 10^{-7}" in said.numbers
+
+
+#: An expression of complex numbers, and the node whose formula is shown.
+COMPLEX = {
+    "z * w": "Mul", "z + w": "Add", "z - w": "Sub", "z / w": "Div", "z * r": "Mul",
+    "z * z.conj()": "Conj", "-z": "Neg", "z**3": "Pow", "z.exp()": "Exp", "z.log()": "Log",
+    "z.sin()": "Sin", "z.cos()": "Cos", "z.tanh()": "Tanh", "z.sqrt()": "Sqrt",
+    "z.reciprocal()": "Reciprocal", "z.sum() * w": "Sum", "r + w": "Add", "z[0] * w": "Mul",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", COMPLEX)
+def test_complex_rules_give_what_autograd_does(expression: str) -> None:
+    """A formula is shown only where the step's own numbers agree with it."""
+    traced = trace.run(
+        "import torch\nz = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)\n"
+        "w = torch.tensor([2 - 1j, 1 + 1j], requires_grad=True)\n"
+        "r = torch.tensor([1.5, 2.5], requires_grad=True)\n"
+        f"y = {expression}\nloss = y.abs().sum()\nloss.backward()\n"
+    )
+    assert traced.error is None
+    steps = [s for s in steps_of(traced) if s.words == complex_numbers.WORDS]
+    shown = {step.name for step in steps if step.formula}
+    assert {"AbsBackward0", f"{COMPLEX[expression]}Backward0"} <= {
+        name.replace("Backward1", "Backward0") for name in shown
+    }
+    assert not any(step.numbers for step in steps)
+
+
+def test_a_complex_rule_that_is_wrong_is_not_shown() -> None:
+    grad, saved = np.array([1 + 1j]), {"self": np.array([2j]), "other": np.array([3 + 1j])}
+    right = grad * np.conj(saved["other"])
+    for passed_on, shown in ((right, 1), (grad * saved["other"], 0)):
+        flows = (Flow(None, 0, passed_on),)
+        assert len(complex_numbers.formulas("MulBackward0", (grad,), flows, saved)) == shown

@@ -33,7 +33,21 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "eps": st.floats(1e-8, 1e-2),
     "lr_decay": RATES,
     "initial_accumulator_value": RATES,
+    "amsgrad": st.booleans(),
+    "centered": st.booleans(),
+    "rho": HALVES,
+    "momentum_decay": HALVES,
+    "decoupled_weight_decay": st.booleans(),
+    "etas": st.tuples(st.floats(0.1, 0.9), st.floats(1.1, 3)),
+    "step_sizes": st.tuples(st.floats(1e-6, 1e-2), st.floats(0.1, 50)),
+    "lambd": st.floats(0, 0.5),
+    "t0": st.sampled_from([0.0, 2.0, 1e6]),
+    "beta2_decay": st.floats(-2, 0),
+    "d": st.floats(1, 3),
+    "ns_steps": st.integers(1, 6),
 }
+#: Optimizers whose step is written out; that of LBFGS depends on other losses.
+WRITTEN = [name for name, spec in OPTIMIZERS.items() if not spec.evaluates]
 
 
 def compare(
@@ -42,14 +56,15 @@ def compare(
     grads: list[list[float]],
     hyper: dict[str, Any],
     dtype: torch.dtype,
+    shape: tuple[int, ...],
 ) -> None:
-    """Step the real optimizer and the arithmetic side by side; at most 1 ulp apart."""
+    """Step the real optimizer and the arithmetic side by side: equal to the last bit."""
     spec = optimizer_spec(optimizer)
     full = spec.validate(hyper)
-    p = torch.tensor(start, dtype=dtype, requires_grad=True)
+    p = torch.tensor(start, dtype=dtype).reshape(shape).requires_grad_()
     stepper = spec.make([p], full)
     for grad in grads:
-        p.grad = torch.tensor(grad, dtype=dtype)
+        p.grad = torch.tensor(grad, dtype=dtype).reshape(shape)
         before = p.detach().clone()
         state = {
             key: value.clone() if isinstance(value, torch.Tensor) else value
@@ -59,23 +74,27 @@ def compare(
         stepper.step()
         after = p.detach().numpy()
         assert update.after.dtype == after.dtype
-        limit = np.spacing(np.abs(after))
-        assert np.all(np.abs(update.after - after) <= limit), (update.after, after)
-        assert np.array_equal(update.before, before.numpy())
+        assert np.array_equal(update.after, after, equal_nan=True), (update.after, after)
+        assert np.array_equal(update.before, before.numpy(), equal_nan=True)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", WRITTEN)
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_within_one_ulp_of_the_optimizer(optimizer, data):
-    size = data.draw(st.integers(1, 19))
+def test_equal_to_the_optimizer(optimizer, data):
+    spec = OPTIMIZERS[optimizer]
+    axes = 2 if spec.matrices else data.draw(st.integers(1, 3))
+    shape = data.draw(st.tuples(*[st.integers(1, 5)] * axes))
+    size = math.prod(shape)
     row = st.lists(NUMBERS, min_size=size, max_size=size)
-    hyper = {name: data.draw(VALUES[name]) for name in OPTIMIZERS[optimizer].hyper}
-    if "nesterov" in hyper and hyper["momentum"] and not hyper["dampening"]:
+    hyper = {name: data.draw(VALUES[name]) for name in spec.hyper}
+    if optimizer != "SGD":
+        hyper |= {"nesterov": data.draw(st.booleans())} if "nesterov" in hyper else {}
+    elif "nesterov" in hyper and hyper["momentum"] and not hyper["dampening"]:
         hyper["nesterov"] = data.draw(st.booleans())
     dtype = data.draw(st.sampled_from([torch.float32, torch.float64]))
     grads = data.draw(st.lists(row, min_size=1, max_size=4))
-    compare(optimizer, data.draw(row), grads, hyper, dtype)
+    compare(optimizer, data.draw(row), grads, hyper, dtype, shape)
 
 
 @given(p=st.lists(NUMBERS, min_size=7, max_size=7), g=st.lists(NUMBERS, min_size=7, max_size=7))
@@ -96,7 +115,9 @@ def evaluated(text: str) -> float:
     for sign, operator in (("−", "-"), ("·", "*"), ("²", "**2"), ("^", "**"), ("√(", "sqrt(")):
         text = text.replace(sign, operator)
     text = re.sub(r"√([\d.e-]+)", r"sqrt(\1)", text)
-    return eval(text, {"sqrt": math.sqrt})
+    text = re.sub(r"\|([^|]+)\|", r"abs(\1)", text)
+    names = {"sqrt": math.sqrt, "abs": abs, "min": min, "max": max, "sign": np.sign}
+    return float(eval(text, names))
 
 
 @pytest.mark.parametrize(("optimizer", "hyper"), SETTINGS)
@@ -105,6 +126,8 @@ def test_the_shown_numbers_give_the_shown_result(optimizer, hyper):
     p = torch.tensor([[0.5, -1.25], [2.0, 0.75]], dtype=torch.float64, requires_grad=True)
     spec = optimizer_spec(optimizer)
     full = spec.validate(hyper)
+    if spec.evaluates:
+        pytest.skip("its step depends on losses at other points")
     stepper = spec.make([p], full)
     generator = torch.Generator().manual_seed(1)
     for _ in range(3):

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from explorer.training import ProgramProblem, RemoteSession
+from explorer.language import ProgramRefused
+from explorer.training import ProgramProblem, RemoteSession, through_element
 from explorer.training.history import from_data
 from explorer.training.replay import replay
 
@@ -41,7 +42,15 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "no parameters": view(parameters={}),
     "another optimizer": view(optimizer="Adam"),
     "no settings": view(hyper={}),
+    "no chosen settings": view(chosen={}),
     "settings that are not finite": lambda a: a["view"]["hyper"].update(lr=float("nan")),
+    "a group of unknown parameters": lambda a: a["view"].update(
+        groups=[{"$": "Group", "parameters": ["x"], "hyper": a["view"]["hyper"]}]
+    ),
+    "a group with all parameters": lambda a: a["view"].update(
+        groups=[{"$": "Group", "parameters": ["w"], "hyper": a["view"]["hyper"]}]
+    ),
+    "a group without settings": view(groups=[{"$": "Group", "parameters": ["w"], "hyper": {}}]),
     "no previews": view(previews={}),
     "a graph that does not exist": view(graph="?"),
     "edges to missing nodes": view(edges=[{"$": "Edge", "source": "a", "target": "b"}]),
@@ -51,6 +60,20 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a gradient of another shape": parameter(grad=EMPTY),
     "a buffer without elements": parameter(buffers={"momentum_buffer": EMPTY}),
     "arithmetic without lines": lambda a: a["view"]["next"]["w"].update(lines=[]),
+    "an unknown scheduler": view(scheduler="?"),
+    "a scheduler of which nothing is said": lambda a: a["view"]["previews"].pop("schedule"),
+    "clipping that was not chosen": view(clip="clip_grad_value_"),
+    "clipping without gradients": lambda a: a["view"]["next_clip"].update(grads={}, before={}),
+    "clipping of another parameter": lambda a: a["view"]["next_clip"].update(
+        {key: {"v": a["view"]["next_clip"][key]["w"]} for key in ("grads", "before")}
+    ),
+    "clipping of another shape": lambda a: a["view"]["next_clip"]["before"].update(w=EMPTY),
+    "a norm of no number": lambda a: a["view"]["next_clip"]["lines"][0].update(value=EMPTY),
+    "rates without steps": lambda a: a["track"].update(lrs=[0.1] * 9),
+    "a reset with other options": answer(
+        actions=[{"tuple": ["reset", {"tuple": [0, {"dict": []}, {"dict": [["x", 1]]}]}]}]
+    ),
+    "a reset without options": answer(actions=[{"tuple": ["reset", None]}]),
     "arithmetic of another shape": lambda a: a["view"]["next"]["w"]["lines"][0].update(value=EMPTY),
 }
 
@@ -65,7 +88,7 @@ def test_is_refused_and_changes_nothing(name: str) -> None:
             change(plain)
         return plain
 
-    session = RemoteSession(PROBLEM, ask, lr=0.1)
+    session = RemoteSession(PROBLEM, ask, lr=0.1, clip={"name": "clip_grad_norm_"})
     assert session.iterate(2).ok
     before = session.view(), session.actions, session.points()
     forge.append(FORGED[name])
@@ -76,6 +99,34 @@ def test_is_refused_and_changes_nothing(name: str) -> None:
     assert repr((session.view(), session.actions, session.points())) == repr(before)
     forge.clear()
     assert session.iterate(1).ok
+
+
+NAN = {"$": "array", "dtype": "<f4", "shape": [1], "data": "AADAfw=="}
+SURFACES: dict[str, dict[str, Any]] = {
+    "an axis that is not finite": {"x": NAN},
+    "an axis of no numbers": {"x": EMPTY},
+    "a line at no height": {"y": NAN},
+    "losses of another shape": {"loss": NAN},
+    "one label": {"labels": {"tuple": ["w"]}},
+}
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_a_surface_that_cannot_be_drawn_is_refused(name: str) -> None:
+    forged: dict[str, Any] = {}
+
+    def ask(request: Any) -> Any:
+        plain = replay(request)
+        if forged:
+            plain["surface"].update(forged)
+        return plain
+
+    session = RemoteSession(PROBLEM, ask, lr=0.1)
+    plane = through_element(session.points()[-1], ("w", (0,)))
+    assert session.surface(plane).x.size > 1
+    forged.update(SURFACES[name])
+    with pytest.raises(ProgramRefused, match="could not be read"):
+        session.surface(plane)
 
 
 @pytest.mark.parametrize("name", ["torch.ops", "hub", "__doc__", "load", "torch.nn"])

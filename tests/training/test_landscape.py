@@ -9,9 +9,11 @@ from explorer.training import (
     ProgramProblem,
     TrainingSession,
     loss_surface,
+    through_element,
     through_elements,
     through_path,
 )
+from explorer.training.landscape import COARSEST
 
 pytestmark = pytest.mark.fast
 
@@ -93,3 +95,22 @@ def test_places_where_the_loss_fails_are_nan():
     assert np.isnan(found.loss).any()
     assert np.array_equal(np.isnan(found.loss), a >= 1.01)
     assert np.allclose(found.loss[a < 1.01], (a * b)[a < 1.01])
+
+
+def test_the_line_of_one_parameter():
+    session = TrainingSession(PRESETS["parabola"], lr=0.2)
+    session.iterate(3)
+    found = session.surface(through_element(session.points()[-1], ("x", ())))
+    assert found.y.shape == (1,)
+    assert found.loss[0] == pytest.approx(found.x**2)
+    assert found.path[:, 0] == pytest.approx([10, 6, 3.6, 2.16])
+
+
+def test_a_surface_with_little_time_is_coarse_but_right():
+    problem = PRESETS["ill-conditioned quadratic"]
+    points = TrainingSession(problem, lr=0.1).points()
+    plane = through_elements(points[-1], ("a", ()), ("b", ()))
+    found = loss_surface(problem, plane, points, seconds=1e-6)
+    assert found.loss.shape == (COARSEST, COARSEST)
+    a, b = np.meshgrid(found.x, found.y)
+    assert found.loss == pytest.approx(0.1 * a**2 + 2 * b**2, rel=1e-5)

@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 import torch
 
@@ -61,3 +62,16 @@ def test_readers_in_threads_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert together == [session.losses for session in alone]
+
+
+def test_the_tensors_a_setup_leaves():
+    problem = PRESETS["linear regression"]
+    found = problem.tensors(3)
+    assert {name: a.shape for name, a in found.items()} == {
+        "X": (1000, 2),
+        "y": (1000,),
+        "w": (2, 1),
+        "b": (1,),
+    }
+    parameters = TrainingSession(problem, seed=3).parameters
+    assert np.array_equal(found["w"], parameters["w"].value)

@@ -73,7 +73,7 @@ def test_the_loss_is_the_last_scalar_that_requires_grad(loss, expected):
         ("", "defines no parameter"),
         (TORCH + "x = torch.zeros(10_000_000, requires_grad=True)", "10,000,000 parameters"),
         (TORCH + "x = y", "name y is not defined"),
-        ("import os", "os"),
+        ("import os", "no parameter"),
     ],
 )
 def test_setups_that_cannot_be_used(setup, words):
@@ -93,7 +93,7 @@ def test_setups_that_cannot_be_used(setup, words):
         ("x[0] = 3.0\nx.sum()", "leaf"),
         ("(x @ torch.ones(3)).sum()", "In the loss"),
         ("y.sum()", "name y is not defined"),
-        ("open('secret')", "open is not supported here"),
+        ("open('secret')", "cannot be opened"),
     ],
 )
 def test_losses_that_cannot_be_used(loss, words):

@@ -13,7 +13,10 @@ import torch
 
 from explorer import networks
 from explorer.training import PRESETS, ProgramProblem, TrainingSession
+from explorer.training.batches import in_batches
 from explorer.training.optimizers import OPTIMIZERS
+from explorer.training.schedulers import SCHEDULERS
+from tests.training.plain import suited
 from tests.training.test_undo import PROBLEM
 
 RUNNER = """\
@@ -65,7 +68,43 @@ SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
         name: (networks.problem(name), "SGD", {"lr": 0.01, "momentum": 0.9, "seed": 1})
         for name in NETS
     },
-    **{name: (PRESETS["linear regression"], name, {"lr": 0.01}) for name in OPTIMIZERS},
+    **{
+        name: (suited(name, PRESETS["linear regression"]), name, {"lr": 0.01})
+        for name in OPTIMIZERS
+    },
+    "closure": (PROBLEM, "LBFGS", {"lr": 0.1, "max_iter": 3, "line_search_fn": "strong_wolfe"}),
+    "start": (
+        PRESETS["ill-conditioned quadratic"],
+        "SGD",
+        {"lr": 0.1, "momentum": 0.5, "start": {"a": 0.3, "b": -1.7}},
+    ),
+    **{
+        name: (
+            PRESETS["linear regression"],
+            "SGD",
+            {
+                "lr": 0.05,
+                "momentum": 0.9,
+                "scheduler": {"name": name},
+                "clip": {"name": "clip_grad_norm_", "norm_type": norm_type},
+            },
+        )
+        for name, norm_type in zip(SCHEDULERS, ["1", "2", "inf"] * len(SCHEDULERS), strict=False)
+    },
+    **{
+        f"{name} in one cycle": (
+            suited(name, PRESETS["linear regression"]),
+            name,
+            {
+                "scheduler": {"name": "OneCycleLR", "max_lr": 0.02, "total_steps": 20},
+                "clip": {"name": "clip_grad_norm_"},
+            },
+        )
+        for name in OPTIMIZERS
+    },
+    "batches of a text": (in_batches(PRESETS["linear regression"], 128), "Adam", {"lr": 0.05}),
+    "batches of a network": (in_batches(networks.planar.planar(), 32), "SGD", {"lr": 0.5}),
+    "clipped": (PROBLEM, "Adam", {"lr": 0.01, "clip": {"name": "clip_grad_value_"}}),
     "state": (PROBLEM, "RMSprop", {"lr": 0.01, "maximize": True}),
     "texts": (TEXTS, "SGD", {"lr": 0.1}),
     "prints": (PRINTS, "Adagrad", {"lr": 0.5, "lr_decay": 0.1}),
@@ -87,6 +126,8 @@ def press_about(session: TrainingSession) -> None:
         session.undo,
         session.forward,
         session.backward,
+        session.schedule,  # fails where none is chosen, as does the next
+        session.clip,
     ):
         action()
 
@@ -135,7 +176,7 @@ def test_scripts_repeat_the_numbers(
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_script_defines_the_optimizers_that_torch_lacks(name: str) -> None:
-    script = TrainingSession(PRESETS["parabola"], name).script()
+    script = TrainingSession(suited(name, PRESETS["parabola"]), name).script()
     ours = not hasattr(torch.optim, name)
     assert (f"class {name}(torch.optim.Optimizer):" in script) == ours
     assert (f"optimizer = torch.optim.{name}(" in script) != ours

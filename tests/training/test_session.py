@@ -10,10 +10,10 @@ import torch
 
 from explorer.training import (
     PRESETS,
+    Follower,
     ProgramProblem,
+    RunSetting,
     TrainingSession,
-    with_setting,
-    without_zero_grad,
 )
 from tests.training.plain import loop, same
 
@@ -98,7 +98,7 @@ def test_zero_grad_both_ways(set_to_none):
     assert (value(session) == before) == set_to_none
 
 
-def test_the_graph_is_there_between_forward_and_backward_only():
+def test_the_graph_stays_to_be_seen_when_backward_has_used_it():
     session = TrainingSession(PRESETS["linear regression"], lr=0.1)
     assert session.view().dot() == ""
     session.forward()
@@ -107,7 +107,8 @@ def test_the_graph_is_there_between_forward_and_backward_only():
     for name in ("MmBackward0", "AccumulateGrad", "<B>w</B>", "<B>b</B>", "<B>loss</B>"):
         assert name in dot
     session.backward()
-    assert session.view().dot() == ""
+    assert session.view().graph == "freed"
+    assert session.view().dot() == dot
 
 
 def test_x_data_minus_lr_grad():
@@ -144,7 +145,7 @@ def test_forgetting_zero_grad_and_another_setting():
     session = TrainingSession(PARABOLA, lr=0.1)
     session.iterate(3)
     session.forward()
-    twin = without_zero_grad(session)
+    twin = Follower(RunSetting.of(session, zero_grad=False)).follow(session)
     x, total = 10.0, 0.0
     for _ in range(3):
         total += 2 * x
@@ -152,9 +153,10 @@ def test_forgetting_zero_grad_and_another_setting():
     assert value(twin) == pytest.approx(x, abs=1e-5)
     assert twin.view().passes == 3
     assert len(twin.losses) == len(session.losses) == 4
-    other = with_setting(session, lr=0.4)
+    other = Follower(RunSetting.of(session, lr=0.4)).follow(session)
     assert value(other) == pytest.approx(10 * 0.2**3, rel=1e-5)
-    assert value(with_setting(session, "Adam", lr=1.0)) == pytest.approx(7, abs=0.1)
+    adam = Follower(RunSetting("Adam", {"lr": 1.0})).follow(session)
+    assert value(adam) == pytest.approx(7, abs=0.1)
     assert value(session) == pytest.approx(10 * 0.8**3, rel=1e-5)
 
 
@@ -204,7 +206,7 @@ def test_settings_that_make_no_sense(hyper, words):
 
 def test_unknown_optimizer_and_counts():
     with pytest.raises(ValueError, match="SGD, Adam, AdamW, RMSprop, Adagrad"):
-        TrainingSession(PARABOLA, "Lion")
+        TrainingSession(PARABOLA, "Shampoo")
     session = TrainingSession(PARABOLA, lr=0.1)
     for wrong in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="1 or more"):
@@ -220,7 +222,7 @@ def test_seeds(seed):
 
 
 def test_a_session_ends_somewhere(monkeypatch):
-    monkeypatch.setattr("explorer.training.session.MOST_ACTIONS", 5)
+    monkeypatch.setattr("explorer.training.recording.MOST_ACTIONS", 5)
     session = TrainingSession(PARABOLA, lr=0.1)
     event = session.iterate(10)
     assert "Iteration 5 of 10 failed" in event.message
@@ -234,7 +236,7 @@ def test_a_session_ends_somewhere(monkeypatch):
 def test_iterations_end_when_their_time_is_over(monkeypatch, seconds, done):
     """A clock that goes on by a second whenever it is looked at, once in each iteration."""
     clock = SimpleNamespace(perf_counter=count().__next__)
-    monkeypatch.setattr("explorer.training.session.time", clock)
+    monkeypatch.setattr("explorer.training.recording.time", clock)
     session = TrainingSession(PRESETS["linear regression"], lr=0.1, seed=2)
     event = session.iterate(20, seconds=seconds)
     view = session.view()
@@ -289,3 +291,54 @@ def test_large_parameters_are_written_out_in_part():
     assert view.last["w"].after.shape == (4096,)
     assert view.parameters["w"].value.shape == (100, 100)
     assert np.array_equal(session.last_update("w").after, view.parameters["w"].value)
+
+
+@pytest.mark.fast
+def test_a_move_begins_a_run_elsewhere() -> None:
+    """The same as a problem whose setup has these values."""
+    problem = PRESETS["ill-conditioned quadratic"]
+    session = TrainingSession(problem, lr=0.1, momentum=0.9)
+    session.iterate(3)
+    b = session.parameters["b"].value
+    assert session.move({"a": 1.25}).ok
+    assert session.view().steps == 0
+    assert session.parameters["b"].value == b  # the others stay
+    assert session.losses == []
+    values = {name: p.value for name, p in session.parameters.items()}
+    there = TrainingSession(problem, lr=0.1, momentum=0.9, start=values)
+    for each in (session, there):
+        each.iterate(5)
+    assert session.losses == there.losses
+    assert session.reset().ok
+    assert session.parameters["a"].value == 1.25
+    assert session.reset(seed=0).ok
+    assert session.parameters["a"].value == -5
+    for _ in range(5):
+        assert session.undo().ok
+    assert session.parameters["a"].value == -5
+    assert session.view().steps == 0
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "values", [{"c": 1.0}, {"a": [1.0, 2.0]}, {"a": float("nan")}, {"a": "1"}, {"a": None}]
+)
+def test_a_place_that_does_not_fit_is_refused(values: dict[str, object]) -> None:
+    session = TrainingSession(PRESETS["ill-conditioned quadratic"], lr=0.1)
+    assert not session.move(values).ok
+    assert session.parameters["a"].value == -5
+    with pytest.raises(ValueError, match="start"):
+        TrainingSession(PRESETS["ill-conditioned quadratic"], lr=0.1, start=values)
+
+
+def test_joined_presses_are_undone_at_once_and_done_again():
+    session = TrainingSession(PARABOLA, lr=0.2)
+    session.forward()
+    for _ in range(3):
+        session.iterate(4)
+    session.join(1)
+    there = value(session)
+    assert session.undo().ok
+    assert (session.view().undoable, value(session)) == (1, 10)
+    assert session.redo().ok
+    assert value(session) == there

@@ -10,6 +10,7 @@ import pytest
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.training import ProgramProblem, RemoteSession, through_elements
+from explorer.training.extent import extent_of_path
 from tests.training.plain import loop, same
 from tests.training.test_against_torch import OWN
 
@@ -73,3 +74,41 @@ def test_setups_that_are_refused():
     for setup, words in ((large, "10,000,000 parameters"), ("x = 1", "defines no parameter")):
         with pytest.raises(ProgramRefused, match=words):
             RemoteSession(ProgramProblem(setup=setup, loss="x.sum()"), ask)
+
+
+def test_the_first_child_says_what_forward_would_do():
+    asked = []
+
+    def ask(request):
+        asked.append(request)
+        return sandbox.call("replay", request)
+
+    session = RemoteSession(OWN, ask, lr=0.02, tries_forward=True)
+    assert session.forward_event is not None
+    assert session.forward_event.ok
+    assert session.view().losses == ()
+    assert session.presses == []
+    assert session.forward().message == session.forward_event.message
+    assert len(asked) == 2
+    broken = ProgramProblem(ROSE, "loss = x.sum() + missing")
+    session = RemoteSession(broken, ask, lr=0.02, tries_forward=True)
+    assert session.forward_event is not None
+    assert session.forward_event.error is not None
+    assert "missing" in session.forward_event.error.message
+
+
+def test_one_child_looks_ahead_and_computes_the_surface():
+    asked = []
+
+    def ask(request):
+        asked.append(request)
+        return sandbox.call("replay", request)
+
+    session = RemoteSession(OWN, ask, lr=0.02)
+    plane = through_elements(session.points()[-1], ("scale", (0,)), ("scale", (1,)))
+    extent = extent_of_path(plane, plane.place(session.points()))
+    surface = session.surface(plane, extent, ahead=True)
+    assert len(asked) == 2
+    assert surface.x[0] < extent[0, 0] < extent[1, 0] < surface.x[-1]
+    session.iterate(20)
+    assert surface.x[0] < session.view().parameters["scale"].value[0] < surface.x[-1]

@@ -12,12 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from explorer.training import (
+    Follower,
     ProgramProblem,
     RemoteSession,
+    RunSetting,
     TrainingSession,
     View,
-    with_setting,
-    without_zero_grad,
 )
 from explorer.training.replay import replay
 
@@ -44,11 +44,33 @@ loss = (net(x) ** 2).mean() + 0.01 * total.sum() * w.sum() + len(seen) * 0.1 * w
 PRESSES = st.one_of(
     st.sampled_from([("zero_grad", {}), ("forward", {}), ("backward", {}), ("step", {})]),
     st.sampled_from([("zero_grad", {"set_to_none": False}), ("reset", {}), ("reset", {"seed": 9})]),
+    st.sampled_from([("move", {"values": {"w": [0.3, 1.5]}}), ("move", {"values": {"unused": 1}})]),
     st.sampled_from([("iterate", {"n": 1}), ("iterate", {"n": 3}), ("set", {"lr": 0.02})]),
     st.sampled_from([("iterate", {"n": 2, "zero_grad": False}), ("undo", {}), ("redo", {})]),
+    st.sampled_from([("clip", {}), ("schedule", {})]),
 )
 OPTIMIZERS = st.sampled_from(
     [("SGD", {"lr": 0.05, "momentum": 0.9}), ("Adam", {"lr": 0.05}), ("RMSprop", {"lr": 0.01})]
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "scheduler": st.sampled_from(
+            [
+                {"name": "StepLR", "step_size": 2, "gamma": 0.5},
+                {"name": "MultiStepLR", "milestones": [1, 3]},
+                {"name": "OneCycleLR", "total_steps": 7},
+                {"name": "ReduceLROnPlateau", "patience": 0},
+                {"name": "SequentialLR", "warmup": 2},
+            ]
+        ),
+        "clip": st.sampled_from(
+            [
+                {"name": "clip_grad_norm_", "max_norm": 0.1},
+                {"name": "clip_grad_value_", "clip_value": 0.01},
+            ]
+        ),
+    },
 )
 
 
@@ -59,17 +81,21 @@ def ask(request):
 def plain(view: View) -> str:
     """All of a view as text, so that two can be compared to the last bit."""
     with np.printoptions(floatmode="unique", threshold=10_000):
-        return repr(replace(view, undoable=0, redoable=0, hyper=json.dumps(view.hyper)))
+        settings = {"hyper": json.dumps(view.hyper), "chosen": json.dumps(view.chosen)}
+        return repr(replace(view, undoable=0, redoable=0, **settings))
 
 
 @given(
-    presses=st.lists(PRESSES, max_size=12), optimizer=OPTIMIZERS, limit=st.sampled_from([1, 2**20])
+    presses=st.lists(PRESSES, max_size=12),
+    optimizer=OPTIMIZERS,
+    options=OPTIONS,
+    limit=st.sampled_from([1, 2**20]),
 )
-@settings(max_examples=30, deadline=None)
-def test_undo_and_redo_are_exact(presses, optimizer, limit):
+@settings(max_examples=40, deadline=None)
+def test_undo_and_redo_are_exact(presses, optimizer, options, limit):
     """A stack of views is the oracle; a small limit makes almost every undo a long replay."""
     name, hyper = optimizer
-    session = TrainingSession(PROBLEM, name, history_bytes=limit, **hyper)
+    session = TrainingSession(PROBLEM, name, history_bytes=limit, **options, **hyper)
     stack, undone = [plain(session.view())], []
     for press, arguments in presses:
         event = getattr(session, press)(**arguments)
@@ -102,16 +128,17 @@ def told(event):
     return replace(event, error=replace(event.error, detail=detail))
 
 
-@given(presses=st.lists(PRESSES, max_size=10), optimizer=OPTIMIZERS)
+@given(presses=st.lists(PRESSES, max_size=10), optimizer=OPTIMIZERS, options=OPTIONS)
 @example(
     presses=[("iterate", {"n": 1}), ("forward", {}), ("step", {}), ("backward", {})],
     optimizer=("SGD", {"lr": 0.05, "momentum": 0.9}),
+    options={},
 )
-@settings(max_examples=20, deadline=None)
-def test_replay_is_the_same_session(presses, optimizer):
+@settings(max_examples=30, deadline=None)
+def test_replay_is_the_same_session(presses, optimizer, options):
     name, hyper = optimizer
-    here = TrainingSession(PROBLEM, name, **hyper)
-    there = RemoteSession(PROBLEM, ask, name, **hyper)
+    here = TrainingSession(PROBLEM, name, **options, **hyper)
+    there = RemoteSession(PROBLEM, ask, name, **options, **hyper)
     for press, arguments in presses:
         one, other = (told(getattr(s, press)(**arguments)) for s in (here, there))
         assert one == other
@@ -119,8 +146,9 @@ def test_replay_is_the_same_session(presses, optimizer):
         assert here.view().undoable == there.view().undoable
         assert here.view().redoable == there.view().redoable
     assert here.script() == there.script()
-    for other in (without_zero_grad, lambda s: with_setting(s, "Adagrad", lr=0.1)):
-        assert plain(other(here).view()) == plain(other(there).view())
+    for setting in (RunSetting.of(here, zero_grad=False), RunSetting("Adagrad", {"lr": 0.1})):
+        one, other = (Follower(setting).follow(s) for s in (here, there))
+        assert plain(one.view()) == plain(other.view())
 
 
 @pytest.mark.parametrize("limit", [1, 2**26])

@@ -8,7 +8,7 @@ import pytest
 from explorer.language import ProgramRefused
 from explorer.sandbox.client import parse_answer
 from explorer.trace import Node, Trace, run, to_plain
-from explorer.training.optimizer_spec import DerivationLine
+from explorer.training.derivation import DerivationLine
 
 pytestmark = pytest.mark.fast
 LINK = 'n0" URL="http://elsewhere.invalid'

@@ -6,6 +6,7 @@ import torch
 from matplotlib.cbook import get_sample_data
 from PIL import Image
 
+from explorer.networks.classifiers import CLASSIFIERS, published_weights
 from explorer.networks.synthetic_images import CLASSES, draw_one
 from explorer.torchvision_guard import torchvision
 from explorer.vision import BACKBONES, build, decode, predict
@@ -25,11 +26,22 @@ def test_every_network_runs_on_a_photograph_and_names_its_classes() -> None:
         with torch.no_grad():
             output = build(name)(prepared.tensor)
         assert torch.isfinite(output).all()
-        assert output.shape[1] == (len(backbone.labels) or 10)
+        assert output.shape[1] == (len(backbone.labels) or 12)
         assert bool(backbone.ready) != bool(backbone.url)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "densenet121"])
+def test_every_classifier_of_the_network_page_is_offered() -> None:
+    assert set(CLASSIFIERS) <= set(BACKBONES)
+    titles = [backbone.title for backbone in BACKBONES.values()]
+    assert len({*titles}) == len(titles)
+    for name in CLASSIFIERS:
+        assert BACKBONES[name].url == published_weights(name).url
+        assert len(BACKBONES[name].labels) == 1000
+
+
+@pytest.mark.parametrize(
+    "name", ["resnet18", "densenet121", "vit_b_16", "swin_t", "efficientnet_b0"]
+)
 def test_the_preparation_is_torchvisions_own(name: str) -> None:
     picture = grace_hopper()
     transform = torchvision.models.get_model_weights(name).IMAGENET1K_V1.transforms()

@@ -304,3 +304,29 @@ def test_the_first_layer_that_overflows_is_named() -> None:
         model.block1.conv2.bias[3] = torch.nan
     assert first_not_finite(model, x) == "block1.conv2"
     assert not any(module._forward_hooks for module in model.modules())
+
+
+class Swinging(nn.Module):
+    """Maps, then the same values as height × width × channels, then maps again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3)
+        self.norm, self.linear, self.gelu = nn.LayerNorm(6), nn.Linear(6, 8), nn.GELU()
+        self.last, self.relu = nn.Conv2d(8, 4, 3), nn.ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.gelu(self.linear(self.norm(self.conv(x).permute(0, 2, 3, 1))))
+        return self.relu(self.last(x.permute(0, 3, 1, 2)))
+
+
+def test_values_ordered_with_channels_last_are_not_maps() -> None:
+    layers = map_layers(Swinging(), torch.rand(1, 3, 12, 12))
+    assert [layer.name for layer in layers] == ["conv", "last", "relu"]
+    assert [
+        layer.name for layer in map_layers(Swinging(), torch.rand(1, 3, 12, 12), of="input")
+    ] == [
+        "conv",
+        "last",
+        "relu",
+    ]

@@ -14,8 +14,9 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from explorer.networks.image_networks import WEIGHTS, ShapesNet, shapes_net
-from explorer.vision import WeightsError, load_weights
+from explorer.vision import BACKBONES, WeightsError, load_weights
 from explorer.vision import weights as module
+from explorer.vision.backbones import with_classes
 from tests.vision.test_feature_maps import state_of
 
 pytestmark = pytest.mark.fast
@@ -45,6 +46,28 @@ def test_batch_norm_counters_may_be_missing_as_in_older_files() -> None:
     assert torch.equal(model[0].weight, tensors["0.weight"])
 
 
+def converted(tensors: dict[str, Tensor], dtype: torch.dtype) -> dict[str, Tensor]:
+    return {name: value.to(dtype) for name, value in tensors.items()}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_another_precision_is_converted_and_said(dtype: torch.dtype) -> None:
+    model, tensors = ShapesNet(), converted(shapes_net().state_dict(), dtype)
+    (note,) = load_weights(model, save(tensors))
+    assert f"{dtype}".removeprefix("torch.") in note
+    expected = converted(tensors, torch.float32)
+    assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "model.net."])
+def test_the_prefix_of_a_wrapper_is_removed_and_said(prefix: str) -> None:
+    expected = snapshot(shapes_net())
+    model = ShapesNet()
+    notes = load_weights(model, save({prefix + name: value for name, value in expected.items()}))
+    assert all(repr(part) in " ".join(notes) for part in prefix.split(".") if part)
+    assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
+
+
 Change = Callable[[dict[str, Tensor]], Any]
 
 
@@ -59,10 +82,11 @@ def spoil(name: str, value: float) -> Change:
     return change
 
 
-def renamed(tensors: dict[str, Tensor]) -> None:
-    """As another program's network names them: the first missing one is named."""
+def other_names(tensors: dict[str, Tensor]) -> None:
+    """As another program's network names some of them: the first missing one is named."""
     for name in list(tensors):
-        tensors["module." + name] = tensors.pop(name)
+        tensors[name if name.startswith("fc") else "a.b." + name] = tensors.pop(name)
+    tensors |= {name: tensors.pop(name) for name in ("fc.weight", "fc.bias")}
 
 
 def two_faults(tensors: dict[str, Tensor]) -> None:
@@ -76,7 +100,6 @@ def two_faults(tensors: dict[str, Tensor]) -> None:
         (lambda t: t.pop("block2.conv1.bias"), "no tensor 'block2.conv1.bias'"),
         (put("fc.weight", torch.zeros(10, 48)), "'fc.weight' has shape 10 × 48 .* needs 12 × 48"),
         (put("fc.bias", torch.zeros(())), r"'fc.bias' has shape \(\) in the file"),
-        (put("fc.bias", torch.zeros(12).half()), "'fc.bias' is float16 in the file; .* float32"),
         (put("fc.bias", torch.zeros(12).long()), "'fc.bias' is int64"),
         (put("extra", torch.zeros(1)), "has a tensor 'extra'; the network does not"),
         (put("<img src=x>" * 50, torch.zeros(1)), "has a tensor"),
@@ -88,7 +111,7 @@ def two_faults(tensors: dict[str, Tensor]) -> None:
             spoil("block1.conv1.weight", float("-inf")),
             "'block1.conv1.weight' has infinite or NaN",
         ),
-        (renamed, "no tensor 'block1.conv1.weight'"),
+        (other_names, "no tensor 'block1.conv1.weight'.* its first is 'a.b"),
         (two_faults, "'block1.conv2.bias' has shape 5"),
         (lambda t: t.clear(), "no tensor 'block1.conv1.weight'"),
     ],
@@ -181,3 +204,37 @@ def test_too_many_bytes_are_refused_unread(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
     with pytest.raises(WeightsError, match="larger than"):
         load_weights(shapes_net(), GOOD)
+
+
+@pytest.mark.parametrize("classes", [2, 5, 1500])
+def test_a_fine_tuned_head_may_have_another_number_of_classes(classes: int) -> None:
+    tensors = ShapesNet().state_dict()
+    tensors["fc.weight"], tensors["fc.bias"] = torch.ones(classes, 48), torch.ones(classes)
+    needed = ShapesNet().state_dict()
+    fitted = module.fit(needed, tensors, any_classes=True)
+    assert fitted.classes == classes
+    assert f"fc, has {classes} classes" in fitted.notes[0]
+    assert fitted.tensors["fc.weight"].shape == (classes, 48)
+    with pytest.raises(WeightsError, match=r"'fc\.weight' has shape"):
+        module.fit(needed, tensors)
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias"),
+    [((5, 48), (6,)), ((5, 47), (5,)), ((0, 48), (0,)), ((1, 48), (1,)), ((2001, 48), (2001,))],
+)
+def test_a_head_that_differs_in_more_is_refused(weight: Any, bias: Any) -> None:
+    tensors = ShapesNet().state_dict()
+    tensors["fc.weight"], tensors["fc.bias"] = torch.ones(weight), torch.ones(bias)
+    with pytest.raises(WeightsError, match=r"'fc\.weight' has shape"):
+        module.fit(ShapesNet().state_dict(), tensors, any_classes=True)
+
+
+@pytest.mark.parametrize("name", [b.name for b in BACKBONES.values() if b.url])
+def test_the_last_layer_of_every_classifier_is_that_of_its_classes(name: str) -> None:
+    # RegNet looks at numbers while it is built
+    with torch.device("cpu" if name.startswith("regnet") else "meta"):
+        tensors = with_classes(BACKBONES[name], 7).make().state_dict()
+        needed = BACKBONES[name].make().state_dict()
+    expected = {name: t.shape for name, t in tensors.items()}
+    assert {n: t.shape for n, t in module.with_classes(needed, 7).items()} == expected

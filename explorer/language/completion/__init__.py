@@ -25,6 +25,7 @@ from explorer.language.completion.names import (
     global_names,
     makes_tensors,
     names_in,
+    starred_names,
     uses_of,
 )
 from explorer.language.completion.notation import Unreadable, read_notation
@@ -32,7 +33,7 @@ from explorer.language.completion.reading import Reader, uncalled_function
 from explorer.language.completion.shapes import default_values
 from explorer.language.completion.text import MAX_COMPLETED, Text
 from explorer.language.errors import ProgramError
-from explorer.language.syntax import MAX_NODES, line_of
+from explorer.language.syntax import MAX_NODES, MAX_SOURCE, line_of
 from explorer.language.thread_safe_ast import parse_tree
 
 __all__ = ["Completed", "complete", "unchanged"]
@@ -101,12 +102,12 @@ class Completed:
 def complete(source: str, inputs: Mapping[str, Any] | None = None) -> Completed:
     """Complete a program; `inputs` are values of its free names.
 
-    A text that is too long, or has no certain meaning, is left as it is.
+    A long text gets its imports only. One that has no certain meaning is left as it is.
     """
     try:
-        return (
-            _complete(source, inputs or {}) if len(source) <= MAX_COMPLETED else unchanged(source)
-        )
+        if len(source) > MAX_COMPLETED:
+            return _with_imports(source) if len(source) <= MAX_SOURCE else unchanged(source)
+        return _complete(source, inputs or {})
     except (SyntaxError, ValueError, RecursionError, MemoryError, Unreadable):
         return unchanged(source)
 
@@ -119,9 +120,12 @@ def unchanged(source: str) -> Completed:
 class _Program:
     """A text that Python can parse, and what it lacks."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, *, takes_inputs: bool = True) -> None:
         self.code, self.tree = code, parse_tree(code)
         self.free, self.bound = global_names(code)
+        starred, is_certain = starred_names(self.tree) if "*" in code else (set[str](), True)
+        self.free -= starred
+        self.bound |= starred
         self.imports: dict[str, str] = {}
         self.inputs: list[str] = []
         self.derived: set[str] = set()
@@ -132,7 +136,7 @@ class _Program:
         uses = uses_of(self.tree, self.free)
         found = {name: find_import(name, places) for name, places in uses.items()}
         self.imports = {name: statement for name, statement in found.items() if statement}
-        if not makes_tensors(self.tree):
+        if takes_inputs and is_certain and not makes_tensors(self.tree):
             unknown = {name: uses[name] for name in uses if name not in self.imports}
             defined = set(names_in(self.tree)) - self.free
             self.inputs = find_inputs(unknown, defined)[:MOST_INPUTS]
@@ -155,8 +159,9 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
     name, parameters, line = uncalled_function(program.tree)
     if name and not program.bound & set(parameters):
         code = program.code.rstrip("\n")
-        lines = [*lines[: code.count("\n") + 1], line]
-        program = _Program(f"{code}\n{name}({', '.join(parameters)})")
+        called = _Program(f"{code}\n{name}({', '.join(parameters)})")
+        if set(parameters) <= set(called.inputs):
+            program, lines = called, [*lines[: code.count("\n") + 1], line]
     for _ in range(2):  # what is read may have other inputs
         if not (program.free or _READ.search(program.code)):
             break
@@ -173,6 +178,13 @@ def _complete(source: str, given: Mapping[str, Any]) -> Completed:
     inputs = default_values(program.tree, program.inputs) | values
     inputs |= {name: given[name] for name in inputs if name in given}
     return _with_header(source, program, lines, inputs, readings)
+
+
+def _with_imports(source: str) -> Completed:
+    """The program with the imports that it lacks."""
+    program = _Program(source, takes_inputs=False)
+    lines: list[int | None] = list(range(1, source.count("\n") + 2))
+    return _with_header(source, program, lines, {}, [])
 
 
 def _with_header(

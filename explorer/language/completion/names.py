@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from explorer.language.thread_safe_ast import AST_LOCK
-from explorer.language.vocabulary import module_members, readable_names
+from explorer.language.vocabulary import module_members, readable_names, star_names
 
 #: Modules under the names by which they are known, and how each is imported.
 MODULES = {
@@ -24,6 +24,8 @@ MODULES = {
     "numpy": "import numpy",
     "plt": "import matplotlib.pyplot as plt",
     "torchvision": "import torchvision",
+    "display": "from IPython.display import display",
+    "tqdm": "from tqdm import tqdm",
     **{name: f"import {name}" for name in ("math", "random", "copy", "itertools", "functools")},
     **{name: f"import {name}" for name in ("collections", "time")},
 }
@@ -111,6 +113,19 @@ def global_names(code: str) -> tuple[set[str], set[str]]:
                     used.add(symbol.get_name())
     free = {n for n in used - bound if not hasattr(builtins, n) and not n.startswith("__")}
     return free, bound
+
+
+def starred_names(tree: ast.Module) -> tuple[set[str], bool]:
+    """The names that `import *` binds, and whether it may bind others: of a module that is not
+    part of the language, nobody knows."""
+    names: set[str] = set()
+    is_certain = True
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            path = "." * node.level + (node.module or "")
+            names.update(star_names(path))
+            is_certain &= module_members(path) is not None
+    return names, is_certain
 
 
 def uses_of(tree: ast.AST, names: set[str]) -> dict[str, list[Use]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import takewhile
 
 from explorer.language.completion.names import depends, names_in
 from explorer.language.completion.text import Text
@@ -234,10 +235,13 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 
 def _parameters(arguments: ast.arguments) -> list[str]:
-    """The names of a function's parameters; none if one of them cannot be an input."""
+    """The names of a function's parameters, up to the first that is no number by default; none if
+    one of them cannot be an input."""
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         return []
-    names = [argument.arg for argument in arguments.args]
+    first = len(arguments.args) - len(arguments.defaults)
+    count = first + len(list(takewhile(_is_number, arguments.defaults)))
+    names = [argument.arg for argument in arguments.args[:count]]
     return [] if any(name.startswith("__") for name in names) else names
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from itertools import accumulate
 
-#: The most characters of a text that is completed. Longer ones are whole programs; what is looked
-#: for here takes longer than parsing, and grows faster.
+#: The most characters of a text in which inputs and notations are looked for. Longer ones are whole
+#: programs, which lack imports at most; the rest takes longer than parsing, and grows faster.
 MAX_COMPLETED = 10_000
 
 
@@ -26,10 +26,10 @@ class Text:
             column = len(text.encode(errors="replace")[:column].decode(errors="replace"))
         return self._starts[line - 1] + column
 
-    def start(self, node: ast.expr | ast.stmt) -> int:
+    def start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         return self.offset(node.lineno, node.col_offset)
 
-    def end(self, node: ast.expr | ast.stmt) -> int:
+    def end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
         return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def of(self, node: ast.expr | ast.stmt) -> str:

@@ -14,14 +14,25 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from explorer.language.errors import ProgramStopped
+from explorer.language import vocabulary
+from explorer.language.errors import (
+    OutsideLanguage,
+    ProgramError,
+    ProgramStopped,
+    StatementRefused,
+)
 from explorer.language.guard import formatting, operators
 from explorer.language.guard.attributes import Attributes
 from explorer.language.guard.classes import Classes
+from explorer.language.guard.generators import Generators, delegate
 from explorer.language.guard.items import AttributeTarget, AugmentedItem, guard_items
+from explorer.language.guard.matching import Matcher
 from explorer.language.guard.values import Pattern
+from explorer.language.missing import MissingImports
 from explorer.language.module_proxy import ModuleProxy
+from explorer.language.notices import notice
 from explorer.language.turns import Loops, Turns
+from explorer.language.vocabulary import devices
 from explorer.language.watcher import Watcher
 
 __all__ = ["Guard"]
@@ -35,10 +46,14 @@ class Guard:
 
     def __init__(self, watcher: Watcher, names: dict[str, Any]) -> None:
         self.watcher = watcher
+        #: What `import *` has given names to.
+        self.starred: dict[str, Any] = {}
         self.classes = Classes()
         self.attributes = Attributes(self.classes, watcher, names)
         self.values = values = self.attributes.values
-        self._loops = Loops(watcher)
+        self.generators = Generators()
+        self._loops, self._names = Loops(watcher), names
+        self.missing = MissingImports()
         self.helpers: dict[str, Any] = {
             ".get": self.attributes.get,
             ".admit": values.admit,
@@ -50,6 +65,7 @@ class Guard:
             ".unpack": values.unpack,
             ".unpack_for_each": values.unpack_for_each,
             ".decorator": values.decorator,
+            ".on_cpu": devices.on_cpu,
             ".attribute_target": lambda receiver: AttributeTarget(self.attributes, receiver),
             ".guard_items": guard_items,
             ".augmented_item": partial(AugmentedItem, values.admit),
@@ -65,6 +81,12 @@ class Guard:
             ".counted": self.counted,
             ".module": self.module,
             ".member": self.member,
+            ".star": self.star,
+            ".refuse": refuse,
+            ".match": Matcher(self.attributes.get, values.admit).match,
+            ".held": self.generators.hold,
+            ".close_dropped": self.generators.close_dropped,
+            ".delegate": partial(delegate, values.admit),
             ".Exception": Exception,
             ".stops": (ProgramStopped, GeneratorExit),
         }
@@ -85,14 +107,44 @@ class Guard:
         """The items of the loop with this number, as those of `iterate`."""
         return self._loops.turns(number, items, self.values.iterate(items, pattern))
 
-    def module(self, path: str, bound: str) -> Any:
-        """The value of the name that `import path` binds: the module `bound`."""
-        ModuleProxy(path)
-        return ModuleProxy(bound)
+    def module(self, path: str, bound: str, is_caught: bool = False) -> Any:
+        """The value of the name that `import path` binds: the module `bound`.
 
-    def member(self, path: str, name: str) -> Any:
-        """The value of `from path import name`."""
-        return self.attributes.get(ModuleProxy(path), name)
+        For what is not here, a stand-in; if `is_caught`, by a `try`, MissingImportError.
+        """
+        try:
+            ModuleProxy(path)
+            return ModuleProxy(bound)
+        except OutsideLanguage as why:
+            missing = self.missing.stand_in(path, "", why, self.watcher.line, is_caught=is_caught)
+        try:
+            return ModuleProxy(bound)  # `import torch.missing` gives the name torch
+        except OutsideLanguage:
+            return missing if bound == path else missing.top()
+
+    def member(self, path: str, name: str, is_caught: bool = False) -> Any:
+        """The value of `from path import name`; see `module`."""
+        line = self.watcher.line
+        try:
+            module = ModuleProxy(path)
+        except OutsideLanguage as why:
+            missing = self.missing.stand_in(path, "", why, line, is_caught=is_caught)
+            return missing.member(name)
+        try:
+            return self.attributes.get(module, name)
+        except OutsideLanguage as why:
+            return self.missing.stand_in(path, name, why, line, is_caught=is_caught)
+
+    def star(self, path: str, is_caught: bool = False) -> None:
+        """`from path import *`, outside of functions."""
+        try:
+            ModuleProxy(path)
+        except OutsideLanguage as why:
+            if is_caught:
+                self.missing.stand_in(path, "", why, self.watcher.line, is_caught=True)
+            notice("`import *` brings no names: this module is not available here.")
+        for name in vocabulary.star_names(path):
+            self._names[name] = self.starred[name] = self.member(path, name)
 
 
 class GuardedContextManager:
@@ -143,3 +195,8 @@ def reraise_stop() -> None:
     error = sys.exception()
     if isinstance(error, ProgramStopped):
         raise error
+
+
+def refuse(message: str, line: int | None, column: int | None, text: str, hint: str) -> None:
+    """Called in place of a statement outside the language: raises its error."""
+    raise StatementRefused(ProgramError(message, line, column, text, hint))

@@ -12,22 +12,39 @@ import numpy as np
 import torch
 from torch import nn
 
-from explorer.language.guard import formatting
+from explorer.language.errors import OutsideLanguage
+from explorer.language.guard import formatting, generators
 from explorer.language.guard.limits import bounded, check_list_length, check_text_length
-from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary import devices, everyday, memory_safety, more_torch
 from explorer.language.vocabulary.callbacks import with_functions
 from explorer.language.vocabulary.checked_functions import divide_without_trap, to_dense
 from explorer.language.vocabulary.data_checks import check_arrays, require_numbers
+from explorer.language.vocabulary.module_parts import ModuleParts
 from explorer.language.vocabulary.node_proxy import proxy_of
+from explorer.language.vocabulary.replacements import make_tensor_constructor
+from explorer.language.vocabulary.storages import Storage
 
 #: How an attribute is read, given the receiver and the name.
 Getter = Callable[[Any, str], Any]
+
+_CONVERSIONS = "to float double half bfloat16 type"
 
 # -- modules and exceptions ----------------------------------------------------------------------
 
 
 def _get_conversion(receiver: nn.Module, name: str) -> Any:
-    return memory_safety.with_new_version(getattr(receiver, name))
+    convert = memory_safety.with_new_version(getattr(receiver, name))
+    if name == "type":
+        return devices.convert_to_type(convert)
+    return devices.convert_on_cpu(convert) if name == "to" else convert
+
+
+def _get_cuda(receiver: Any, name: str) -> Any:
+    return devices.staying(getattr(receiver, "__self__", receiver))  # of super()
+
+
+def _get_parts(receiver: nn.Module, name: str) -> ModuleParts:
+    return ModuleParts(receiver)
 
 
 def _get_caller(receiver: Any, name: str) -> Any:
@@ -46,6 +63,18 @@ def _get_buffer(receiver: nn.Module, name: str) -> Any:
         return buffer
 
     return get_buffer
+
+
+def _get_new(receiver: torch.Tensor, name: str) -> Any:
+    """`x.new(numbers)`: a copy of these numbers in the dtype of x."""
+    make = make_tensor_constructor(receiver.dtype)
+
+    def new(*args: Any) -> torch.Tensor:
+        if any(not isinstance(a, list | tuple | torch.Tensor | np.ndarray) for a in args):
+            raise OutsideLanguage("Tensor.new takes only numbers here.", "Use new_zeros.")
+        return make(*args).detach().clone()
+
+    return new
 
 
 def _get_exception_args(receiver: BaseException, name: str) -> Any:
@@ -86,6 +115,14 @@ def _get_next_nodes(receiver: Any, name: str) -> Any:
     return tuple((proxy_of(node), number) for node, number in receiver.next_functions)
 
 
+def _get_indices(receiver: torch.utils.data.Subset[Any], name: str) -> Any:
+    return list(receiver.indices)  # a copy: the dataset's index is not checked again
+
+
+def _get_sizes(receiver: torch.utils.data.ConcatDataset[Any], name: str) -> Any:
+    return list(receiver.cumulative_sizes)  # for the same reason
+
+
 # -- tensors and arrays --------------------------------------------------------------------------
 
 
@@ -99,6 +136,22 @@ def _get_reshaping(receiver: torch.Tensor, name: str) -> Any:
         return getattr(receiver, name)(*args, **kwargs)
 
     return reshape
+
+
+def _get_to(receiver: torch.Tensor, name: str) -> Any:
+    return devices.convert_on_cpu(receiver.to)
+
+
+def _get_type(receiver: torch.Tensor, name: str) -> Any:
+    return devices.convert_to_type(receiver.type)
+
+
+def _get_zeros(receiver: torch.Tensor, name: str) -> Any:
+    return receiver.new_zeros  # new_empty would be uninitialised
+
+
+def _get_sample(receiver: torch.distributions.Distribution, name: str) -> Any:
+    return more_torch.limit_sample(receiver, getattr(receiver, name))
 
 
 def _get_dense(receiver: torch.Tensor, name: str) -> Any:
@@ -115,6 +168,10 @@ def _get_clip(receiver: np.ndarray, name: str) -> Any:
 
 def _get_checked(receiver: Any, name: str) -> Any:
     return check_arrays(getattr(receiver, name))
+
+
+def _get_storing(receiver: np.ndarray, name: str) -> Any:
+    return lambda *values: getattr(receiver, name)(*map(require_numbers, values))
 
 
 #: Methods of arrays with a `dtype` argument.
@@ -165,8 +222,28 @@ def _get_format(template: str, name: str) -> Any:
 
 #: (class, name) -> how it is read.
 CHECKED_METHODS: dict[tuple[type, str], Getter] = {
-    **{(nn.Module, name): _get_conversion for name in ("to", "float", "double", "half", "type")},
+    **{(nn.Module, name): _get_conversion for name in _CONVERSIONS.split()},
+    **{
+        (kind, name): _get_cuda
+        for kind in (nn.Module, torch.Tensor)
+        for name in ("cuda", "xpu", "pin_memory")
+    },
+    (torch.Tensor, "to"): _get_to,
+    (torch.Tensor, "type"): _get_type,
+    (nn.Module, "_modules"): _get_parts,
     (nn.Module, "apply"): _get_caller,
+    **{
+        (kind, f"register_{name}"): _get_caller
+        for kind in (nn.Module, torch.optim.Optimizer)
+        for name in [
+            "state_dict_pre_hook",
+            "state_dict_post_hook",
+            "load_state_dict_pre_hook",
+            "load_state_dict_post_hook",
+            "step_pre_hook",
+            "step_post_hook",
+        ]
+    },
     (torch.autograd.graph.Node, "register_hook"): _get_caller,
     (torch.autograd.graph.Node, "register_prehook"): _get_caller,
     (torch.autograd.graph.Node, "next_functions"): _get_next_nodes,
@@ -174,8 +251,15 @@ CHECKED_METHODS: dict[tuple[type, str], Getter] = {
     (torch.Tensor, "grad_fn"): _get_node,
     (nn.Module, "extra_repr"): _get_extra_repr,
     (nn.Module, "get_buffer"): _get_buffer,
+    (torch.Tensor, "new"): _get_new,
+    (torch.Tensor, "storage"): lambda tensor, name: lambda: Storage(tensor),
     (BaseException, "args"): _get_exception_args,
+    (torch.utils.data.Subset, "indices"): _get_indices,
+    (torch.utils.data.ConcatDataset, "cumulative_sizes"): _get_sizes,
+    (types.GeneratorType, "close"): lambda receiver, name: lambda: generators.close(receiver),
     (torch.Tensor, "median"): _get_dense,
+    (torch.Tensor, "new_empty"): _get_zeros,
+    **{(torch.distributions.Distribution, n): _get_sample for n in ("sample", "rsample")},
     **{
         (torch.Tensor, name): _get_reshaping
         for name in ("squeeze_", "unsqueeze_", "transpose_", "t_")
@@ -188,6 +272,8 @@ CHECKED_METHODS: dict[tuple[type, str], Getter] = {
         for name in _CONVERTING.split()
     },
     (np.ndarray, "clip"): _get_clip,
+    (np.ndarray, "fill"): _get_storing,
+    (np.ndarray, "put"): _get_storing,
     (np.random.Generator, "choice"): _get_checked,
     (np.random.Generator, "permutation"): _get_checked,
     (str, "format"): _get_format,
@@ -197,4 +283,5 @@ CHECKED_METHODS: dict[tuple[type, str], Getter] = {
     (list, "extend"): _get_extend,
     (deque, "extend"): _get_extend,
     (deque, "extendleft"): _get_extend,
+    **everyday.GETTERS,
 }

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import builtins
+from enum import Enum
 from typing import Any
 
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 from explorer.language import vocabulary
 from explorer.language.errors import OutsideLanguage
+from explorer.language.missing import MissingImport, MissingImportError
 from explorer.language.vocabulary import memory_safety
+from explorer.language.vocabulary.checked_torch import OPTIMIZER_FIELDS
 from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.everyday import records, type_names
+from explorer.language.vocabulary.everyday.type_names import Annotation
 from explorer.language.vocabulary.node_proxy import NodeProxy
 
 #: Python's own classes that a program gets as they are.
 _PLAIN = frozenset([bool, int, float, complex, dict, frozenset, range, slice, object, type(None)])
+#: Modules of bases whose private names a class defines as well: those of an Enum and an ABC.
+_NOT_TORCH = ("abc", "enum", type_names.__name__)
 #: Private names of torch that a class may define: the results of the first two are not used, and
-#: torch itself puts the third into every Function.
-_OVERRIDABLE = frozenset(["_get_name", "_reset_parameters", "_backward_cls"])
+#: torch and Python themselves put the others into every Function and abstract class.
+_OVERRIDABLE = frozenset(["_get_name", "_reset_parameters", "_backward_cls", "_abc_impl"])
 
 
 class Classes:
@@ -31,10 +39,13 @@ class Classes:
 
     def build(self, function: Any, name: str, *bases: Any) -> type:
         """The `__build_class__` of a program, which a class statement calls."""
-        new_class: Any = builtins.__build_class__(function, name, *bases)
+        if any(repr(base) == "typing.TypedDict" for base in bases):
+            return ClassProxy(dict, lambda **items: dict(items))  # type: ignore[return-value]
+        new_class: Any = self._build(function, name, bases)
         # numpy reads lists as torch does (see vocabulary.data_checks), but first looks for
         # __array__ on each object in them.
-        new_class.__array__ = _refuse_array
+        if not issubclass(new_class, tuple):
+            new_class.__array__ = _refuse_array
         self._check_names(new_class)
         definer = self.definer(new_class, "__init__")
         if issubclass(new_class, nn.Module) and definer not in self.own | {new_class}:
@@ -42,12 +53,39 @@ class Classes:
         self.own.add(new_class)
         return new_class
 
+    def _build(self, function: Any, name: str, bases: tuple[Any, ...]) -> Any:
+        """The class, before it is checked. Names of `typing` are no bases."""
+        real = [base for base in bases if not isinstance(base, Annotation | records.TypedTuple)]
+        plain = [base for base in real if base in type_names.ENUM_VALUES]
+        if any(issubclass(base, Enum) for base in real):
+            return type_names.build_enum(
+                self.own, lambda: builtins.__build_class__(function, name, *real)
+            )
+        for base in bases:
+            if isinstance(base, records.TypedTuple):
+                return base.derive(builtins.__build_class__(function, name))
+        if plain:
+            raise self._no_base(plain[0])
+        new_class = builtins.__build_class__(function, name, *real)
+        if issubclass(new_class, tuple):
+            self._check_tuple(new_class)
+        return new_class
+
+    def _check_tuple(self, new_class: type) -> None:
+        """Refuse methods that would hide the items of a named tuple from the checks of data."""
+        order = new_class.__mro__
+        others = [c for c in order if not (tuple in c.__bases__ or c in (tuple, object))]
+        for name in records.NOT_OF_TUPLES:
+            if any(name in vars(kind) for kind in others):
+                raise OutsideLanguage(f"A named tuple cannot define {name} here.")
+
     def _check_names(self, new_class: type) -> None:
         """Refuse definitions of torch's private names, which torch would use as its own: a program
         that defines `_buffers` could make `get_buffer` read any attribute."""
         for kind in new_class.__mro__:
             for name in vars(kind) if kind is new_class or kind in self.own else ():
-                if name not in _OVERRIDABLE and self.is_torch_name(new_class, name):
+                is_field = issubclass(new_class, Optimizer) and name in OPTIMIZER_FIELDS
+                if is_field or (name not in _OVERRIDABLE and self.is_torch_name(new_class, name)):
                     raise OutsideLanguage(
                         f"PyTorch uses {name[:60]} internally, so {new_class.__name__[:60]} cannot "
                         "define it.",
@@ -55,24 +93,41 @@ class Classes:
                     )
 
     def is_free(self, owner: type, name: str) -> bool:
-        """Whether this name may be assigned on class `owner`: it is not a private name of torch on
-        any class derived from it."""
-        derived = (kind for kind in self.own if issubclass(kind, owner))
+        """Whether this name may be assigned on class `owner`: torch does not use it on any class
+        derived from it."""
+        derived = [kind for kind in self.own if issubclass(kind, owner)]
+        if name in OPTIMIZER_FIELDS and any(issubclass(kind, Optimizer) for kind in derived):
+            return False
         return name[:1] != "_" or not any(self.is_internal(kind, name) for kind in derived)
 
     def is_torch_name(self, kind: type, name: str) -> bool:
         """Whether torch itself uses this name with one underscore on `kind`, such as `_apply`."""
         if name[:1] != "_" or name[:2] == "__":
             return False
-        others = (c for c in kind.__mro__ if c not in self.own and c is not kind)
+        others = (
+            c
+            for c in kind.__mro__
+            if c not in self.own and c is not kind and c.__module__ not in _NOT_TORCH
+        )
         return any(name in vars(c) for c in others) or name in vocabulary.private_names(kind)
 
     def base(self, kind: Any) -> Any:
         """Return `kind` if a class may be derived from it. Raises OutsideLanguage otherwise."""
         if isinstance(kind, type) and (kind in self.own or kind in vocabulary.BASES):
             return kind
+        if isinstance(kind, MissingImport):
+            raise kind.error()
+        if isinstance(kind, Annotation | records.TypedTuple):
+            return kind  # `build` decides
+        if isinstance(kind, ClassProxy) and kind.base is not None:
+            return kind.base
+        if isinstance(kind, type | ClassProxy) and kind in type_names.ENUM_VALUES:
+            return kind.wrapped if isinstance(kind, ClassProxy) else kind
+        raise self._no_base(kind)
+
+    def _no_base(self, kind: Any) -> OutsideLanguage:
         name = str(getattr(kind, "__name__", type(kind).__name__))[:60]
-        raise OutsideLanguage(
+        return OutsideLanguage(
             f"A class cannot be derived from {name} here.",
             "Derive from nn.Module, torch.autograd.Function, Exception or a class of your own.",
         )
@@ -89,6 +144,8 @@ class Classes:
         kind = type(value.node if isinstance(value, NodeProxy) else value)
         if kind is OutsideLanguage:
             return AttributeError  # as Python itself would raise
+        if kind is MissingImportError:
+            return ModuleNotFoundError
         if self.is_known(kind):
             return kind
         if kind not in self.proxies:

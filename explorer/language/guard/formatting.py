@@ -11,6 +11,7 @@ import math
 import re
 import string
 import types
+from _string import formatter_field_name_split  # type: ignore[import-not-found]
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,6 +35,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 #: One field of a % template, after its key: flags, width, precision, letter.
 _PERCENT = re.compile(r"[-+ #0]*(\*|\d+)?(?:\.(\*|\d+)?)?[hlL]?(.?)", re.DOTALL)
+#: Values of which a format field may take an item.
+_INDEXED = frozenset([list, tuple, dict, torch.Tensor, nn.Parameter])
 #: Values passed to a % template unchanged: their text contains no address, and `%d` and `%f` need
 #: numbers.
 _UNCHANGED = (str, int, float, complex, torch.Tensor, np.generic, np.ndarray)
@@ -60,14 +63,14 @@ def format_value(value: Any, conversion: int, spec: str) -> str:
     if conversion != -1:
         value = to_text(value, _CONVERSIONS[chr(conversion)])
     elif not spec:
-        return to_text(value, str)
-    if max(map(int, re.findall(r"\d+", spec)), default=0) > MAX_WIDTH:
+        return to_text(value, format)  # a tensor without dimensions gives its number
+    if len(spec) > MAX_WIDTH or max(map(int, re.findall(r"\d+", spec)), default=0) > MAX_WIDTH:
         raise _too_wide()
     return format(value, spec)
 
 
 def format_template(template: str, args: Any, kwargs: Any) -> str:
-    """`template.format(*args, **kwargs)`; fields may not access attributes or items of a value."""
+    """`template.format(*args, **kwargs)`; fields may not access attributes of a value."""
     return _Formatter().vformat(template, args, kwargs)
 
 
@@ -172,12 +175,16 @@ class _Formatter(string.Formatter):
     size = 0
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-        if "." in field_name or "[" in field_name:
-            raise OutsideLanguage(
-                "A format field cannot access attributes or items of its value.",
-                "Pass the value itself: '{}'.format(x.item()).",
-            )
-        return super().get_field(field_name, args, kwargs)
+        first, rest = formatter_field_name_split(field_name)
+        value = self.get_value(first, args, kwargs)
+        for is_attribute, key in rest:
+            if is_attribute or type(value) not in _INDEXED:
+                raise OutsideLanguage(
+                    "A format field can access items of lists and tensors, but no attributes.",
+                    "Pass the value itself: '{}'.format(x.item()).",
+                )
+            value = value[key]
+        return value, first
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
         return format_value(value, ord(conversion), "") if conversion else value
@@ -200,9 +207,10 @@ def estimate_size(value: Any) -> int:
             room -= len(item) // 8
         elif isinstance(item, torch.Tensor):
             options = torch._tensor_str.PRINT_OPTS
-            room -= 10 * _printed_elements(item.shape, options.threshold, options.edgeitems)
+            room -= 10 * _printed_elements(item.size(), options.threshold, options.edgeitems)
         elif isinstance(item, np.ndarray):
-            room -= 10 * _printed_elements(item.shape, 1000, 3)
+            shown = np.get_printoptions()
+            room -= 10 * _printed_elements(item.shape, shown["threshold"], shown["edgeitems"])
             if item.dtype == object:
                 waiting.extend(item.flat[:MAX_ITEMS])
         else:

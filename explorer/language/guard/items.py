@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, TensorDataset
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.data_checks import holds_objects, require_numbers
@@ -77,7 +77,7 @@ class _ReadOnlyArray:
 
 def guard_items(receiver: Any) -> Any:
     """The object to which `[…]` is applied in the place of `receiver`."""
-    if isinstance(receiver, torch.Tensor | TensorDataset | ConcatDataset):
+    if isinstance(receiver, torch.Tensor | TensorDataset | ConcatDataset | Subset):
         return _GuardedTensor(receiver)
     if isinstance(receiver, np.ndarray) and receiver.dtype.kind in "USO":
         return _ReadOnlyArray(receiver) if holds_objects(receiver) else _GuardedTextArray(receiver)

@@ -49,19 +49,19 @@ _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
 
 def operate(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol right`. Raises ProgramStopped if it would be too large."""
-    if type(left) not in _NEVER_GROWING or type(right) in _SIZED:
-        check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return formatting.format_percent(left, right)
+    if type(left) not in _NEVER_GROWING or type(right) in _SIZED:
+        check_growth(symbol, left, right)
     return _OPERATIONS[symbol](left, right)
 
 
 def augment(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol= right`; in place if the type does that."""
-    if type(left) not in _NEVER_GROWING or type(right) in _SIZED:
-        check_growth(symbol, left, right)
     if symbol == "%" and isinstance(left, str):
         return operate(symbol, left, right)
+    if type(left) not in _NEVER_GROWING or type(right) in _SIZED:
+        check_growth(symbol, left, right)
     if symbol == "+" and isinstance(left, list | deque) and not hasattr(right, "__radd__"):
         right = bounded(right)  # an object with __radd__, such as an array, is added instead
         check_list_length(len(left) + len(right))
@@ -79,7 +79,8 @@ def check_growth(symbol: str, left: Any, right: Any) -> None:
     Raises OutsideLanguage for an array of anything but numbers: numpy would apply the operator to
     each pair of objects.
     """
-    if isinstance(left, _ARRAYS) or isinstance(right, _ARRAYS):
+    is_text = symbol == "%" and isinstance(left, str)  # a template, not arithmetic
+    if not is_text and (isinstance(left, _ARRAYS) or isinstance(right, _ARRAYS)):
         _require_plain_arrays(left, right)
     if isinstance(left, int) and isinstance(right, int):
         check_size(_bits(symbol, int(left), int(right)), MAX_BITS, "an integer of {:,} bits")

@@ -20,14 +20,17 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch._functorch.autograd_function import WrappedCtx
 from torch.optim.lr_scheduler import LRScheduler
 
 from explorer.language import vocabulary
-from explorer.language.errors import OutsideLanguage
+from explorer.language.errors import OutsideLanguage, ProgramExit
 from explorer.language.guard.classes import Classes
+from explorer.language.missing import MissingImport
 from explorer.language.module_proxy import ModuleProxy
-from explorer.language.vocabulary import callbacks
+from explorer.language.vocabulary import callbacks, devices, everyday
 from explorer.language.vocabulary.class_proxy import ClassProxy
+from explorer.language.vocabulary.everyday.type_names import Enum, IntEnum, StrEnum
 from explorer.language.vocabulary.node_proxy import NodeProxy
 
 _ITERABLES: tuple[Any, ...] = (
@@ -53,23 +56,34 @@ KINDS: frozenset[type] = frozenset(
         nn.modules.module._IncompatibleKeys,
         torch._functorch.autograd_function.VmapInfo,
         torch.utils.hooks.RemovableHandle,
+        torch.autograd.graph._MultiHandle,
+        torch.autograd.forward_ad.UnpackedDualTensor,
         np.ndarray,
         np.random.Generator,
     ]
-    + [ModuleProxy, ClassProxy, NodeProxy, vocabulary.Annotation]
+    + [ModuleProxy, MissingImport, ClassProxy, NodeProxy, vocabulary.Annotation]
+    + list(everyday.KINDS)
 )
 #: Instances of these classes and of classes derived from them are admitted.
 BASES: tuple[type, ...] = (
     Exception, nn.Module, torch.optim.Optimizer, LRScheduler,
-    torch.autograd.function.FunctionCtx, torch.utils.data.Dataset, torch.utils.data.DataLoader,
-    torch.utils.data.dataloader._BaseDataLoaderIter, np.number, np.bool_, np.str_, np.dtype,
+    torch.autograd.function.FunctionCtx, WrappedCtx, torch.utils.data.Dataset,
+    torch.utils.data.DataLoader, torch.utils.data.Sampler,
+    torch.distributions.Distribution,
+    torch.utils.data.dataloader._BaseDataLoaderIter, np.number,
+    np.bool_, np.str_, np.dtype, vocabulary.StandIn,
+    Enum, IntEnum, StrEnum, ProgramExit,
 )  # fmt: skip
 _CONTEXT, _FUNC = "torch.utils._contextlib", "torch._functorch"
+_AUTOCAST = "torch.amp.autocast_mode"
 #: Functions that torch and the language make of a program's function: the module, the name in its
 #: source, and its variable that holds the program's function (vjp calls no function).
 WRAPPERS: dict[tuple[str, str], str | None] = {
     (_CONTEXT, "context_decorator.<locals>.decorate_context"): "func",
     (_CONTEXT, "_wrap_generator.<locals>.generator_context"): "func",
+    (_AUTOCAST, "autocast_decorator.<locals>.decorate_autocast"): "func",
+    (_AUTOCAST, "custom_fwd.<locals>.decorate_fwd"): "fwd",
+    (_AUTOCAST, "custom_bwd.<locals>.decorate_bwd"): "bwd",
     ("torch.autograd.function", "once_differentiable.<locals>.wrapper"): "fn",
     (f"{_FUNC}.apis", "grad.<locals>.wrapper"): "func",
     (f"{_FUNC}.apis", "grad_and_value.<locals>.wrapper"): "func",
@@ -126,6 +140,7 @@ class Values:
         """The arguments of `f(**named)`."""
         if isinstance(named, dict):
             self.are_arguments(*named.values())
+            return devices.named_on_cpu(named)
         return named
 
     def iterate(self, items: Iterable[Any], pattern: Pattern = None) -> Iterator[Any]:
@@ -207,6 +222,10 @@ class Values:
         builtins = self._names["__builtins__"]
         return frozenset(id(value) for name, value in builtins.items() if name[:2] != "__")
 
+    def is_own_function(self, function: types.FunctionType) -> bool:
+        """Whether the program defined it."""
+        return function.__globals__ is self._names
+
     def is_function(self, function: types.FunctionType) -> bool:
         """Whether it is the program's own, or was made for the program by the language or torch."""
         names, code = function.__globals__, function.__code__
@@ -247,6 +266,7 @@ _RULES: dict[type, Callable[[Values, Any], bool]] = {
     property: lambda values, p: values._are_admitted(p.fget, p.fset, p.fdel),
     staticmethod: lambda values, m: values._are_admitted(m.__func__),
     classmethod: lambda values, m: values._are_admitted(m.__func__),
+    functools.cached_property: lambda values, p: values._are_admitted(p.func),
     super: lambda values, s: values._are_admitted(s.__self__, s.__thisclass__),
 }
 

@@ -35,6 +35,21 @@ class SourceLocation:
     scope: str
 
 
+#: Longest annotation that is kept.
+MAX_ANNOTATION = 100
+
+
+def annotation_text(node: ast.expr | None) -> ast.expr | None:
+    """An annotation as a string; None for one that names no type in so many characters."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        text = node.value
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp):
+        text = ast.unparse(node)
+    else:
+        return None
+    return ast.copy_location(ast.Constant(text), node) if len(text) <= MAX_ANNOTATION else None
+
+
 class ExpressionRewriter(ast.NodeTransformer):
     """Each `visit_` method returns the expression that replaces the one it visits."""
 
@@ -43,6 +58,9 @@ class ExpressionRewriter(ast.NodeTransformer):
         self.lines = completed.code.encode(errors="replace").split(b"\n")
         self.locations: list[SourceLocation] = []
         self.scopes: list[str] = []
+        self.file_names: dict[str, str | None] = {
+            "__name__": "__main__", "__file__": "program.py", "__doc__": None,
+        }  # fmt: skip
 
     def transform(self, node: ast.expr) -> ast.expr:
         return cast(ast.expr, self.visit(node))
@@ -81,8 +99,8 @@ class ExpressionRewriter(ast.NodeTransformer):
     # -- expressions ------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id == "__name__":
-            return ast.copy_location(ast.Constant("__main__"), node)
+        if node.id in self.file_names:
+            return ast.copy_location(ast.Constant(self.file_names[node.id]), node)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -111,6 +129,8 @@ class ExpressionRewriter(ast.NodeTransformer):
             keyword.value = self.transform(keyword.value)
             if keyword.arg is None:
                 keyword.value = self.call("double_starred", keyword.value, keyword.value)
+            elif keyword.arg == "device":
+                keyword.value = self.call("on_cpu", keyword.value, keyword.value)
         return self.call("admit", node, node) if is_super else self.admitted(node, node)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:
@@ -122,6 +142,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         """Whoever continues the generator may send a value."""
         if node.value is not None:
             node.value = self.transform(node.value)
+        return self.call("admit", node, node)
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.expr:
+        node.value = self.call("delegate", node, self.transform(node.value))
         return self.call("admit", node, node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
@@ -163,10 +187,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         return self.call("are_arguments", node, *(ast.Name(name, ast.Load()) for name in names))
 
     def visit_arguments(self, node: ast.arguments) -> ast.arguments:
-        """Drop annotations: they could run code, and do not matter to autograd."""
+        """Keep annotations as text: they could run code, and matter only to `custom_op`."""
         for arg in [*node.posonlyargs, *node.args, *node.kwonlyargs, node.vararg, node.kwarg]:
             if arg is not None:
-                arg.annotation = None
+                arg.annotation = annotation_text(arg.annotation)
         node.defaults = [self.transform(d) for d in node.defaults]
         node.kw_defaults = [self.transform(d) if d is not None else None for d in node.kw_defaults]
         return node

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from explorer.language.cells import echoed, last_statements
 from explorer.language.completion import Completed
 from explorer.language.rewrite.expressions import (
     GROWING_OPERATORS,
@@ -16,6 +17,9 @@ from explorer.language.rewrite.expressions import (
     root_names,
     target_names,
 )
+from explorer.language.rewrite.generators import held_body, is_held, own_nodes
+from explorer.language.rewrite.matching import rewrite_match
+from explorer.language.syntax import Refused
 
 AUGMENTED_OPERATORS = {
     **GROWING_OPERATORS,
@@ -33,6 +37,8 @@ AUGMENTED_OPERATORS = {
 _VARYING = (
     ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 )  # fmt: skip
+#: The classes whose handlers catch an import of what is not here.
+_IMPORT_ERRORS = frozenset(["ImportError", "ModuleNotFoundError", "Exception", "BaseException"])
 #: In a function, how often the statement that called it is certain to run again.
 _LEFT = ".left"
 
@@ -67,12 +73,24 @@ class StatementRewriter(ExpressionRewriter):
         self.may_have_turns = True
         #: The ids of the statements that are echoed.
         self.bare: set[int] = set()
+        #: The ids of the statements that end a cell.
+        self.ends_of_cells: set[int] = set()
+        #: Whether an error of an import is caught here, by the handlers of a `try`.
+        self.catches_imports = False
+        #: Whether the program has generators that are to be closed between its statements.
+        self.has_held = False
 
     # -- blocks -----------------------------------------------------------------------------
 
     def rewrite_program(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements of the program, of which the bare expressions are echoed."""
-        self.bare = {id(statement) for statement in body if self.completed.is_bare(statement)}
+        ends = [self.completed.line(s.end_lineno or s.lineno) or 0 for s in body]
+        source = self.completed.source
+        shown = [body[n] for n in echoed(source, ends)]
+        self.ends_of_cells = {id(body[n]) for n in last_statements(source, ends)}
+        self.bare = {id(statement) for statement in shown if self.completed.is_bare(statement)}
+        self.file_names["__doc__"] = ast.get_docstring(ast.Module(body, []), clean=False)
+        self.has_held = any(isinstance(n, ast.FunctionDef) and is_held(n) for n in _all_nodes(body))
         return self.rewrite_block(body)
 
     def echo(self, at: ast.stmt, value: ast.expr) -> ast.stmt:
@@ -92,6 +110,8 @@ class StatementRewriter(ExpressionRewriter):
         for statement in body:
             repeated = self.repeated if _does_the_same(statement) else None
             arguments = repeated.arguments() if repeated is not None else []
+            if self.has_held:
+                out.append(self.statement("close_dropped", statement))
             if line := self.line(statement):
                 is_counted = line != counted and not _shares_line(statement)
                 step, more = ("step", arguments) if is_counted else ("continue", [])
@@ -99,6 +119,8 @@ class StatementRewriter(ExpressionRewriter):
                 counted = line
             may_leave = any(True for _ in _jumps([statement]))
             out.extend(self.rewrite_statement(statement))
+            if id(statement) in self.ends_of_cells:
+                out.append(self.statement("end_cell", statement))
             if may_leave and self.repeated is not None:
                 self.repeated = replace(self.repeated, certain=False)
         self.repeated = outer
@@ -127,7 +149,7 @@ class StatementRewriter(ExpressionRewriter):
             if not (isinstance(new, ast.Expr) and is_helper_call("bind", new.value))
         ]
 
-    def make_binds(self, at: ast.stmt | ast.expr, names: list[str]) -> list[ast.stmt]:
+    def make_binds(self, at: ast.AST, names: list[str]) -> list[ast.stmt]:
         """One `.bind` for each different name."""
         return [
             self.statement(
@@ -260,7 +282,11 @@ class StatementRewriter(ExpressionRewriter):
         """A bare `except:` becomes `except Exception:`, a `finally` begins with a check, and the
         first handler lets a ProgramStopped and a GeneratorExit pass: so nothing suppresses them,
         and no code of the program, such as the class of a handler, runs while they are raised."""
-        node.body, node.orelse = self.rewrite_block(node.body), self.rewrite_block(node.orelse)
+        outer = self.catches_imports
+        self.catches_imports = outer or any(map(_may_catch_imports, node.handlers))
+        node.body = self.rewrite_block(node.body)
+        self.catches_imports = outer
+        node.orelse = self.rewrite_block(node.orelse)
         if node.finalbody:
             check = self.statement("reraise_stop", node.finalbody[0])
             node.finalbody = self.rewrite_block(node.finalbody, [check])
@@ -284,8 +310,9 @@ class StatementRewriter(ExpressionRewriter):
         node.returns = None
         self.visit_arguments(node.args)
         self.scopes.append(node.name)
-        is_generator = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in _own_nodes(node.body))
+        is_generator = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes(node.body))
         outer, self.may_have_turns = self.may_have_turns, not is_generator
+        around, self.catches_imports = self.catches_imports, False
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [a.arg for a in arguments if a.arg != "self"]
         entered = self.call("enter", node, ast.Constant(".".join(self.scopes)))
@@ -294,8 +321,10 @@ class StatementRewriter(ExpressionRewriter):
         admit = ast.copy_location(ast.Expr(self.admit_arguments(node)), node)
         first = [admit, enter, *self.make_binds(node, names)]
         body = self.rewrite_repeated(node.body, first, None if is_generator else _LEFT)
-        self.may_have_turns = outer
+        self.may_have_turns, self.catches_imports = outer, around
         doc = ast.get_docstring(node, clean=False)
+        if is_generator and is_held(node):
+            body = held_body(self, node, body)
         node.body = body if doc is None else [_docstring(doc, node.body[0]), *body]
         self.scopes.pop()
         return node
@@ -305,10 +334,21 @@ class StatementRewriter(ExpressionRewriter):
         node.bases = [self.call("base", base, self.transform(base)) for base in node.bases]
         self.scopes.append(node.name)
         outer, self.may_have_turns = self.may_have_turns, False
-        node.body = self.rewrite_class_body(node.body)
+        annotated = _annotated(node)
+        node.body = [*self.rewrite_class_body(node.body), *annotated]
         self.may_have_turns = outer
         self.scopes.pop()
         return node
+
+    # -- other statements -------------------------------------------------------------------
+
+    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+        return rewrite_match(self, node)
+
+    def visit_Refused(self, node: Refused) -> ast.stmt:
+        error = self.completed.as_typed(node.error)
+        parts = (error.message, error.line, error.column, error.text, error.hint)
+        return self.statement("refuse", node, *map(ast.Constant, parts))
 
     # -- imports ----------------------------------------------------------------------------
 
@@ -317,7 +357,8 @@ class StatementRewriter(ExpressionRewriter):
         for alias in node.names:
             path = alias.name if alias.asname else alias.name.split(".")[0]
             # The whole path is looked up even if only its first part is bound.
-            lookup = self.call("module", node, ast.Constant(alias.name), ast.Constant(path))
+            names = [ast.Constant(alias.name), ast.Constant(path)]
+            lookup = self.call("module", node, *names, ast.Constant(self.catches_imports))
             out.append(self.assign_name(node, alias.asname or path, lookup))
         return out
 
@@ -325,9 +366,12 @@ class StatementRewriter(ExpressionRewriter):
         if node.module == "__future__":
             return [ast.copy_location(ast.Pass(), node)]
         out: list[ast.stmt] = []
+        path = ast.Constant("." * node.level + (node.module or ""))
+        if node.names[0].name == "*":
+            return [self.statement("star", node, path, ast.Constant(self.catches_imports))]
         for alias in node.names:
-            path, name = ast.Constant(node.module), ast.Constant(alias.name)
-            lookup = self.call("member", node, path, name)
+            names = [path, ast.Constant(alias.name)]
+            lookup = self.call("member", node, *names, ast.Constant(self.catches_imports))
             out.append(self.assign_name(node, alias.asname or alias.name, lookup))
         return out
 
@@ -335,14 +379,30 @@ class StatementRewriter(ExpressionRewriter):
         return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), at)
 
 
-def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """All nodes of these statements, without those inside functions and classes in them."""
-    pending: list[ast.AST] = list(body)
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
-            pending += ast.iter_child_nodes(node)
+def _all_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in body:
+        yield from ast.walk(statement)
+
+
+def _may_catch_imports(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler, before it is rewritten, names a class that catches an ImportError."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(k is None or (isinstance(k, ast.Name) and k.id in _IMPORT_ERRORS) for k in kinds)
+
+
+def _annotated(node: ast.ClassDef) -> list[ast.stmt]:
+    """`__annotations__ = {…}` of a class: its annotated names and the texts of the annotations,
+    for dataclasses and named tuples."""
+    found = [
+        s for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    ]
+    if not found:
+        return []
+    names = [ast.Constant(s.target.id) for s in found if isinstance(s.target, ast.Name)]
+    texts = [ast.Constant(ast.unparse(s.annotation)) for s in found]
+    target = ast.Name("__annotations__", ast.Store())
+    statement = ast.Assign([target], ast.Dict([*names], [*texts]))
+    return [ast.fix_missing_locations(ast.copy_location(statement, found[-1]))]
 
 
 def _does_the_same(statement: ast.stmt) -> bool:
@@ -373,6 +433,9 @@ def _jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         elif isinstance(statement, ast.For | ast.While):
             yield from (jump for jump in _jumps(statement.body) if isinstance(jump, ast.Return))
             yield from _jumps(statement.orelse)
+        elif isinstance(statement, ast.Match):
+            for case in statement.cases:
+                yield from _jumps(case.body)
         elif isinstance(statement, ast.If | ast.With | ast.Try):
             yield from _jumps(statement.body)
             for handler in getattr(statement, "handlers", ()):

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import difflib
 import dis
+import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage
-from explorer.language.vocabulary import python_names, replacements, torch_names
+from explorer.language.vocabulary import (
+    checked_torch,
+    everyday,
+    mixed_precision,
+    module_hooks,
+    python_names,
+    replacements,
+    torch_names,
+)
 from explorer.language.vocabulary.class_proxy import ClassProxy
-from explorer.language.vocabulary.left_out import LEFT_OUT_MODULES, LEFT_OUT_NAMES
-from explorer.language.vocabulary.replacements import Annotation
+from explorer.language.vocabulary.everyday.type_names import Annotation
+from explorer.language.vocabulary.left_out import LEFT_OUT_MODULES, LEFT_OUT_NAMES, MOVED_NAMES
+from explorer.language.vocabulary.stand_in import StandIn, public_names
 from explorer.language.vocabulary.torch_names import WRITABLE_TENSOR_NAMES, Group
 
 __all__ = [
@@ -30,6 +40,7 @@ __all__ = [
     "LEFT_OUT_NAMES",
     "WRITABLE_TENSOR_NAMES",
     "Annotation",
+    "StandIn",
     "class_name",
     "closest_name",
     "entries",
@@ -37,6 +48,7 @@ __all__ = [
     "module_members",
     "private_names",
     "readable_names",
+    "star_names",
 ]
 
 GROUPS: tuple[Group, ...] = (*torch_names.GROUPS, *python_names.GROUPS)
@@ -54,14 +66,38 @@ def _make_table() -> dict[str, Any]:
 _TABLE = _make_table()
 _MEMBERS = {
     kind: frozenset(names.split())
-    for kind, names in (torch_names.MEMBERS | python_names.MEMBERS).items()
+    for kind, names in (
+        torch_names.MEMBERS
+        | python_names.MEMBERS
+        | mixed_precision.MEMBERS
+        | module_hooks.MEMBERS
+        | everyday.MEMBERS
+    ).items()
 }
+
+
+def _defined_names() -> dict[str, Any]:
+    """The classes and functions of torch under the modules that define them, such as
+    `torch.utils.data.dataset.Dataset`, and under the old module `functorch`."""
+    names = {}
+    for path, thing in _TABLE.items():
+        parent, _, name = path.rpartition(".")
+        real = getattr(sys.modules.get(parent), name, None)
+        home = str(getattr(real, "__module__", ""))
+        parts = home.split(".")
+        is_public = parts[0] == "torch" and not any(part.startswith("_") for part in parts)
+        if is_public and getattr(sys.modules.get(home), name, None) is real:
+            names[f"{home}.{name}"] = thing
+        if home.startswith("torch.nn.modules.") and is_public:
+            names[f"torch.nn.modules.{name}"] = thing
+    functions = "grad grad_and_value vmap vjp jvp jacrev jacfwd hessian functionalize linearize"
+    return names | {f"functorch.{name}": _TABLE[f"torch.func.{name}"] for name in functions.split()}
 
 
 def _make_modules() -> dict[str, dict[str, Any]]:
     """Path of a module -> its names and their objects."""
     modules: dict[str, dict[str, Any]] = {}
-    for path, thing in _TABLE.items():
+    for path, thing in (_defined_names() | _TABLE).items():
         parent, _, name = path.rpartition(".")
         modules.setdefault(parent, {})[name] = thing
         while parent:
@@ -72,8 +108,11 @@ def _make_modules() -> dict[str, dict[str, Any]]:
 
 _MODULES = _make_modules()
 
+_CLASS_MEMBERS = everyday.CLASS_MEMBERS | checked_torch.CLASS_MEMBERS
 #: The identities of the table's objects, which exist as long as the process.
-IDS: frozenset[int] = frozenset(map(id, _TABLE.values()))
+IDS: frozenset[int] = frozenset(map(id, _TABLE.values())) | {
+    id(member) for members in _CLASS_MEMBERS.values() for member in members.values()
+}
 #: Classes of the table that a program gets as they are.
 CLASSES: frozenset[type] = frozenset(v for v in _TABLE.values() if isinstance(v, type))
 #: Classes of the table for which it gets a proxy.
@@ -83,8 +122,10 @@ CLASS_PROXIES: dict[type, ClassProxy] = {
 #: Classes that a program may derive from, besides its own.
 BASES: frozenset[type] = frozenset(
     [object, torch.autograd.Function, torch.utils.data.Dataset]
+    + [torch.utils.data.IterableDataset, torch.utils.data.Sampler]
     + [Exception, ValueError, RuntimeError, TypeError]
-    + [kind for kind in CLASSES if issubclass(kind, nn.Module)]
+    + [kind for kind in CLASSES if issubclass(kind, nn.Module | torch.optim.Optimizer)]
+    + list(everyday.BASES)
 )
 
 
@@ -110,11 +151,28 @@ def module_members(path: str) -> dict[str, Any] | None:
     return _MODULES.get(path)
 
 
+def star_names(path: str) -> list[str]:
+    """The names that `from path import *` binds: those that the real module says, where it does."""
+    names = [name for name in _MODULES.get(path, ()) if name[:1] != "_"]
+    listed = getattr(sys.modules.get(path), "__all__", None)
+    return names if listed is None else [name for name in names if name in set(listed)]
+
+
 def readable_names(kind: type) -> frozenset[str]:
     """The attributes that may be read on instances of `kind`, including those of its bases."""
+    if issubclass(kind, StandIn):
+        return public_names(kind)
     names = frozenset().union(*(_MEMBERS.get(base, ()) for base in kind.__mro__))
     node = torch.autograd.graph.Node  # not among the bases of the classes torch makes in C++
     return names | _MEMBERS[node] if issubclass(kind, node) else names
+
+
+def class_member(kind: Any, name: str) -> Any:
+    """What may be read of a class itself, such as `datetime.now`; None if there is no such name."""
+    if isinstance(kind, ClassProxy):
+        return kind.members.get(name) or class_member(kind.wrapped, name)
+    order = (c for c in kind.__mro__ if name in _CLASS_MEMBERS.get(c, ()))
+    return next((_CLASS_MEMBERS[c][name] for c in order), None)
 
 
 def class_name(kind: type | ClassProxy) -> str:
@@ -132,18 +190,38 @@ def missing_name_error(path: str, name: str) -> OutsideLanguage:
     """The error to raise when module `path` has no `name`."""
     full = f"{path}.{name[:60]}" if path else name[:60]
     top = full.split(".")[0]
-    if top in LEFT_OUT_MODULES:
-        return OutsideLanguage(f"The module {top} is not supported here.", LEFT_OUT_MODULES[top])
+    if top not in _MODULES:
+        return OutsideLanguage(f"{top} is not available here.", lambda: _module_hint(top))
     if any(group.prefix == path and hasattr(group.holder, name) for group in GROUPS):
-        hint = LEFT_OUT_NAMES.get(name, "The Glossary lists all supported names.")
-        return OutsideLanguage(f"{full} is not supported here.", hint)
-    prefix = f"{path}." if path else ""
-    siblings = {k[len(prefix) :].split(".")[0] for k in _TABLE if k.startswith(prefix)}
+        hint = LEFT_OUT_NAMES.get(name)
+        return OutsideLanguage(f"{full} is not supported here.", hint or partial(_near, path, name))
+    return OutsideLanguage(f"{path} has no {name[:60]}.", partial(_near, path, name))
+
+
+def _near(path: str, name: str) -> str:
+    """What to use in place of a name that module `path` lacks: its successor, the same name in
+    another module, or a similar one."""
+    full = f"{path}.{name[:60]}"
+    new = MOVED_NAMES.get(full, "")
+    if new in _TABLE or (new and "." not in new):
+        return f"Use {new}."
+    top = path.split(".")[0]
+    same = [p for p in _TABLE if p.startswith(f"{top}.") and p.rpartition(".")[2] == name]
+    siblings = {k[len(path) + 1 :].split(".")[0] for k in _TABLE if k.startswith(f"{path}.")}
     closest = closest_name(name, siblings)
-    hint = f"Did you mean {prefix}{closest}?" if closest else ""
-    if not path:
-        return OutsideLanguage(f"There is no module {full} here.", hint)
-    return OutsideLanguage(f"{path} has no {name[:60]}.", hint)
+    if same:
+        return f"Did you mean {min(same, key=len)}?"
+    return f"Did you mean {path}.{closest}?" if closest else ""
+
+
+def _module_hint(top: str) -> str:
+    """What to do about a module that is not here."""
+    if top in LEFT_OUT_MODULES:
+        return LEFT_OUT_MODULES[top]
+    closest = closest_name(top, (path for path in _MODULES if path and "." not in path))
+    if closest:
+        return f"Did you mean {closest}?"
+    return f"Paste what you use of {top} into the program, in place of the import."
 
 
 def entries() -> Iterator[tuple[str, str, Any]]:
@@ -157,6 +235,8 @@ def entries() -> Iterator[tuple[str, str, Any]]:
     for full, thing in replacements.NETWORKS.items():
         yield "Networks of torchvision, untrained", full, thing
     for kind, names in _MEMBERS.items():
-        owner = f"numpy {kind.__name__}" if "numpy" in kind.__module__ else kind.__name__
+        owner = kind.__name__
+        if "numpy" in kind.__module__ or kind.__module__ == "datetime":
+            owner = f"{'numpy ' if 'numpy' in kind.__module__ else 'datetime.'}{owner}"
         for name in sorted(names):
             yield f"{owner}: attributes and methods", f"{owner}.{name}", getattr(kind, name, None)

@@ -13,8 +13,8 @@ from typing import Any
 
 _CALLERS = {
     "torch": "vmap",
+    "functorch": "grad grad_and_value vmap jacrev jacfwd hessian jvp vjp",
     "torch.func": "grad grad_and_value vmap jacrev jacfwd hessian jvp vjp",
-    "torch.autograd": "gradcheck",
     "torch.autograd.function": "once_differentiable",
     "torch.autograd.functional": "jacobian hessian vjp jvp vhp hvp",
 }

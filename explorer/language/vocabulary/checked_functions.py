@@ -14,6 +14,7 @@ from torch.overrides import handle_torch_function
 
 from explorer.language.errors import OutsideLanguage
 from explorer.language.vocabulary.memory_safety import private_copy
+from explorer.language.vocabulary.saved_hooks import keep_saved
 
 # -- indices that backward does not check (see `memory_safety`) -----------------------------------
 
@@ -163,12 +164,14 @@ FUNCTIONS: dict[Any, Any] = {
     functional.embedding: copy_index_arguments(functional.embedding),
     functional.nll_loss: copy_index_arguments(functional.nll_loss),
     functional.cross_entropy: copy_index_arguments(functional.cross_entropy),
+    functional.rrelu: keep_saved(functional.rrelu),
     functional.multi_margin_loss: refuse_empty(functional.multi_margin_loss),
     functional.batch_norm: check_batch_norm(make_dense_first(functional.batch_norm)),
     **{
         function: copy_index_results(limit_numbers(function))
         for function in (functional.max_pool1d, functional.max_pool1d_with_indices)
     },
+    functional.pad: limit_numbers(functional.pad),
 }
 #: Other pooling layers -> the functions that they call.
 POOLING = {
@@ -185,7 +188,7 @@ _CHECKS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "torch.div": divide_without_trap,
     "torch.divide": divide_without_trap,
     "torch.linalg.lstsq": solve_least_squares,
-    "torch.nn.functional.grid_sample": limit_grid,
+    "torch.nn.functional.grid_sample": lambda function: keep_saved(limit_grid(function)),
     **{f"torch.nn.functional.{name}": copy_index_results for name in POOLING.values()},
 }
 

@@ -9,6 +9,7 @@ is read once, and no code of the program can run in between.
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from typing import Any, cast
 
 import torch
@@ -20,6 +21,7 @@ from explorer.language.vocabulary.callbacks import as_function
 from explorer.language.vocabulary.checked_functions import FUNCTIONS, POOLING, copy_index_results
 from explorer.language.vocabulary.data_checks import find_non_number
 from explorer.language.vocabulary.memory_safety import run_in_mode
+from explorer.language.vocabulary.saved_hooks import keep_saved
 
 #: The attributes that torch's LSTM reads, with their types.
 _LSTM_FIELDS: dict[str, type] = {
@@ -43,7 +45,8 @@ class LSTM(nn.LSTM):
             raise _mismatch()
         if len(state) not in (0, 2) or [tuple(w.shape) for w in weights] != _expected_shapes(plain):
             raise _mismatch()
-        return nn.LSTM.forward(plain, input, state or None)  # compares input and state itself
+        run = keep_saved(nn.LSTM.forward)
+        return run(plain, input, state or None)  # compares input and state itself
 
 
 def _plain_copy(lstm: nn.LSTM) -> nn.LSTM:
@@ -78,6 +81,14 @@ def _mismatch() -> RuntimeError:
     return RuntimeError("The weights, input and state of this LSTM do not match")
 
 
+#: Where an optimizer keeps its settings, and of which classes they are.
+OPTIMIZER_FIELDS: dict[str, tuple[type, ...]] = {
+    "param_groups": (list,),
+    "state": (dict, defaultdict),
+    "defaults": (dict,),
+}
+
+
 def check_optimizer(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
     """The optimizer class, with a check of its settings and state before every step."""
 
@@ -88,7 +99,10 @@ def check_optimizer(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optim
             return loss
 
         _check_settings(self)
-        return kind.step(self, None if closure is None else checked_closure)
+        step: Any = kind.step
+        if getattr(step, "hooked", False):  # torch wraps the class that was used first
+            step = step.__wrapped__
+        return step(self, None if closure is None else checked_closure)
 
     def state_dict(self: Any) -> Any:
         known = {id(p) for group in self.param_groups for p in group["params"]}
@@ -103,7 +117,16 @@ def check_optimizer(kind: type[torch.optim.Optimizer]) -> type[torch.optim.Optim
         _refuse(find_non_number(state_dict, dict))
         kind.load_state_dict(self, state_dict)
 
-    return _derived(kind, step=step, state_dict=state_dict, load_state_dict=load_state_dict)
+    own = {} if kind is torch.optim.Optimizer else {"step": step}
+    return _derived(kind, state_dict=state_dict, load_state_dict=load_state_dict, **own)
+
+
+def set_optimizer_field(optimizer: Any, name: str, value: Any) -> None:
+    """Perform `optimizer.name = value` for an optimizer of the program's own class."""
+    if type(value) not in OPTIMIZER_FIELDS[name]:
+        kind = OPTIMIZER_FIELDS[name][0].__name__
+        raise OutsideLanguage(f"{name} of an optimizer must be a {kind}.", f"Assign a {kind}.")
+    setattr(optimizer, name, value)
 
 
 def _derived(kind: type, **methods: Any) -> Any:
@@ -163,7 +186,8 @@ class _Checked(TorchFunctionMode):
 #: Layers that call them.
 _CALLERS = """
     Embedding NLLLoss CrossEntropyLoss MultiMarginLoss BatchNorm1d BatchNorm2d BatchNorm3d
-    MaxPool1d
+    MaxPool1d RReLU ReplicationPad1d ReplicationPad2d ReplicationPad3d ReflectionPad1d
+    ReflectionPad2d ReflectionPad3d
 """
 #: Layers of torch -> the checked ones that a program gets.
 LAYERS: dict[type, type] = {
@@ -176,6 +200,28 @@ LAYERS: dict[type, type] = {
         kind: _derived(kind, forward=copy_index_results(kind.forward))
         for kind in (getattr(nn, name) for name in POOLING)
     },
+}
+
+
+def _embedding_of(weight: Any, freeze: bool = True, **options: Any) -> nn.Module:
+    """`Embedding.from_pretrained`."""
+    if not isinstance(weight, torch.Tensor):
+        raise TypeError("from_pretrained needs a tensor")
+    kind: Any = LAYERS[nn.Embedding]
+    return cast(nn.Module, kind.from_pretrained(weight, bool(freeze), **options))
+
+
+def _causal_mask(size: Any) -> torch.Tensor:
+    """`Transformer.generate_square_subsequent_mask`."""
+    if type(size) is not int or not 0 <= size <= 4096:
+        raise ValueError("generate_square_subsequent_mask takes a whole number up to 4096 here")
+    return torch.full((size, size), -torch.inf).triu(1)
+
+
+#: What may be read of these classes themselves.
+CLASS_MEMBERS: dict[type, dict[str, Any]] = {
+    LAYERS[nn.Embedding]: {"from_pretrained": _embedding_of},
+    nn.Transformer: {"generate_square_subsequent_mask": _causal_mask},
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from explorer.language.errors import OutsideLanguage
@@ -13,12 +13,22 @@ class ClassProxy:
     """A proxy for the class `wrapped`: `isinstance` and `==` accept it, a call returns `make(…)`.
 
     Without `make` it cannot be called: the real class might create what the language leaves out.
+    `members` are what a program may read of it, such as `Path.cwd`; `base` is what a class of the
+    program's own is derived from in place of it, if that is possible.
     """
 
-    __slots__ = ("__name__", "make", "wrapped")
+    __slots__ = ("__name__", "base", "make", "members", "wrapped")
 
-    def __init__(self, wrapped: type, make: Callable[..., Any] | None = None) -> None:
-        self.wrapped, self.make = wrapped, make
+    def __init__(
+        self,
+        wrapped: type,
+        make: Callable[..., Any] | None = None,
+        members: Mapping[str, Any] | None = None,
+        *,
+        base: type | None = None,
+    ) -> None:
+        self.wrapped, self.make, self.members = wrapped, make, members or {}
+        self.base = base
         self.__name__ = wrapped.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

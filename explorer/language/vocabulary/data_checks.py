@@ -16,6 +16,8 @@ import numpy as np
 import torch
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.missing import MissingImport
+from explorer.language.vocabulary.class_proxy import ClassProxy
 
 _NUMBERS = (
     bool, int, float, complex, str, range, slice, type(None), type(...),
@@ -26,6 +28,8 @@ _NUMBERS = (
 def require_numbers(data: Any) -> Any:
     """Return `data`. Raises OutsideLanguage if it contains anything but numbers and sequences."""
     other = find_non_number(data)
+    if type(other) is MissingImport:
+        raise other.error()
     if other is not None:
         raise OutsideLanguage(
             f"A tensor can hold only numbers; this list contains a {type(other).__name__[:60]}.",
@@ -75,6 +79,8 @@ def check_arrays(function: Callable[..., Any], fills: bool = True) -> Callable[.
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(map(_as_dtype, args))
+        kwargs = {name: _as_dtype(value) for name, value in kwargs.items()}
         for value in (*args, *kwargs.values()):
             if isinstance(value, str | np.dtype):
                 _check_item_size(value)
@@ -88,6 +94,11 @@ def check_arrays(function: Callable[..., Any], fills: bool = True) -> Callable[.
         return result
 
     return call
+
+
+def _as_dtype(value: Any) -> Any:
+    """`str` as numpy spells it: a program has a proxy of that class."""
+    return "U" if isinstance(value, ClassProxy) and value.wrapped is str else value
 
 
 def _check_item_size(name: Any) -> None:

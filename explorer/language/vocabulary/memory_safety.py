@@ -17,10 +17,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.autograd.graph import increment_version
 from torch.overrides import TorchFunctionMode
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.vocabulary import zero_tensors
 
 _no_torch_function = torch._C.DisableTorchFunction
 
@@ -50,10 +52,11 @@ def set_data(tensor: torch.Tensor, value: Any) -> None:
         if isinstance(value, torch.Tensor):
             _check_gaps(tensor, value)
     if changes:
-        if torch._C._are_functorch_transforms_active():
+        # A tangent would keep the old shape.
+        if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
             raise OutsideLanguage(
                 "The shape or dtype of a tensor cannot be changed in place inside a function "
-                "transform.",
+                "transform or a dual_level.",
                 "Use a new tensor.",
             )
         start_layout_change()
@@ -71,7 +74,7 @@ def _check_gaps(tensor: torch.Tensor, value: torch.Tensor) -> None:
     base = tensor if tensor._base is None else tensor._base
     new = value if base is tensor else base
     same = _layout(value) == _layout(tensor) and value.storage_offset() == tensor.storage_offset()
-    if not same and not _is_dense(new):
+    if not same and not is_dense(new):
         raise OutsideLanguage(
             "The new data is expanded, or every n-th element of a larger tensor."
             if base is tensor
@@ -81,7 +84,7 @@ def _check_gaps(tensor: torch.Tensor, value: torch.Tensor) -> None:
         )
 
 
-def _is_dense(tensor: torch.Tensor) -> bool:
+def is_dense(tensor: torch.Tensor) -> bool:
     """Whether the tensor's elements occupy its memory without gaps, in any order."""
     if tensor.layout is not torch.strided or tensor.is_contiguous():
         return True
@@ -179,7 +182,7 @@ def restrict_torch() -> Iterator[None]:
         warnings.simplefilter("ignore")  # torch warns that its own kernels are replaced
         for operator in ("empty.memory_format", "empty_strided"):
             library.impl(operator, _refuse_meta, "Meta")
-        _replace_zero_operators()
+        zero_tensors.replace_operators()
     try:
         yield
     finally:
@@ -189,47 +192,6 @@ def restrict_torch() -> Iterator[None]:
 
 def _refuse_meta(*args: Any, **kwargs: Any) -> torch.Tensor:
     raise OutsideLanguage("The meta device is not supported here.", "Leave the device out.")
-
-
-#: Operators for whose results torch itself uses the meta device if an operand is a zero tensor
-#: without memory, as in forward mode; and whether such a result is one too, NaN or not, given
-#: which of the two operands are.
-_ZERO_OPERATORS: dict[str, tuple[Callable[..., Any], Callable[[bool, bool], bool]]] = {
-    "add.Tensor": (torch.add, lambda a, b: a and b),
-    "sub.Tensor": (torch.sub, lambda a, b: a and b),
-    "mul.Tensor": (torch.mul, lambda a, b: True),
-    "div.Tensor": (torch.div, lambda a, b: a and not b),
-    "linalg_cross": (torch.linalg.cross, lambda a, b: True),
-}
-
-
-@functools.cache
-def _replace_zero_operators() -> torch.library.Library:
-    """Once and for good, because it takes half a millisecond."""
-    library = torch.library.Library("aten", "IMPL")
-    for operator, (function, keeps_zero) in _ZERO_OPERATORS.items():
-        library.impl(operator, _on_zero_tensors(function, keeps_zero), "ZeroTensor")
-    return library  # which, if deleted, takes its functions with it
-
-
-def _on_zero_tensors(
-    function: Callable[..., Any], keeps_zero: Callable[[bool, bool], bool]
-) -> Callable[..., torch.Tensor]:
-    """The function without the meta device, of operands that may be zero tensors."""
-
-    def compute(*operands: Any, **options: Any) -> torch.Tensor:
-        with _no_torch_function():
-            are_zero = [isinstance(a, torch.Tensor) and a._is_zerotensor() for a in operands]
-            stored = (
-                torch.zeros((), dtype=a.dtype).expand(a.shape) if is_zero else a
-                for a, is_zero in zip(operands, are_zero, strict=True)
-            )
-            result: torch.Tensor = function(*stored, **options)
-            if keeps_zero(*are_zero[:2]):
-                return torch._efficientzerotensor(result.shape, dtype=result.dtype)
-            return result
-
-    return compute
 
 
 # -- uninitialised memory -----------------------------------------------------------------------

@@ -34,12 +34,67 @@ GROUPS = (
         float32 float64 int32 int64 bool_ pi e inf nan newaxis""",
     ),
     Group(
+        "numpy: shapes and selecting",
+        "numpy",
+        np,
+        """flip fliplr flipud rot90 roll moveaxis swapaxes rollaxis atleast_1d atleast_2d atleast_3d
+        broadcast_to broadcast_arrays dstack hsplit vsplit dsplit array_split append insert delete
+        trim_zeros tril triu tril_indices triu_indices diagflat diagonal vander block copy
+        ascontiguousarray nonzero extract compress choose select take take_along_axis put_along_axis
+        indices unravel_index ravel_multi_index ix_ searchsorted digitize bincount histogram2d
+        histogram_bin_edges lexsort partition argpartition intersect1d union1d setdiff1d setxor1d
+        isin logspace geomspace shape size ndim tri hamming hanning blackman bartlett""",
+    ),
+    Group(
+        "numpy: element by element",
+        "numpy",
+        np,
+        """sinh cosh arcsin arccos arcsinh arccosh arctanh arctan2 hypot degrees radians deg2rad
+        rad2deg expm1 log1p exp2 cbrt reciprocal negative positive fabs heaviside mod remainder fmod
+        divmod modf floor_divide true_divide float_power rint fix trunc copysign nextafter spacing
+        signbit ldexp frexp logaddexp logaddexp2 sinc i0 nan_to_num real imag conj conjugate angle
+        isreal iscomplex isrealobj iscomplexobj isneginf isposinf isscalar logical_and logical_or
+        logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not invert left_shift
+        right_shift equal not_equal less less_equal greater greater_equal fmax fmin unwrap interp
+        polyval array_equiv""",
+    ),
+    Group(
+        "numpy: reducing",
+        "numpy",
+        np,
+        """nanmax nanmin nansum nanmean nanstd nanvar nanmedian nanpercentile nanquantile nanprod
+        nanargmax nanargmin nancumsum cumprod ptp average quantile cov corrcoef correlate convolve
+        gradient ediff1d trapezoid cross kron vdot tensordot polyfit poly roots polyder polyint
+        polyadd polymul polysub""",
+    ),
+    Group(
+        "numpy: types",
+        "numpy",
+        np,
+        """float16 int8 int16 uint8 uint16 uint32 uint64 complex64 complex128 result_type
+        promote_types can_cast""",
+    ),
+    Group(
+        "numpy: Fourier",
+        "numpy.fft",
+        np.fft,
+        """fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn hfft ihfft fftfreq
+        rfftfreq fftshift ifftshift""",
+    ),
+    Group(
         "numpy",
         "numpy.random",
         NUMPY_RANDOM,
         "seed rand randn randint uniform normal choice permutation shuffle random",
     ),
-    Group("numpy", "numpy.linalg", np.linalg, "norm inv det solve"),
+    Group(
+        "numpy",
+        "numpy.linalg",
+        np.linalg,
+        """norm inv det solve eig eigh eigvals
+        eigvalsh svd svdvals qr pinv lstsq matrix_rank cholesky cond slogdet matrix_power multi_dot
+        """,
+    ),
     Group(
         "Python",
         "math",
@@ -87,7 +142,8 @@ MEMBERS: dict[type, str] = {
     BaseException: "args",
     np.ndarray: """T shape ndim size dtype itemsize nbytes real imag sum mean std var max min argmax
         argmin prod cumsum all any reshape flatten ravel squeeze transpose swapaxes astype copy
-        tolist item dot sort argsort clip round repeat take diagonal trace nonzero""",
+        tolist item dot sort argsort clip round repeat take diagonal trace nonzero cumprod conj
+        conjugate searchsorted partition argpartition compress choose fill put mT""",
     np.generic: """shape ndim size dtype item tolist real imag sum mean max min astype round
         reshape""",
     np.dtype: "name kind itemsize",

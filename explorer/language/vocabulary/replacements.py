@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -14,22 +13,50 @@ import torch
 from torch import nn
 
 from explorer.language.errors import OutsideLanguage
+from explorer.language.notices import report
 from explorer.language.vocabulary import (
+    anomaly,
     callbacks,
     checked_functions,
     checked_torch,
+    checkpointing,
+    custom_operators,
+    data,
+    devices,
+    everyday,
+    forward_mode,
+    gradient_checks,
+    gradient_edges,
+    lazy_layers,
     memory_safety,
+    mixed_precision,
+    model_tables,
+    module_hooks,
+    more_torch,
+    notebook,
+    parametrizations,
+    plotting,
+    polynomials,
+    profiling,
+    progress_bars,
+    saved,
+    saved_hooks,
+    sklearn_data,
+    sklearn_names,
+    tensorboard,
+    transforms,
+    vision,
 )
 from explorer.language.vocabulary.class_proxy import ClassProxy
 from explorer.language.vocabulary.data_checks import (
     check_arrays,
-    find_non_number,
     is_plain,
     require_numbers,
 )
 from explorer.language.vocabulary.out_argument import copies_to_out
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.language.vocabulary.sizes import SIZES, check_bytes, limit_size, product
+from explorer.language.vocabulary.vision.weights import load_from_hub, say_random
 
 #: The largest values for torch.set_printoptions.
 PRINT_LIMITS = {"precision": 30, "threshold": 10_000, "edgeitems": 50, "linewidth": 1_000}
@@ -46,24 +73,42 @@ def _require_number_data(function: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _make_tensor_constructor(dtype: torch.dtype) -> Callable[..., torch.Tensor]:
+TENSOR_TYPES = {
+    "FloatTensor": torch.float32,
+    "DoubleTensor": torch.float64,
+    "HalfTensor": torch.float16,
+    "LongTensor": torch.int64,
+    "IntTensor": torch.int32,
+    "ShortTensor": torch.int16,
+    "CharTensor": torch.int8,
+    "ByteTensor": torch.uint8,
+    "BoolTensor": torch.bool,
+}
+
+
+def make_tensor_constructor(
+    given: torch.dtype | None, name: str = "Tensor"
+) -> Callable[..., torch.Tensor]:
     """`torch.Tensor(2, 3)` is uninitialised memory in torch; here it is zeros."""
 
     def make(*args: Any) -> torch.Tensor:
+        dtype = torch.get_default_dtype() if given is None else given
+        itemsize = dtype.itemsize
         if args and all(isinstance(a, int) for a in args):
-            check_bytes(product(*args), dtype.itemsize)
+            check_bytes(product(*args), itemsize)
             return torch.zeros(*args, dtype=dtype)
         if len(args) == 1 and isinstance(args[0], torch.Size):
-            check_bytes(product(args[0]), dtype.itemsize)
+            check_bytes(product(args[0]), itemsize)
             return torch.zeros(args[0], dtype=dtype)
         if len(args) == 1 and isinstance(args[0], list | tuple | torch.Tensor | np.ndarray):
             return torch.as_tensor(require_numbers(args[0]), dtype=dtype)
         if not args:
             return torch.zeros(0, dtype=dtype)
         raise OutsideLanguage(
-            "torch.Tensor takes sizes or one list of numbers.", "Use torch.tensor."
+            f"torch.{name} takes sizes or one list of numbers.", "Use torch.tensor."
         )
 
+    make.__name__ = name
     return make
 
 
@@ -81,36 +126,10 @@ def _make_generator(seed: int | None = None) -> np.random.Generator:
     return np.random.default_rng(NUMPY_RANDOM.randint(2**31) if seed is None else seed)
 
 
-def _make_data_loader(
-    dataset: Any, batch_size: int = 1, shuffle: bool = False, **options: Any
-) -> Any:
-    """Batches of a dataset, loaded in this process."""
-    supported = {"drop_last", "num_workers", "pin_memory", "collate_fn", "generator"}
-    for name in options.keys() - supported:
-        raise OutsideLanguage(f"DataLoader's {name[:60]} is not supported here.", "Leave it out.")
-    options.pop("pin_memory", None)
-    if options.pop("num_workers", 0):
-        raise OutsideLanguage("DataLoader cannot start workers here.", "Leave num_workers out.")
-    if batch_size is not None and options.get("collate_fn") is None:
-        options["collate_fn"] = _collate
-    return torch.utils.data.DataLoader(dataset, batch_size, shuffle, **options)
-
-
-def _collate(samples: list[Any]) -> Any:
-    """torch's default_collate, for numbers only: it makes tensors of the lists in the samples."""
-    other = find_non_number(samples, dict, OrderedDict)
-    if other is not None:
-        raise OutsideLanguage(
-            f"A batch consists of numbers; a sample contains a {type(other).__name__[:60]}.",
-            "Return tensors, numbers, lists or dictionaries of them, or pass a collate_fn.",
-        )
-    return torch.utils.data.default_collate(samples)
-
-
 # -- networks of torchvision, untrained -----------------------------------------------------------
 
 _NETWORKS = """
-    alexnet vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn
+    AlexNet alexnet vgg11 vgg11_bn vgg13 vgg13_bn vgg16 vgg16_bn vgg19 vgg19_bn
     resnet18 resnet34 resnet50 resnet101 resnet152 resnext50_32x4d wide_resnet50_2
     squeezenet1_0 squeezenet1_1 densenet121 densenet161 densenet169 densenet201
     mobilenet_v2 mobilenet_v3_small mobilenet_v3_large mnasnet0_5 mnasnet1_0
@@ -123,11 +142,7 @@ def _make_constructor(name: str) -> Callable[..., Any]:
     """The function `torchvision.models.<name>` of a program: random weights only."""
 
     def build(pretrained: Any = False, *, weights: Any = None, **options: Any) -> Any:
-        if pretrained or weights is not None or options.get("weights_backbone") is not None:
-            raise OutsideLanguage(
-                "Programs here cannot download trained weights.",
-                f"Write {name}() for random weights; the Feature maps page has trained ones.",
-            )
+        say_random(pretrained, weights, options)
         for option, value in options.items():
             if not is_plain(value):  # torchvision would call it with classes of its own
                 raise OutsideLanguage(
@@ -147,14 +162,10 @@ def _make_constructor(name: str) -> Callable[..., Any]:
 NETWORKS: dict[str, Any] = {
     f"torchvision.models.{name}": _make_constructor(name) for name in _NETWORKS.split()
 }
+NETWORKS["torchvision.models.AlexNet"] = NETWORKS["torchvision.models.alexnet"]
 
 
 # -- the rest ----------------------------------------------------------------------------------
-
-
-def _is_available() -> bool:
-    """Whether a GPU can be used: no, programs run on the CPU."""
-    return False
 
 
 def _set_printoptions(**options: Any) -> None:
@@ -177,7 +188,7 @@ def _of_tensor(kind: Any) -> ClassProxy:
                 f"{kind.__name__} needs a tensor, not a {type(data).__name__[:60]}.",
                 "Create a tensor first, for example with torch.tensor.",
             )
-        return kind(data, *args, **kwargs)
+        return report("Tensor.wrapped", kind.__name__, kind, data, *args, **kwargs)
 
     return ClassProxy(kind, make)
 
@@ -187,6 +198,7 @@ _OF_TENSOR: dict[str, Any] = {
     "torch.nn.Parameter": _PARAMETER,
     "torch.nn.parameter.Parameter": _PARAMETER,
     "torch.nn.Buffer": _BUFFER,
+    "torch.autograd.Variable": _of_tensor(torch.autograd.Variable),
 }
 
 
@@ -205,43 +217,61 @@ def _deepcopy(x: Any, memo: Any = None) -> Any:
     return copy.deepcopy(x)
 
 
-class Annotation:
-    """A name of `typing`, for annotations, which are ignored."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getitem__(self, item: Any) -> Annotation:
-        return self
-
-    def __repr__(self) -> str:
-        return f"typing.{self._name}"
-
-
-_ANNOTATIONS = "Any Callable Dict Iterable Iterator List Optional Sequence Set Tuple Union"
-
 #: Names in no group of the table: full name -> (title, object).
 ADDED: dict[str, tuple[str, Any]] = {
     "torch.Tensor": (
         "Creating tensors",
-        ClassProxy(torch.Tensor, _make_tensor_constructor(torch.float32)),
+        ClassProxy(torch.Tensor, make_tensor_constructor(None)),
     ),
-    "torch.FloatTensor": ("Creating tensors", _make_tensor_constructor(torch.float32)),
-    "torch.DoubleTensor": ("Creating tensors", _make_tensor_constructor(torch.float64)),
-    "torch.LongTensor": ("Creating tensors", _make_tensor_constructor(torch.int64)),
-    "torch.IntTensor": ("Creating tensors", _make_tensor_constructor(torch.int32)),
+    **{
+        f"{module.__name__}.{name}": (
+            "Creating tensors",
+            ClassProxy(getattr(module, name), make_tensor_constructor(dtype, name)),
+        )
+        for module in (torch, torch.cuda)
+        for name, dtype in TENSOR_TYPES.items()
+    },
     "torch.empty": ("Creating tensors", torch.zeros),
     "torch.empty_like": ("Creating tensors", torch.zeros_like),
     "torch.set_printoptions": ("Autograd", _set_printoptions),
-    "torch.cuda.is_available": ("Autograd", _is_available),
-    "torch.utils.data.DataLoader": (
-        "Data",
-        ClassProxy(torch.utils.data.DataLoader, _make_data_loader),
-    ),
     "numpy.ndarray": ("numpy", ClassProxy(np.ndarray)),
     "numpy.random.default_rng": ("numpy", _make_generator),
-    **{f"typing.{name}": ("Python", Annotation(name)) for name in _ANNOTATIONS.split()},
 }
+
+
+#: Modules that add names: each has `ADDED`, like the one above, of which these are a part.
+ADDITIONS: tuple[types.ModuleType, ...] = (
+    anomaly,
+    checkpointing,
+    custom_operators,
+    data,
+    devices,
+    everyday,
+    forward_mode,
+    gradient_checks,
+    gradient_edges,
+    lazy_layers,
+    mixed_precision,
+    model_tables,
+    module_hooks,
+    more_torch,
+    notebook,
+    parametrizations,
+    plotting,
+    polynomials,
+    profiling,
+    progress_bars,
+    saved_hooks,
+    saved,
+    sklearn_data,
+    sklearn_names,
+    tensorboard,
+    transforms,
+    vision,
+)
+for _module in ADDITIONS:
+    ADDED |= _module.ADDED
+ADDED["torch.hub.load"] = "Networks of torchvision, untrained", load_from_hub(NETWORKS)
 
 
 def _takes_where(function: Any) -> bool:
@@ -265,7 +295,8 @@ def make_replacements(table: dict[str, Any]) -> dict[str, Any]:
     replaced["itertools.accumulate"] = ClassProxy(table["itertools.accumulate"])
     vector = "torch.nn.utils.vector_to_parameters"
     replaced[vector] = memory_safety.with_new_version(table[vector])
-    replaced["torch.func.vjp"] = memory_safety.check_captured_layouts(replaced["torch.func.vjp"])
+    for vjp in ("torch.func.vjp", "functorch.vjp"):
+        replaced[vjp] = memory_safety.check_captured_layouts(replaced[vjp])
     for name, thing in (table | replaced).items():
         if name.startswith("torch.") and callable(thing) and not isinstance(thing, type):
             replaced[name] = copies_to_out(thing)

@@ -45,7 +45,8 @@ def _item_size(dtype: Any) -> int:
     """The bytes of an element of this dtype, of torch or numpy."""
     if isinstance(dtype, torch.dtype):
         return dtype.itemsize
-    return _ITEM if dtype is None else np.dtype(dtype).itemsize
+    default = torch.get_default_dtype().itemsize
+    return max(_ITEM, default) if dtype is None else np.dtype(dtype).itemsize
 
 
 # -- how many elements a call would create, from its arguments -----------------------------------
@@ -123,6 +124,36 @@ SIZES: dict[str, Callable[..., float]] = {
     "numpy.outer": lambda a, b, *_, **__: _entries(a) * _entries(b),
     "numpy.diag": lambda v, k=0: (_entries(v) + abs(k)) ** 2 if np.ndim(v) == 1 else 0,
     "numpy.arange": _range,
+    **{
+        f"numpy.{name}": lambda start, stop, num=50, *_, **__: float(num)
+        for name in ("logspace", "geomspace")
+    },
+    **{
+        f"numpy.{name}": lambda n, *args, **_: float(n) * float(args[-1] if len(args) > 1 else n)
+        for name in ("tri", "tril_indices", "triu_indices")
+    },
+    **{
+        f"numpy.{name}": lambda M: float(M)
+        for name in ("hamming", "hanning", "blackman", "bartlett")
+    },
+    "numpy.indices": lambda dimensions, *_, **__: product(dimensions) * len(dimensions),
+    "numpy.diagflat": lambda v, k=0: (_entries(v) + abs(k)) ** 2,
+    "numpy.kron": lambda a, b: _entries(a) * _entries(b),
+    "numpy.vander": lambda x, N=None, *_, **__: _entries(x) * float(N or np.size(x)),
+    "numpy.broadcast_to": lambda array, shape, *_, **__: product(shape),
+    "numpy.bincount": lambda x, *_, minlength=0, **__: max(
+        float(np.max(x, initial=0)), float(minlength)
+    ),
+    "numpy.fft.fftfreq": lambda n, *_, **__: float(n),
+    "numpy.fft.rfftfreq": lambda n, *_, **__: float(n),
+    **{
+        f"numpy.fft.{name}": lambda a, n=None, *_, **__: float(n or 0)
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    },
+    **{
+        f"numpy.fft.{name}": lambda a, s=None, *_, **__: product(s) if s is not None else 0.0
+        for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+    },
     "numpy.random.random": product,
     **{f"numpy.random.{name}": _third for name in ("randint", "uniform", "normal")},
     "numpy.random.rand": product,

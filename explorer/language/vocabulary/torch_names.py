@@ -12,7 +12,10 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._functorch.autograd_function import WrappedCtx
 from torch.nn import functional
+
+from explorer.language.vocabulary.more_torch import DISTRIBUTION_NAMES
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ GROUPS = (
         "Element by element",
         "torch",
         torch,
-        """abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan
+        """bitwise_left_shift bitwise_right_shift conj_physical frexp gcd lcm hardshrink ldexp
+        igamma igammac mvlgamma polygamma resolve_conj
+        abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan
         arctan2 arctanh asin asinh atan atan2 atanh ceil clamp clamp_max clamp_min clip conj
         copysign cos cosh deg2rad digamma div divide erf erfc erfinv exp exp2 expm1 fix float_power
         floor floor_divide fmod frac hypot i0 imag lerp lgamma log log10 log1p log2 logaddexp
@@ -51,10 +56,20 @@ GROUPS = (
         logical_and logical_or logical_not logical_xor""",
     ),
     Group(
+        "Element by element",
+        "torch",
+        torch,
+        """abs_ acos_ acosh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_
+        cosh_ erf_ exp2_ exp_ expm1_ floor_ frac_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_
+        reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_
+        xlogy_ zero_""",
+    ),
+    Group(
         "Comparing",
         "torch",
         torch,
-        """allclose isclose eq ne lt le gt ge equal greater greater_equal less less_equal not_equal
+        """is_conj is_signed promote_types
+        allclose isclose eq ne lt le gt ge equal greater greater_equal less less_equal not_equal
         isfinite isinf isnan isposinf isneginf isin isreal is_tensor is_floating_point is_complex
         is_nonzero is_same_size numel""",
     ),
@@ -71,7 +86,8 @@ GROUPS = (
         "Selecting",
         "torch",
         torch,
-        """gather index_select index_add index_copy index_fill masked_select masked_fill narrow
+        """argwhere diagonal_scatter unravel_index
+        gather index_select index_add index_copy index_fill masked_select masked_fill narrow
         nonzero take take_along_dim scatter scatter_add scatter_reduce select sort argsort topk
         kthvalue msort searchsorted bucketize diagonal diag diag_embed diagflat tril triu
         masked_scatter select_scatter slice_scatter""",
@@ -80,7 +96,8 @@ GROUPS = (
         "Shapes",
         "torch",
         torch,
-        """reshape flatten ravel squeeze unsqueeze transpose swapaxes swapdims t permute movedim
+        """adjoint channel_shuffle pixel_shuffle pixel_unshuffle
+        reshape flatten ravel squeeze unsqueeze transpose swapaxes swapdims t permute movedim
         moveaxis flip fliplr flipud roll rot90 broadcast_to broadcast_tensors broadcast_shapes
         atleast_1d atleast_2d atleast_3d unflatten view_as_real view_as_complex clone
         detach unbind meshgrid cartesian_prod combinations""",
@@ -96,7 +113,8 @@ GROUPS = (
         "Linear algebra",
         "torch",
         torch,
-        """matmul mm bmm mv dot inner outer vdot addmm addmv addbmm baddbmm addr einsum tensordot
+        """gradient ger svd qr svd_lowrank pca_lowrank pairwise_distance cholesky_inverse
+        matmul mm bmm mv dot inner outer vdot addmm addmv addbmm baddbmm addr einsum tensordot
         kron cross trace det logdet slogdet inverse pinverse cholesky cholesky_solve
         matrix_exp matrix_power chain_matmul cdist cov corrcoef cosine_similarity vander
         diff cumulative_trapezoid trapz renorm bilinear conv1d conv2d conv3d""",
@@ -105,7 +123,8 @@ GROUPS = (
         "Linear algebra",
         "torch.linalg",
         torch.linalg,
-        """norm vector_norm matrix_norm det slogdet inv solve lstsq cholesky qr eigh eigvalsh svd
+        """matmul matrix_exp vander tensorinv tensorsolve
+        norm vector_norm matrix_norm det slogdet inv solve lstsq cholesky qr eigh eigvalsh svd
         svdvals pinv matrix_power matrix_rank cond cross multi_dot vecdot diagonal
         solve_triangular""",
     ),
@@ -116,14 +135,20 @@ GROUPS = (
         """expit erf erfc erfinv exp2 expm1 log1p logit logsumexp log_softmax softmax digamma
         gammaln polygamma xlogy entr i0 sinc log_ndtr ndtr""",
     ),
-    Group("Fourier", "torch.fft", torch.fft, "fft ifft rfft irfft fft2 ifft2 fftfreq fftshift"),
+    Group(
+        "Fourier",
+        "torch.fft",
+        torch.fft,
+        """fft ifft rfft irfft fft2 ifft2 fftn ifftn rfft2
+        irfft2 rfftn irfftn hfft ihfft fftfreq rfftfreq fftshift ifftshift""",
+    ),
     Group(
         "Autograd",
         "torch",
         torch,
-        """no_grad enable_grad inference_mode is_grad_enabled set_grad_enabled manual_seed
-        get_default_dtype is_inference result_type can_cast
-        Generator Size device dtype finfo iinfo""",
+        """no_grad enable_grad inference_mode is_grad_enabled is_inference_mode_enabled
+        set_grad_enabled manual_seed get_default_dtype is_inference result_type can_cast
+        Generator Size dtype finfo iinfo""",
     ),
     Group(
         "Types of numbers",
@@ -137,7 +162,7 @@ GROUPS = (
         "Autograd",
         "torch.autograd",
         torch.autograd,
-        "grad backward Function Variable no_grad enable_grad gradcheck",
+        "grad backward Function Variable no_grad enable_grad",
     ),
     Group(
         "Autograd",
@@ -145,12 +170,23 @@ GROUPS = (
         torch.autograd.functional,
         "jacobian hessian vjp jvp vhp hvp",
     ),
-    Group("Autograd", "torch.autograd.function", torch.autograd.function, "once_differentiable"),
+    Group(
+        "Autograd",
+        "torch.autograd.function",
+        torch.autograd.function,
+        "once_differentiable Function",
+    ),
     Group(
         "Function transforms",
         "torch.func",
         torch.func,
         "grad grad_and_value vmap jacrev jacfwd hessian jvp vjp functional_call",
+    ),
+    Group(
+        "Function transforms",
+        "functorch",
+        torch.func,
+        "grad grad_and_value vmap jacrev jacfwd hessian jvp vjp",
     ),
     Group("Function transforms", "torch", torch, "vmap"),
     Group(
@@ -180,7 +216,10 @@ GROUPS = (
         "Layers",
         "torch.nn",
         nn,
-        """Module Parameter Sequential ModuleList ModuleDict ParameterList Linear
+        """ReflectionPad1d ReflectionPad3d
+        ConstantPad1d ConstantPad3d ZeroPad1d ZeroPad3d CircularPad1d CircularPad2d CircularPad3d
+        Dropout3d FeatureAlphaDropout InstanceNorm3d LPPool1d LPPool2d LPPool3d ChannelShuffle
+        Module Parameter Sequential ModuleList ModuleDict ParameterList Linear
         Bilinear Identity Flatten Unflatten Embedding
         Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
         MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d
@@ -205,7 +244,8 @@ GROUPS = (
         "Losses as layers",
         "torch.nn",
         nn,
-        """MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss
+        """MultiLabelSoftMarginLoss
+        MSELoss L1Loss SmoothL1Loss HuberLoss CrossEntropyLoss NLLLoss BCELoss
         BCEWithLogitsLoss KLDivLoss HingeEmbeddingLoss MarginRankingLoss TripletMarginLoss
         CosineEmbeddingLoss SoftMarginLoss PoissonNLLLoss GaussianNLLLoss MultiMarginLoss""",
     ),
@@ -228,7 +268,8 @@ GROUPS = (
         "Optimizers",
         "torch.optim",
         torch.optim,
-        """SGD Adam AdamW Adamax NAdam RAdam Adagrad Adadelta RMSprop Rprop ASGD LBFGS""",
+        """Adafactor Muon
+        SGD Adam AdamW Adamax NAdam RAdam Adagrad Adadelta RMSprop Rprop ASGD LBFGS""",
     ),
     Group(
         "Learning-rate schedules",
@@ -238,17 +279,26 @@ GROUPS = (
         PolynomialLR OneCycleLR CyclicLR ReduceLROnPlateau CosineAnnealingWarmRestarts
         MultiplicativeLR SequentialLR ChainedScheduler""",
     ),
-    Group("Data", "torch.utils.data", torch.utils.data, "TensorDataset Dataset"),
 )
 
 #: What may be read on a tensor.
 _TENSOR = """
+    addr arccosh arcsinh arctanh arctan2 argwhere adjoint bitwise_left_shift bitwise_right_shift
+    acos_ asin_ cosh_ sinh_ tan_ acosh_ asinh_ atanh_ atan2_ digamma_ erfinv_ lgamma_ logit_ sgn_
+    sign_ sinc_ hypot_ fmod_ float_power_ copysign_ xlogy_ nextafter deg2rad rad2deg i0 heaviside
+    logaddexp2 isneginf isposinf polygamma mvlgamma prelu logical_and_ logical_or_ logical_not_
+    logical_xor_ bitwise_and_ bitwise_or_ bitwise_not_ bitwise_xor_ eq_ ne_ lt_ le_ gt_ ge_
+    log_normal_ cauchy_ geometric_ masked_scatter_ scatter_reduce_ select_scatter slice_scatter
+    diagonal_scatter nanquantile unique_consecutive svd qr is_conj conj_physical frexp gcd lcm
+    ldexp igamma igammac new_empty dsplit
     T mT H mH data grad grad_fn requires_grad is_leaf retains_grad shape ndim dtype device layout
     itemsize nbytes real imag is_cuda is_sparse is_quantized output_nr name names
     backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_ detach
     detach_ clone item tolist numpy size dim ndimension numel nelement element_size stride
-    storage_offset is_contiguous contiguous is_floating_point is_complex is_signed is_inference
-    to cpu type type_as float double half bfloat16 int long short char byte bool
+    storage storage_offset is_contiguous contiguous is_floating_point is_complex is_signed
+    is_inference new
+    to cpu cuda xpu pin_memory is_cpu is_mps is_xpu is_meta get_device type type_as float
+    double half bfloat16 int long short char byte bool
     view view_as reshape reshape_as flatten ravel unflatten squeeze squeeze_ unsqueeze unsqueeze_
     transpose transpose_ swapaxes swapdims t t_ permute movedim moveaxis expand expand_as
     broadcast_to repeat repeat_interleave tile flip fliplr flipud roll rot90 unfold diagonal diag
@@ -285,21 +335,29 @@ _TENSOR = """
 WRITABLE_TENSOR_NAMES = frozenset({"grad", "data", "requires_grad"})
 
 _MODULE = """
-    forward parameters named_parameters children named_children modules named_modules buffers
-    named_buffers get_parameter get_submodule get_buffer zero_grad train eval training
-    requires_grad_ to float double half cpu type apply state_dict load_state_dict add_module
+    _modules forward parameters named_parameters children named_children modules named_modules
+    buffers named_buffers get_parameter get_submodule get_buffer zero_grad train eval training
+    requires_grad_ to float double half bfloat16 cpu cuda xpu type apply state_dict
+    load_state_dict add_module
     register_module register_parameter register_buffer register_forward_hook
     register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
-    register_backward_hook extra_repr append extend insert keys values items update pop clear
+    register_backward_hook register_state_dict_pre_hook register_state_dict_post_hook
+    register_load_state_dict_pre_hook register_load_state_dict_post_hook
+    extra_repr append extend insert keys values items update pop clear
     flatten_parameters
 """
 
-_OPTIMIZER = "step zero_grad param_groups state state_dict load_state_dict add_param_group defaults"
-_SCHEDULER = "step get_last_lr state_dict last_epoch base_lrs optimizer"
+_OPTIMIZER = """
+    step zero_grad param_groups state state_dict load_state_dict add_param_group defaults
+    register_step_pre_hook register_step_post_hook register_state_dict_pre_hook
+    register_state_dict_post_hook register_load_state_dict_post_hook
+"""
+_SCHEDULER = "step get_last_lr state_dict last_epoch base_lrs optimizer _step_count"
 
 #: Readable names by class; a class has those of its bases too.
 MEMBERS: dict[type, str] = {
     torch.Tensor: _TENSOR,
+    torch.distributions.Distribution: DISTRIBUTION_NAMES,
     nn.Module: _MODULE,
     torch.optim.Optimizer: _OPTIMIZER,
     torch.optim.lr_scheduler.LRScheduler: _SCHEDULER,
@@ -307,8 +365,12 @@ MEMBERS: dict[type, str] = {
     torch.autograd.graph.Node: """name next_functions variable metadata register_hook
         register_prehook""",
     torch.utils.hooks.RemovableHandle: "remove",
-    torch.autograd.function.FunctionCtx: """save_for_backward mark_non_differentiable mark_dirty
-        set_materialize_grads""",
+    torch.autograd.forward_ad.UnpackedDualTensor: "primal tangent",
+    torch.autograd.function.FunctionCtx: """save_for_backward save_for_forward
+        mark_non_differentiable mark_dirty set_materialize_grads""",
+    WrappedCtx: """save_for_backward save_for_forward mark_non_differentiable mark_dirty
+        set_materialize_grads saved_tensors needs_input_grad materialize_grads""",
+    torch._functorch.autograd_function.VmapInfo: "batch_size randomness",
     torch.autograd.function.BackwardCFunction: """saved_tensors needs_input_grad
         materialize_grads""",
     torch.Size: "numel count index",
@@ -318,5 +380,7 @@ MEMBERS: dict[type, str] = {
     torch.iinfo: "max min bits",
     torch.Generator: "manual_seed initial_seed",
     torch.utils.data.TensorDataset: "tensors",
-    torch.utils.data.DataLoader: "dataset batch_size drop_last",
+    torch.utils.data.DataLoader: "dataset batch_size drop_last sampler num_workers collate_fn",
+    torch.utils.data.Subset: "dataset indices",
+    torch.utils.data.ConcatDataset: "datasets cumulative_sizes",
 }

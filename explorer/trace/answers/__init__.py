@@ -12,37 +12,78 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from explorer.trace.answers import (
+    accumulation,
     backward_errors,
+    call_order,
     corners,
+    divergence,
+    dropped,
+    empty_optimizers,
+    gradient_scaling,
     hooks,
     in_place,
+    kept_graphs,
+    losses,
+    lost_results,
+    micro_batches,
+    missing_graph,
+    modes,
+    new_layers,
+    no_effect,
     none_gradients,
     nonfinite,
-    silent_mistakes,
-    training,
+    optimizer_parameters,
+    optimizer_steps,
+    own_functions,
+    same_input,
+    second_time,
+    shared_layers,
+    snapshots,
+    squashed_twice,
+    symmetric_weights,
+    torch_warnings,
     typed,
     zero_gradients,
 )
+from explorer.trace.answers.noticed import mark_noticed, noticed_names
+from explorer.trace.answers.order import MOST_ANSWERS
 from explorer.trace.records import Answer
 from explorer.trace.run_analysis import RunAnalysis
 
 _LOG = logging.getLogger(__name__)
 
-#: Most answers one run gives.
-MOST_ANSWERS = 12
-
 FAMILIES: tuple[Callable[[RunAnalysis], Iterator[Answer]], ...] = (
-    backward_errors.explain_missing_graph,
+    missing_graph.explain,
     in_place.explain,
-    backward_errors.explain_refusals,
+    dropped.explain,
+    second_time.explain,
+    backward_errors.explain,
+    empty_optimizers.explain,
+    gradient_scaling.explain,
     nonfinite.explain,
-    silent_mistakes.explain,
+    squashed_twice.explain,
+    losses.explain,
+    modes.explain,
+    new_layers.explain,
+    same_input.explain,
+    no_effect.explain,
+    snapshots.explain,
+    micro_batches.explain,
+    own_functions.explain,
+    torch_warnings.explain,
     none_gradients.explain,
-    training.explain_gradients,
+    lost_results.explain,
+    accumulation.explain,
+    call_order.explain,
     hooks.explain,
     zero_gradients.explain,
+    symmetric_weights.explain,
     corners.explain,
-    training.explain_steps,
+    optimizer_parameters.explain,
+    optimizer_steps.explain,
+    divergence.explain,
+    kept_graphs.explain,
+    shared_layers.explain,
     typed.explain,
 )
 
@@ -58,4 +99,10 @@ def explain(analysis: RunAnalysis) -> tuple[Answer, ...]:
         except Exception:
             # A program may make tensors nobody thought of; the trace is worth more than an answer.
             _LOG.exception("an explanation failed")
-    return tuple(answers.values())[:MOST_ANSWERS]
+    found = tuple(answers.values())[:MOST_ANSWERS]
+    try:
+        names = noticed_names(analysis)
+    except Exception:
+        _LOG.exception("what the program looked at is not known")
+        return found
+    return tuple(mark_noticed(answer, names) for answer in found)

@@ -2,36 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from explorer.trace.answers.zero_gradients import receives
 from explorer.trace.passes import RawStep
-from explorer.trace.records import Answer
+from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis, is_small_array
+from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.torchviz_graph import nodes_behind
 
+#: Operations that make zeros through which no gradient goes, and those that only pass values on.
+CLIPPING = frozenset(["relu", "relu_", "relu6", "dropout", "threshold"])
+PASSING = frozenset(
+    ["max_pool1d", "max_pool2d", "adaptive_max_pool2d", "view", "reshape", "flatten", "squeeze"]
+)
+#: Most operations that are followed back.
+MOST_STEPS = 8
 #: A title and a text that lack the name of the input and the line.
 Explanation = tuple[str, str]
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """Operations at a point where torch's gradient is a convention."""
-    for raw_pass in analysis.passes:
+    if any(use.steps for use in analysis.recorder.events.optimizers.values()):
+        return  # training comes to corners and leaves them
+    for number, raw_pass in enumerate(analysis.passes):
+        later = {
+            node.metadata.get("line")
+            for other in analysis.passes[number + 1 :]
+            for node in other.functions
+        }
         for step in raw_pass.steps:
             node = raw_pass.functions[step.function]
             explanation_of = CORNERS.get(type(node).__name__)
             result = analysis.result_of_node(node)
             if explanation_of is None or result is None or not receives(step):
                 continue
+            if node.metadata.get("line") in later:
+                continue  # a corner that a loop comes to and leaves again
+            if explanation_of is _equal_pair and _agree(result.inputs):
+                continue
+            if explanation_of in (_relu, _abs) and _is_clipped(result.inputs):
+                continue
             arrays = [a for a in (i.captured.array() for i in result.inputs) if is_small_array(a)]
             explanation = explanation_of(step, arrays) if arrays else None
             if explanation is None:
                 continue
             name = result.inputs[0].name if result.inputs else result.name
-            title, text = (part.format(name=name, line=result.line) for part in explanation)
-            yield Answer("zero.corner", title, text, "", result.line, (name, result.name), "kink")
+            other, operation = result.inputs[-1:], result.operation
+            title, text = (
+                part.format(
+                    name=name,
+                    other=other[0].name if other else "the other side",
+                    line=result.line,
+                    operation=operation,
+                )
+                for part in explanation
+            )
+            yield Answer(
+                "zero.corner",
+                title,
+                text,
+                "",
+                result.line,
+                (name, result.name),
+                "kink",
+                symptom=Symptom("remark", (name,)),
+            )
 
 
 def _relu(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
@@ -105,9 +145,35 @@ def _equal_pair(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:
         return None
     return (
         "Which side gets the gradient when both are equal?",
-        "On line {line}, elements of {name} equal those they are compared with. torch gives each "
-        "side half of the gradient; that is a convention, not a derivative.",
+        "On line {line}, {operation} finds the same value in {name} and {other}. For such a tie, "
+        "torch gives each side half of the gradient; that is a convention, not a derivative.",
     )
+
+
+def _is_clipped(inputs: Sequence[LiveTensor]) -> bool:
+    """Whether the zeros were made by an operation that lets no gradient through there, as in
+    relu(max_pool2d(relu(x))): then it does not matter what torch uses."""
+    for _ in range(MOST_STEPS):
+        if not inputs:
+            return False
+        if inputs[0].operation in CLIPPING:
+            return True
+        if inputs[0].operation not in PASSING:
+            return False
+        inputs = inputs[0].inputs
+    return False
+
+
+def _agree(sides: Sequence[LiveTensor]) -> bool:
+    """Whether both sides are the same function of a common source where they are equal, as a ratio
+    and its clamp: they agree at different values. Then there is no corner."""
+    if len(sides) < 2:
+        return False
+    first, second = (side.captured.array() for side in sides[:2])
+    if not is_small_array(first) or not is_small_array(second) or first.shape != second.shape:
+        return False
+    sources = [{id(node) for node in nodes_behind(side.tensor)} for side in sides[:2]]
+    return len(np.unique(first[first == second])) > 1 and bool(sources[0] & sources[1])
 
 
 #: By backward node: its explanation, given the step and the inputs; None away from a corner.

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from explorer.trace.answers import misplaced_hooks
+from explorer.trace.answers.noticed import noticed_names
 from explorer.trace.capture import CapturedValues
 from explorer.trace.events import HookCall
 from explorer.trace.records import Answer
-from explorer.trace.run_analysis import RunAnalysis, short_text
+from explorer.trace.run_analysis import RunAnalysis, is_small_array, short_text
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """A returned tensor, a forgotten return, `.grad` read too early, the order of several."""
     calls = analysis.recorder.events.hook_calls
+    shows_gradient = any(name.endswith(".grad") for name in noticed_names(analysis))
     for call in calls:
         if call.is_replaced:
-            yield _replaced(call)
+            if shows_gradient and not _is_same(call):
+                yield _replaced(call)
         elif call.dropped:
             yield _dropped(call)
         if call.read_grad:
             yield _too_early(call)
     yield from _order(calls)
+    yield from misplaced_hooks.explain(analysis)
+
+
+def _is_same(call: HookCall) -> bool:
+    """Whether the hook returned the gradient that it received."""
+    received, returned = call.gradient, call.returned
+    if isinstance(received, CapturedValues) and isinstance(returned, CapturedValues):
+        first, second = received.array(), returned.array()
+        return is_small_array(first) and is_small_array(second) and np.array_equal(first, second)
+    return False
 
 
 def _replaced(call: HookCall) -> Answer:

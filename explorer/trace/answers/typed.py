@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from explorer.language import without_prompts
 from explorer.language.completion.fixes import integer_xor, numbers_to_leaves
-from explorer.trace.records import Answer
+from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.text import join_names
 
@@ -26,6 +26,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             f"Write {power.text.replace('^', '**')}.",
             power.line,
             fix=power.fix,
+            symptom=Symptom("value"),
         )
         return
     leaves = numbers_to_leaves(source)
@@ -42,4 +43,5 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             leaves.names,
             "leaf",
             leaves.fix,
+            Symptom("none", tuple(leaves.names)),
         )

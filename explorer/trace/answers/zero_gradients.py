@@ -2,62 +2,57 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
+from explorer.trace.answers.cures import with_cures
+from explorer.trace.answers.nonfinite_backward import owners_of
+from explorer.trace.answers.nonfinite_values import is_nonfinite
+from explorer.trace.answers.zero_causes import cause_of, constant_result
+from explorer.trace.answers.zero_cures import ADVICE, checks, cures
+from explorer.trace.answers.zero_stop import Cause, Stop, told
 from explorer.trace.capture import CapturedValues
 from explorer.trace.passes import RawPass, RawStep
-from explorer.trace.records import Answer
-from explorer.trace.run_analysis import RunAnalysis, is_small_array
+from explorer.trace.records import Answer, Symptom
+from explorer.trace.run_analysis import RunAnalysis, is_small_array, short_text
+from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import join_names, number
 from explorer.trace.torchviz_graph import leaf_of
 
-_STEPS = "is flat between its steps, so its derivative is 0 everywhere"
-_SIGN = "sign is flat on both sides of 0, so its derivative is 0 everywhere"
-_FACTOR = "the other factor is 0"
-#: Operations whose derivative is nowhere 0: only a sum over broadcast axes can make theirs 0.
-SUMMING = ("Add", "Sub", "Expand")
-#: Why the gradient is 0 after an operation, by the beginning of its node's name.
-FLAT = {
-    "Round": f"round {_STEPS}",
-    "Floor": f"floor {_STEPS}",
-    "Ceil": f"ceil {_STEPS}",
-    "Trunc": f"trunc {_STEPS}",
-    "Sign": _SIGN,
-    "Sgn": _SIGN,
-    "Relu": "relu is flat below 0, and every value that enters it here is 0 or less",
-    "Threshold": "threshold is flat where it replaces values, and it replaces every value here",
-    "Hardtanh": "hardtanh is flat outside its limits, and every value here lies outside",
-    "Clamp": "clamp is flat outside its limits, and every value here lies outside",
-    "Mul": _FACTOR,
-    "Mm": _FACTOR,
-    "Mv": _FACTOR,
-    "Dot": _FACTOR,
-    "Addmm": _FACTOR,
-    "Zero": "its result is always 0",
-    "Pow": "its derivative is 0 at this value",
-}
 #: Squashing functions, and their derivative computed from their result.
 SQUASHING = {
     "SigmoidBackward0": ("sigmoid", lambda s: s * (1 - s)),
     "TanhBackward0": ("tanh", lambda t: 1 - t * t),
 }
-#: Normalising functions, and what they give when they normalise over a single element.
-OVER_ONE = {"SoftmaxBackward0": ("softmax", 1), "LogSoftmaxBackward0": ("log_softmax", 0)}
 #: A chain is weak when at least this many factors multiply to less than that.
 FEWEST, WEAK = 3, 1e-3
 #: Leaves of one pass that are looked at.
 MOST_LEAVES = 40
+#: With so many places at which gradients of one leaf become 0, none is told.
+MOST_STOPS = 5
+#: A gradient this much smaller than the one before is 0, up to rounding.
+ROUNDING = 1e-5
+#: The keys of answers, by that of the cause, where they have one of their own.
+KEYS = {"cancels": "zero.cancels", "weights": "zero.weights"}
+#: Finds a gradient that the program looks at. Without one, nobody asks why one of many gradients
+#: cancels: that of the last bias of a critic always does.
+_GRADIENT = re.compile(r"\.grad\b(?!\s*=[^=])").search
+#: Parts of the names of what is to become small.
+LOSSES = ("loss", "cost", "hinge", "penalty", "objective", "error")
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     """Why a gradient is 0 and not None, and why one is tiny."""
     for raw_pass in analysis.passes:
         if raw_pass.call == "torch.autograd.grad" and not raw_pass.steps:
+            continue
+        roots = map(analysis.recorder.find, raw_pass.roots)
+        if any(root is not None and is_nonfinite(root.captured) for root in roots):
             continue
         paths = list(paths_to_leaves(raw_pass))
         yield from _flat(raw_pass, paths, analysis)
@@ -111,63 +106,193 @@ def paths_to_leaves(raw_pass: RawPass) -> Iterator[Path]:
 
 
 def _flat(raw_pass: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterator[Answer]:
-    stopped: dict[int, tuple[RawStep, list[str]]] = {}
+    """One answer for each place at which gradients become 0."""
+    groups: dict[Any, Group] = {}
+    owners: dict[Any, LiveTensor] | None = None
     for path in paths:
         grad = path.leaf.grad if path.leaf.numel() else None
-        if path.arrived is None or has_nonzero(path.arrived) or grad is None or bool(grad.any()):
+        if path.arrived is None or grad is None:
             continue
-        step = next(
-            (s for s in path.steps if receives(s) and not _passes_on(s, raw_pass, path)), None
-        )
-        if step is not None:
-            stopped.setdefault(step.function, (step, []))[1].append(analysis.name_of(path.leaf))
-    for step, names in stopped.values():
+        owners = owners_of(raw_pass, analysis) if owners is None else owners
+        group = _always_the_same(path, raw_pass, owners, analysis)
+        if group is None and not has_nonzero(path.arrived) and not bool(grad.any()):
+            group = _stopped(path, raw_pass, owners, analysis)
+        if group is not None:
+            known = groups.setdefault(group.key, group)
+            known.leaves.append(path.leaf)
+    learns = any(path.arrived is not None and has_nonzero(path.arrived) for path in paths)
+    for group in _merged(list(groups.values())):
+        if not (learns and group.causes[0][1] == "cancels" and not _GRADIENT(analysis.source)):
+            yield from _answer(group, raw_pass, analysis)
+
+
+@dataclass
+class Group:
+    """Leaves whose gradients become 0 in the same places, and why. `is_rounded` says that they
+    are 0 up to rounding."""
+
+    stops: list[Stop]
+    causes: list[Cause]
+    leaves: list[torch.Tensor] = field(default_factory=list)
+    is_rounded: bool = False
+
+    @property
+    def key(self) -> Any:
+        return tuple((stop.step.function, stop.slot) for stop in self.stops), tuple(self.causes)
+
+
+def _stopped(
+    path: Path, raw_pass: RawPass, owners: dict[Any, LiveTensor], analysis: RunAnalysis
+) -> Group | None:
+    """The steps at which a gradient becomes 0 on the ways to a leaf, if all causes are certain."""
+    steps = [s for s in path.steps if receives(s) and not _passes_on(s, raw_pass, path)]
+    if len(steps) > MOST_STOPS:
+        return None
+    stops = [_stop(step, raw_pass, path, owners, analysis) for step in steps]
+    causes = [cause_of(stop) for stop in stops]
+    if not stops:
+        return _cancelled(path, raw_pass, owners, analysis)
+    known = [cause for cause in causes if cause is not None]
+    return Group(stops, known) if len(known) == len(stops) else None
+
+
+def _always_the_same(
+    path: Path, raw_pass: RawPass, owners: dict[Any, LiveTensor], analysis: RunAnalysis
+) -> Group | None:
+    """An operation on every way to a leaf, on whose input the result does not depend."""
+    if path.arrived is None:
+        return None
+    for step in path.steps:
+        kind = type(raw_pass.functions[step.function]).__name__
+        if not kind.startswith(("Softmax", "LogSoftmax", "Native")):
+            continue
+        stop = _stop(step, raw_pass, path, owners, analysis)
+        cause = constant_result(stop)
+        received, arrived = stop.received, path.arrived.array()
+        if cause is None or received is None or not isinstance(arrived, np.ndarray):
+            continue
+        largest = float(np.abs(arrived).max(initial=0))
+        is_least = largest <= ROUNDING * float(np.abs(received).max())
+        if is_least and _is_on_every_way(raw_pass.functions[step.function], raw_pass, path):
+            return Group([stop], [cause], is_rounded=largest > 0)
+    return None
+
+
+def _is_on_every_way(node: Any, raw_pass: RawPass, path: Path) -> bool:
+    """Whether a leaf cannot be reached from the roots without passing this node."""
+    waiting = [n for n in raw_pass.functions[:1] if n is not node]
+    visited = set(waiting)
+    while waiting:
+        for target, _ in waiting.pop().next_functions:
+            if leaf_of(target) is path.leaf:
+                return False
+            if target is not None and target is not node and target not in visited:
+                visited.add(target)
+                waiting.append(target)
+    return True
+
+
+def _cancelled(
+    path: Path, raw_pass: RawPass, owners: dict[Any, LiveTensor], analysis: RunAnalysis
+) -> Group | None:
+    """A tensor that is used several times, whose gradients add up to 0."""
+    for step in path.steps:
         node = raw_pass.functions[step.function]
-        kind = type(node).__name__
-        result = analysis.result_of_node(node)
-        shown = join_names(names)
-        yield Answer(
-            "zero.flat",
-            f"Why is the gradient of {shown} 0 and not None?",
-            f"The graph is complete, and backward reached {shown}. But {analysis.node_text(node)} "
-            f"passes on a gradient of 0: {_cause(kind, step)}.",
-            _flat_cure(kind),
-            result.line if result is not None else raw_pass.line,
-            tuple(names),
-            "flat",
-        )
+        parts = [
+            (other, kept)
+            for other in raw_pass.steps
+            for (target, _), kept in zip(
+                raw_pass.functions[other.function].next_functions, other.grads_out, strict=False
+            )
+            if target is node and kept is not None and has_nonzero(kept)
+        ]
+        if receives(step) or len(parts) < 2:
+            continue
+        leaf = leaf_of(node)
+        live = owners.get(node)
+        name = analysis.name_of(leaf) if leaf is not None else told(live) if live else ""
+        if not name:
+            return None
+        users = [owners.get(raw_pass.functions[other.function]) for other, _ in parts]
+        places = [f"{told(user)} (line {user.statement})" for user in users if user is not None]
+        values = " + ".join(short_text(kept.array()) for _, kept in parts[:3])
+        text = f"the gradients of {name} from {join_names(places)} cancel: {values} = 0"
+        return Group([_stop(step, raw_pass, path, owners, analysis)], [(text, "cancels")])
+    return None
 
 
-def _cause(kind: str, step: RawStep) -> str:
-    """Why an operation passes on a gradient of 0."""
-    result = _saved_result(step)
-    if kind in OVER_ONE and result is not None:
-        name, always = OVER_ONE[kind]
-        dim = step.saved.get("dim")
-        if isinstance(dim, int) and (result.ndim == 0 or result.shape[dim] == 1):
-            return f"{name} over one element is always {always}, so its derivative is 0"
-    if kind in SQUASHING and result is not None:
-        name, derivative = SQUASHING[kind]
-        if not derivative(result).any():
-            values = join_names(number(value) for value in np.unique(result))
-            return f"{name} is saturated (its result is exactly {values}), so its derivative is 0"
-    if kind.startswith(SUMMING):
-        return "the gradients it receives cancel, they add up to 0"
-    flat = (text for start, text in FLAT.items() if kind.startswith(start))
-    return next(
-        flat,
-        "its derivative is 0 at this value"
-        if kind.startswith("Pow")
-        else "its rule gives 0 for these values",
+def _merged(groups: list[Group]) -> list[Group]:
+    """Factors on one line that make each other's gradient 0, and all that one dead relu does, in
+    one group each."""
+    merged: dict[Any, Group] = {}
+    for index, group in enumerate(groups):
+        key = group.causes[0][1]
+        place: Any = index
+        if key in ("factor", "weights", "relu"):
+            place = (key == "relu", group.stops[0].line)
+        if place not in merged:
+            merged[place] = group
+            continue
+        first = merged[place]
+        first.leaves += group.leaves
+        is_relu = group.stops[0].kind.startswith("Relu")
+        if key == "relu":
+            first.stops, first.causes = (
+                (group.stops, group.causes) if is_relu else (first.stops, first.causes)
+            )
+        elif key == "weights":
+            first.stops, first.causes = group.stops + first.stops, group.causes + first.causes
+        else:
+            first.stops, first.causes = first.stops + group.stops, first.causes + group.causes
+    return list(merged.values())
+
+
+def _stop(
+    step: RawStep, raw_pass: RawPass, path: Path, owners: dict[Any, LiveTensor],
+    analysis: RunAnalysis,
+) -> Stop:  # fmt: skip
+    node = raw_pass.functions[step.function]
+    slot = next((i for i, (to, _) in enumerate(node.next_functions) if to in path.nodes), 0)
+    live = owners.get(node)
+    line = live.statement if live is not None else node.metadata.get("line")
+    root = raw_pass.roots[0].detach() if raw_pass.roots else None
+    loss = float(root) if root is not None and root.numel() == 1 else None
+    is_own = analysis.result_of_node(node) is not None
+    result = analysis.recorder.find(raw_pass.roots[0]) if raw_pass.roots else None
+    names = (result.name, result.operation) if result is not None else ()
+    is_loss = any(word in name.lower() for name in names for word in LOSSES)
+    return Stop(type(node).__name__, step, live, slot, line, loss, is_own, is_loss, raw_pass.leaves)
+
+
+def _answer(group: Group, raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
+    names = tuple(dict.fromkeys(map(analysis.name_of, group.leaves)))
+    first, (_, key) = group.stops[0], group.causes[0]
+    if key == "minimum" and any(_was_reached(leaf, raw_pass, analysis) for leaf in group.leaves):
+        return
+    uses = analysis.recorder.events.optimizers.values()
+    if key == "cancels" and any(use.steps for use in uses):
+        return  # as that of a critic's last bias, which both losses use
+    sentences = list(dict.fromkeys(cause[0] for cause in group.causes))
+    shown = [f"{name}.grad" for name in names]
+    rounding = ", up to rounding" if group.is_rounded else ""
+    answer = Answer(
+        KEYS.get(key, "zero.flat"),
+        f"Why {'is' if len(shown) == 1 else 'are'} {join_names(shown)} 0{rounding}?",
+        f"The path to {join_names(names)} is complete, but {'; and '.join(sentences)}.",
+        ADVICE.get(key, ""),
+        first.line or raw_pass.line,
+        names,
+        "flat",
+        symptom=Symptom("zero", names),
+    )
+    yield with_cures(
+        answer, cures(first, key, analysis), is_certain=True, checks=checks(first, key, analysis)
     )
 
 
-def _flat_cure(kind: str) -> str:
-    if kind.startswith(("Round", "Floor", "Ceil", "Trunc", "Sign", "Sgn")):
-        return "Leave it out during training, or write a custom Function with its own derivative."
-    if kind.startswith(("Relu", "Threshold", "Hardtanh", "Clamp")):
-        return "Start from other values, or use leaky_relu, whose derivative is nowhere 0."
-    return ""
+def _was_reached(leaf: torch.Tensor, raw_pass: RawPass, analysis: RunAnalysis) -> bool:
+    """Whether a leaf has come to a minimum in the course of the run."""
+    return any(raw.number < raw_pass.number and id(leaf) in raw.leaves for raw in analysis.passes)
 
 
 # -- vanishing gradients --------------------------------------------------------------------
@@ -202,6 +327,7 @@ def _weak(raw_pass: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterat
             analysis.line_of(path.leaf),
             (name,),
             "vanishing",
+            symptom=Symptom("remark", (name,)),
         )
         return
 

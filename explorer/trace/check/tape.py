@@ -16,6 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
+from explorer.trace.history_of import grad_fn_of
 from explorer.trace.torchviz_graph import leaf_of
 
 #: Most calls recorded, and most bytes of their results; the oldest calls are discarded.
@@ -179,7 +180,7 @@ class Tape(TorchFunctionMode):
         outputs = [
             (position, id(item))
             for position, item in enumerate(results)
-            if isinstance(item, torch.Tensor) and item.grad_fn is not None
+            if isinstance(item, torch.Tensor) and grad_fn_of(item) is not None
         ]
         if not outputs:
             return

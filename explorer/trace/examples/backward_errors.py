@@ -41,6 +41,26 @@ loss.backward()
         fails=True,
     ),
     Example(
+        "new_name",
+        "An update that makes a new tensor",
+        "Errors in backward",
+        "The first step works. Why does the second one fail?",
+        "w = w - … gives the name w to a new tensor. Made inside torch.no_grad(), it does not "
+        "require grad. w -= … changes the tensor itself.",
+        """\
+import torch
+
+w = torch.tensor([3.0, 4.0], requires_grad=True)
+for step in range(3):
+    loss = (w**2).sum()
+    loss.backward()
+    with torch.no_grad():
+        w = w - 0.1 * w.grad
+""",
+        explains="history.rebound",
+        fails=True,
+    ),
+    Example(
         "false_cure",
         "A fix that only hides the error",
         "Errors in backward",
@@ -115,8 +135,8 @@ y.sum().backward()
         "Errors in backward",
         "Why does the second backward fail?",
         "The first backward freed the values that the graph had saved, here in the part that both "
-        "losses share. Compute that part again, or pass retain_graph=True. retain_grad is "
-        "something else.",
+        "losses share. Call backward once, from their sum. retain_graph=True on the first call "
+        "would keep the values.",
         """\
 import torch
 
@@ -127,7 +147,31 @@ b = 3 * shared
 a.backward()
 b.backward()
 """,
-        explains="backward.twice",
+        explains="twice.shared",
+        fails=True,
+    ),
+    Example(
+        "carried",
+        "A state carried over iterations",
+        "Errors in backward",
+        "Why does backward fail in the second iteration?",
+        "The hidden state h still has the graph of the first iteration, which backward has freed. "
+        "Write h = h.detach() at the end of each iteration: its value stays, its graph does not.",
+        """\
+import torch
+from torch import nn
+
+cell = nn.RNNCell(1, 2)
+optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+h = torch.zeros(1, 2)
+for x in [0.5, 1.0, 1.5]:
+    h = cell(torch.tensor([[x]]), h)
+    loss = (h - 1).pow(2).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        explains="twice.state",
         fails=True,
     ),
     Example(

@@ -39,6 +39,30 @@ print(w.grad)
         explains="inplace.unseen",
     ),
     Example(
+        "dropped_detach",
+        "A result that is not kept",
+        "Silent mistakes",
+        "Why does the target still get a gradient, although it is detached?",
+        "detach() returns a new tensor and does not change the one it is called on. Without q = … "
+        "the result is lost.",
+        """\
+import torch
+
+w = torch.tensor(2.0, requires_grad=True)
+
+
+def loss(x):
+    target = w * x
+    target.detach()
+    return (w - target) ** 2
+
+
+loss(torch.tensor(3.0)).backward()
+print(w.grad)
+""",
+        explains="result.dropped",
+    ),
+    Example(
         "flat",
         "Zero instead of None",
         "Silent mistakes",
@@ -246,5 +270,67 @@ y.sum().backward()
 print(x.grad)
 """,
         explains="check.differs",
+    ),
+    Example(
+        "zero_weights",
+        "Weights that start at 0",
+        "Silent mistakes",
+        "Why are both gradients 0?",
+        "h is 0 because W1 is, so W2 gets no gradient; W2 is 0, so none goes on to W1. Random "
+        "initial weights solve it.",
+        """\
+import torch
+
+x = torch.ones(4, 2)
+W1 = torch.zeros(2, 3, requires_grad=True)
+W2 = torch.zeros(3, 1, requires_grad=True)
+h = torch.tanh(x @ W1)
+loss = ((h @ W2 - 1) ** 2).mean()
+loss.backward()
+print(W1.grad, W2.grad)
+""",
+        explains="zero.weights",
+    ),
+    Example(
+        "two_paths_cancel",
+        "Two gradients that cancel",
+        "Silent mistakes",
+        "Why does the mean get no gradient?",
+        "The action moves with the mean, so the distance between them stays the same. To learn "
+        "the mean from this action, detach the action.",
+        """\
+import torch
+
+mean = torch.tensor([0.2, -0.4], requires_grad=True)
+action = mean + torch.tensor([1.5, -0.3])
+log_prob = (-((action - mean) ** 2) / 2).sum()
+log_prob.backward()
+print(mean.grad)
+""",
+        explains="zero.cancels",
+    ),
+    Example(
+        "equal_weights",
+        "Units that stay equal",
+        "Silent mistakes",
+        "Why do all hidden units learn the same?",
+        "They start with equal weights and get equal gradients, so no step makes them different.",
+        """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+for p in net.parameters():
+    nn.init.constant_(p, 0.5)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(8, 2)
+for step in range(4):
+    optimizer.zero_grad()
+    loss = (net(x) - x[:, :1]).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+print(net[0].weight)
+""",
+        explains="symmetric.weights",
     ),
 )

@@ -141,6 +141,27 @@ for step in range(6):
         explains="optimizer.diverges",
     ),
     Example(
+        "nan_after_steps",
+        "NaN after a few steps",
+        "Training",
+        "Why does the loss become infinite?",
+        "Every step multiplies the distance to the minimum by 1 − 100 · 18 = −1799. After six "
+        "steps the loss is larger than the largest float32 number.",
+        """\
+import torch
+
+w = torch.tensor(1.0, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=100)
+for step in range(9):
+    optimizer.zero_grad()
+    loss = (3 * w - 1) ** 2
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+""",
+        explains="nonfinite.steps",
+    ),
+    Example(
         "kept_losses",
         "A list of losses",
         "Training",

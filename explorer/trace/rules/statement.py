@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorer.trace.records import Array, Flow, Plain, Summary
+from explorer.trace.rules import complex_numbers
 from explorer.trace.rules.rule import ALIASES, NotStated, Part, Rule, Values, sum_tex, summed_axes
 from explorer.trace.rules.table import RULES, applied
 from explorer.trace.text import number
@@ -44,6 +45,9 @@ def state(
     saved: Mapping[str, Array | Plain],
 ) -> Statement:
     """What the node `name` does with its gradient. Fields are empty where no rule is known."""
+    if complex_numbers.is_complex(grads_in, flows, saved):
+        lines = complex_numbers.formulas(name, grads_in, flows, saved)
+        return Statement(_aligned(lines), "", complex_numbers.WORDS)
     rule = RULES.get(name)
     if rule is None:
         return Statement(words=UNKNOWN)

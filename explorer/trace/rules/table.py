@@ -69,13 +69,14 @@ def applied(
 ) -> list[tuple[Values, Part, Flow]]:
     """Each input that got a gradient, with its part of the rule."""
     inputs = []
+    shapes = [None if flow.grad is None else tuple(flow.grad.shape) for flow in flows]
     for slot, flow in enumerate(flows):
         part = rule.part(slot)
         if flow.grad is None or part is None:
             continue
         extra: dict[str, Any] = {**saved, ".name": name}
         if rule.repeat:
-            extra[".start"] = _start(name, slot, grads_in, flows, saved)
+            extra[".start"] = _start(name, slot, _shape(grads_in), shapes, saved)
         inputs.append((Values(grads_in, extra, tuple(flow.grad.shape), slot), part, flow))
     return inputs
 
@@ -83,13 +84,11 @@ def applied(
 def _start(
     name: str,
     slot: int,
-    grads_in: Sequence[Array | None],
-    flows: Sequence[Flow],
+    total: tuple[int, ...],
+    shapes: Sequence[tuple[int, ...] | None],
     saved: Mapping[str, Array | Plain],
 ) -> Any:
     """Where an input of cat begins: after those before it. None if a size is not known."""
-    shapes = [None if flow.grad is None else tuple(flow.grad.shape) for flow in flows]
-    total = _shape(grads_in)
     if name == "BlockDiagBackward0":
         if None in shapes[:slot]:
             return None

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.ui.common import render_dot
+from explorer.trace import render_dot
 
 
 def graph_files(dot: str, name: str) -> None:

@@ -20,9 +20,17 @@ export default function (component) {
       if (!event) return
       const { target, value, phase } = event
       if (phase === "end") state.note.textContent = ""
-      state.waiting = `${Date.now()}-${(state.count += 1)}`
-      state.lost = setTimeout(state.next, LOST)
-      state.send({ target, value, phase, number: state.waiting })
+      const number = `${Date.now()}-${(state.count += 1)}`
+      const ask = () => state.send({ target, value, phase, number })
+      // Streamlit drops what is asked in the moment in which the whole page is run again. A frame
+      // may be lost, but not the end: it is asked once more, and done once.
+      const again = () => {
+        state.lost = setTimeout(state.next, LOST)
+        ask()
+      }
+      state.waiting = number
+      state.lost = phase === "end" ? setTimeout(again, LOST / 3) : setTimeout(state.next, LOST)
+      ask()
     }
     state.heard = ({ detail }) => {
       const last = state.queue.at(-1)
@@ -35,11 +43,14 @@ export default function (component) {
       state.queue.push(detail)
       if (!state.waiting) state.next()
     }
-    window.addEventListener("ax-drag", state.heard)
-    // Buttons in markup, with a whole program: to put in (`apply_button` in errors.py), or to copy.
+    // What lets go may press a button of the page as well: Streamlit runs only one of two fragments
+    // that are asked at once, so the end is told a moment later.
+    state.listen = (event) => (event.detail.phase === "end" ? setTimeout(() => state.heard(event)) : state.heard(event))
+    window.addEventListener("ax-drag", state.listen)
+    // Buttons in markup, with a whole program: to put in (fix.py), or to copy.
     state.pressed = ({ target }) => {
-      const { fix, copy } = target.closest?.("button")?.dataset ?? {}
-      if (fix !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text: fix } }))
+      const { fix, copy, ...change } = target.closest?.("button")?.dataset ?? {}
+      if (fix !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text: JSON.parse(fix), run: true, change } }))
       // Browsers without a secure connection have no clipboard: there the text can be selected.
       if (copy !== undefined) navigator.clipboard?.writeText(copy).then(() => (target.textContent = "Copied"))
     }
@@ -54,7 +65,7 @@ export default function (component) {
   }
   return () => {
     clearTimeout(state.lost)
-    window.removeEventListener("ax-drag", state.heard)
+    window.removeEventListener("ax-drag", state.listen)
     document.removeEventListener("click", state.pressed)
     states.delete(parentElement)
   }

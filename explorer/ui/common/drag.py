@@ -5,6 +5,8 @@ Handles, literals in the editor and leaves of the graph report the hand by the b
 numbers that changed, goes back as its data, and it tells them to all parts of the page by
 `ax-numbers`. When the hand lets go, an input is kept and the page is run once; a number in the
 text is put in by the editor, which then runs it.
+
+What a frame is, is the page's own: `follow_drag` is for pages that show a Trace.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from explorer.ui.common.live_run import end_live_run, live_run
 
 #: The numbers of a frame: by part of the page and name.
 Numbers = Mapping[str, Mapping[str, Any]]
+#: The numbers, and a sentence about the frame.
+Frame = tuple[Numbers, str]
 
 _component = st.components.v2.component(
     "drag",
@@ -48,18 +52,41 @@ def follow_drag(
 
     `numbers` are those of a trace that the page shows, `settings` those of its run.
     """
+    state = st.session_state.setdefault(f"{key}.run", {})
+
+    def answer(event: dict[str, Any]) -> Frame:
+        state["data"] = {"numbers": {}, "note": ""}
+        _answer(event, trace, state, partial(live_run, **settings), numbers)
+        return state["data"]["numbers"], state["data"]["note"]
+
+    draw_follower(key, answer)
+    if state.pop("kept", False):
+        st.rerun()
+
+
+def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
+    """Draw the component that reports the hand, in the fragment that is to run for each frame.
+
+    `answer` raises ValueError and its like for an event that is none: it then has no numbers.
+    """
     state = st.session_state.setdefault(f"{key}.state", {})
 
     def moved() -> None:
         event = st.session_state[key].moved
-        if isinstance(event, dict):
-            state["data"] = {"number": event.get("number"), "numbers": {}, "note": ""}
+        if isinstance(event, dict) and not _is_answered(event, state):
+            numbers: Numbers = {}
+            note = ""
             with suppress(ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
-                _answer(event, trace, state, partial(live_run, **settings), numbers)
+                numbers, note = answer(event)
+            state["data"] = {"number": event.get("number"), "numbers": numbers, "note": note}
 
     _component(key=key, data=state.get("data", {}), on_moved_change=moved)
-    if state.pop("kept", False):
-        st.rerun()
+
+
+def _is_answered(event: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether it was asked a second time, because the first answer came late."""
+    number = event.get("number")
+    return number is not None and number == state.get("data", {}).get("number")
 
 
 def _answer(

@@ -6,6 +6,7 @@ const LINE = 20 // pixels, as in editor.css
 const TOP = 8
 const GUTTER = 36
 const PAUSE = 300 // milliseconds without a key until what was typed is run
+const MARK = /^#\s?%%(?!%)/ // begins a cell, see explorer/language/cells.py
 const LIKE_PASTING = 20 // lines; insertText writes each by itself, which takes seconds for thousands
 
 // By the key of the text area's container.
@@ -32,12 +33,19 @@ function write(area, text) {
 const isIn = (r, x) => r.width > 0 && r.left <= x && x <= r.right
 
 function makeEditor(key) {
-  const editor = { key, area: null, text: "", shown: "", tokens: [], starts: [], data: {}, change: null, hover: null, ends: {}, leaving: false }
+  const editor = { key, area: null, text: "", shown: "", tokens: [], starts: [], data: {}, change: null, hover: null, ends: {}, leaving: false, applied: null }
   const layer = document.createElement("div")
   layer.className = "ax-code"
   layer.setAttribute("aria-hidden", "true")
   const lines = layer.appendChild(document.createElement("div"))
   lines.className = "lines"
+  const bar = document.createElement("div")
+  bar.className = "ax-applied"
+  bar.hidden = true
+  const said = bar.appendChild(document.createElement("span"))
+  said.setAttribute("role", "status")
+  const undo = bar.appendChild(document.createElement("button"))
+  Object.assign(undo, { type: "button", className: "ax-apply", textContent: "Undo change" })
   const rows = []
   let stop = null
   let timer = null
@@ -102,16 +110,22 @@ function makeEditor(key) {
     add("", to, null)
     for (const span of spans.slice(used)) put(span, "", "")
     const kinds = Object.keys(data.marks ?? {}).filter((kind) => data.marks[kind] === n + 1)
+    if (MARK.test(shown.slice(from, to))) kinds.push("cell")
+    if (isApplied()) kinds.push(...["added", "removed"].filter((kind) => editor.applied[kind].has(n + 1)))
     node.className = ["line", ...kinds, ...(hover === n + 1 ? ["hover"] : [])].join(" ")
     node.dataset.line = n + 1
     Object.assign(node.style, { top: `${TOP + n * LINE}px`, width: `${area.clientWidth + area.scrollLeft}px`, display: "" })
     put(end, "end", ends[n + 1]?.text ?? "")
   }
 
+  // What was applied is marked for as long as the text is what it made of it, also after undo and redo.
+  const isApplied = () => editor.applied?.after === editor.text
+
   editor.paint = () => {
     const { area } = editor
     if (!area) return
     read()
+    if (bar.hidden === isApplied()) bar.hidden = !bar.hidden
     const bottom = area.scrollTop + area.clientHeight
     const first = Math.max(0, Math.floor((area.scrollTop - TOP) / LINE))
     let last = Math.min(editor.starts.length, Math.ceil((bottom - TOP) / LINE))
@@ -203,6 +217,30 @@ function makeEditor(key) {
     editor.replace(from, old.length - after, text.slice(from, text.length - after))
   }
 
+  // Put in a changed program, and mark in which lines it differs.
+  editor.apply = (text, change) => {
+    const before = editor.area.value
+    editor.replaceAll(text)
+    const numbers = (list) => new Set((list ?? "").split(" ").map(Number))
+    editor.applied = { before, after: editor.area.value, added: numbers(change.added), removed: numbers(change.removed) }
+    said.textContent = change.said ?? ""
+    editor.paint()
+    // The text area keeps its height: the marked lines are brought into view.
+    const marked = [...editor.applied.added, ...editor.applied.removed].filter((n) => n > 0)
+    const { area } = editor
+    const top = TOP + (Math.min(...marked) - 1) * LINE
+    const bottom = TOP + Math.max(...marked) * LINE
+    if (marked.length && (top < area.scrollTop || bottom > area.scrollTop + area.clientHeight))
+      area.scrollTop = Math.max(0, Math.min(top, bottom + TOP - area.clientHeight))
+  }
+
+  undo.onclick = () => {
+    editor.replaceAll(editor.applied.before)
+    editor.commit()
+    editor.run()
+    editor.area.focus({ preventScroll: true })
+  }
+
   // What Streamlit listens to; once it has heard of the last change.
   editor.commit = () => {
     clearTimeout(timer)
@@ -253,6 +291,7 @@ function makeEditor(key) {
     const on = (target, name, listener) => target.addEventListener(name, listener, { signal })
     editor.area = area
     area.before(layer)
+    document.querySelector(`.st-key-${key}`).append(bar)
     area.classList.add("ax-coloured")
     area.spellcheck = false
     area.setAttribute("autocapitalize", "off")
@@ -286,13 +325,15 @@ function makeEditor(key) {
       editor.paint()
     })
     heard("ax-replace", (detail) => {
-      if (detail.line === undefined) editor.replaceAll(detail.text)
+      if (detail.change) editor.apply(detail.text, detail.change)
+      else if (detail.line === undefined) editor.replaceAll(detail.text)
       else {
         const place = placeOf(area.value, detail)
         if (!place) return
         editor.replace(place.from, place.to, detail.text)
       }
       editor.commit()
+      if (detail.run) editor.run()
     })
     listenForNumbers(editor, signal)
     listenForKeys(editor, signal)
@@ -323,6 +364,7 @@ function makeEditor(key) {
     stop?.abort()
     clearTimeout(timer)
     layer.remove()
+    bar.remove()
     editor.area?.classList.remove("ax-coloured")
   }
   return editor

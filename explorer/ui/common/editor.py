@@ -11,16 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import streamlit as st
 
 from explorer.trace.examples import Example
+from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.examples_list import PROGRAM, examples_list
+from explorer.ui.common.open_file import open_file
+from explorer.ui.common.widgets import note
 
 #: In CSS pixels, as in editor.css: a line, and the space above the first.
 _LINE, _TOP = 20, 8
 #: The text area is as high as its program, within these bounds, in lines.
 _LEAST, _MOST = 5, 13
+#: Most characters of a program in a link, encoded: a server answers a longer address with an error
+#: (here from about 130,000 on; a proxy from fewer).
+MOST_IN_LINK = 60_000
+#: What is said of one.
+TOO_LONG = "This program is too long for a link: the link of this page opens without it."
+#: Whether the program was too long before, after its key.
+_WAS_LONG = "was-long"
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("python_tokens.js", "editor_keys.js", "editor_numbers.js", "editor.js")
@@ -29,32 +40,41 @@ _code = st.components.v2.component(
 )
 
 
-def editor(examples: Sequence[Example]) -> tuple[str, Any]:
+def editor(examples: Sequence[Example], key: str = PROGRAM) -> tuple[str, Any]:
     """Draw the list of examples and the text area. Returns the program, and the row of the list,
     which has room for tools.
 
-    The program is kept in the link (`?program=`), so the link reproduces it; otherwise it is the
-    first example.
+    The program is kept in the link under `key`, so the link reproduces it, unless it is too long
+    for one; otherwise it is the first example.
     """
-    text = st.session_state.get(PROGRAM) or st.query_params.get(PROGRAM) or examples[0].source
+    text = st.session_state.get(key) or st.query_params.get(key) or examples[0].source
     lines = text.rstrip().count("\n") + 1
     height = height_of(min(max(lines, _LEAST), _MOST))
+    fits = fits_in_link(text)
+    if fits and st.session_state.pop(f"{key}-{_WAS_LONG}", False):
+        st.query_params[key] = text  # the browser writes only what changes from now on
     top = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     with st.container(key="editor", gap=None):
         source = st.text_area(
             "Program",
             examples[0].source,
             height=height,
-            key=PROGRAM,
-            bind="query-params",
+            key=key,
+            bind="query-params" if fits else None,
             persist_state="session",
             label_visibility="collapsed",
             help="Ctrl+Enter runs it. Drag a number to change it. Tab indents; Escape, then Tab "
             "leaves. Click a line number to mark what that line made.",
         )
         source = source or ""
+        if not fits:
+            st.session_state[f"{key}-{_WAS_LONG}"] = True
+            st.query_params.pop(key, None)
+            note(TOO_LONG)
+            not_in_link(TOO_LONG)
     with top:
-        examples_list(examples, source)
+        examples_list(examples)
+        open_file()
     return source, top
 
 
@@ -88,6 +108,11 @@ def colour_areas(*keys: str) -> None:
     """Make editors of text areas, by the keys of their containers. Their texts run when they are
     left, or at Ctrl+Enter."""
     _code(key="-".join(keys), data={key: {"marks": {}, "ends": {}} for key in keys})
+
+
+def fits_in_link(text: str) -> bool:
+    """Whether a link can hold the text."""
+    return len(quote_plus(text)) <= MOST_IN_LINK
 
 
 def height_of(lines: int) -> int:

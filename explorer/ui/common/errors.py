@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 
 import streamlit as st
 
-from explorer.language import ProgramError
+from explorer.language import ProgramError, ProgramRefused
+from explorer.ui.common.widgets import refuse
+
+#: The most sentences about other lines that are shown.
+MOST_ALSO = 11
+
+#: In place of an answer that no page can draw.
+UNDRAWABLE = "What your network has answered cannot be drawn."
+
+
+@contextmanager
+def reported(own: object) -> Iterator[None]:
+    """Say what a child refuses inside. With an `own` network of the reader, anything that cannot be
+    drawn is no more than a sentence: its program may have answered what it wants."""
+    try:
+        yield
+    except ProgramRefused as refused:
+        refuse(refused.error.message)
+    except Exception:
+        if not own:
+            raise
+        refuse(UNDRAWABLE)
 
 
 def program_error(error: ProgramError) -> None:
@@ -14,22 +37,18 @@ def program_error(error: ProgramError) -> None:
     st.html(as_html(error))
 
 
-def apply_button(fix: str | None) -> str:
-    """A button that puts a changed program into the editor (drag.js listens), if there is one."""
-    if fix is None:
-        return ""
-    return f'<button type="button" class="ax-apply" data-fix="{escape(fix)}">Apply</button>'
-
-
-def as_html(error: ProgramError, *, can_apply: bool = False) -> str:
-    """The error box; every part but the markup is escaped. `can_apply` offers the error's fix."""
+def as_html(error: ProgramError, *, change: str = "") -> str:
+    """The error box; every part but the markup is escaped. `change` is the markup of its fix, once
+    that has been tried."""
     where = f"Line {error.line}: " if error.line else ""
     parts = [f"<div><b>{where}</b>{escape(error.message)}</div>"]
     if error.text.strip():
         parts.append(f"<pre>{escape(_pointed(error))}</pre>")
-    button = apply_button(error.fix) if can_apply else ""
-    if error.hint or button:
-        parts.append(f'<div class="ax-hint">{escape(error.hint)} {button}</div>')
+    if error.hint or change:
+        parts.append(f'<div class="ax-hint">{escape(error.hint)}{change}</div>')
+    if error.also:
+        others = "".join(f"<li>{escape(sentence)}</li>" for sentence in error.also[:MOST_ALSO])
+        parts.append(f'<ul class="ax-hint">{others}</ul>')
     if error.detail:
         parts.append(
             "<details><summary>Original error message</summary>"

@@ -37,7 +37,7 @@ export default function ({ parentElement, data }) {
     window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text } }))
   }
   const options = fill(list, data.groups, choose)
-  for (const { option, source } of options) option.setAttribute("aria-selected", source === data.current)
+  const isCurrent = ({ source }) => source === document.querySelector(".st-key-editor textarea")?.value
 
   let shown = options
   let active = null
@@ -73,6 +73,7 @@ export default function ({ parentElement, data }) {
   panel.onbeforetoggle = ({ newState }) => {
     open.setAttribute("aria-expanded", newState === "open")
     if (newState !== "open") return
+    for (const each of options) each.option.setAttribute("aria-selected", isCurrent(each))
     place()
     input.value = ""
     search()
@@ -80,7 +81,7 @@ export default function ({ parentElement, data }) {
   panel.ontoggle = ({ newState }) => {
     if (newState !== "open") return
     input.focus()
-    activate(options.find(({ source }) => source === data.current) ?? null)
+    activate(options.find(isCurrent) ?? null)
   }
   input.oninput = search
   input.onkeydown = (event) => {

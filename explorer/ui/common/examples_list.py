@@ -33,9 +33,10 @@ _component = st.components.v2.component(
 )
 
 
-def examples_list(examples: Sequence[Example], source: str) -> None:
-    """Draw the button that opens the list; `source` is the program in the editor."""
-    groups = [
+def examples_list(examples: Sequence[Example]) -> None:
+    """Draw the button that opens the list. The browser knows which program is in the editor, so the
+    list stays the same and is sent once."""
+    groups = tuple(
         {
             "title": title,
             "examples": [
@@ -43,5 +44,5 @@ def examples_list(examples: Sequence[Example], source: str) -> None:
             ],
         }
         for title, group in groupby(examples, lambda example: example.group)
-    ]
-    _component(key="examples", data={"groups": groups, "current": source}, width="content")
+    )
+    _component(key="examples", data={"groups": groups}, width="content")

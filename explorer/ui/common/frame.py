@@ -12,10 +12,13 @@ from pathlib import Path
 import streamlit as st
 
 from explorer import sandbox
+from explorer.ui.common.activity import time_page
+from explorer.ui.common.copy_link import copy_link
 from explorer.ui.common.glossary_dialog import glossary_button
 from explorer.ui.common.layout import theme_css
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
+from explorer.ui.common.reconnect import restore
 from explorer.ui.common.rerun_rate import wait_for_turn
 from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
@@ -39,7 +42,8 @@ def _styles(page: str) -> str:
 def draw_frame(key: str) -> Page:
     """Draw the frame of the page `key` and return its record. The first call of every page."""
     page = page_of(key)
-    enter_page(key)
+    time_page(key)
+    arrived = enter_page(key)
     wait_for_turn()
     st.set_page_config(
         page_title=NAME if page is HOME else f"{page.title} · {NAME}",
@@ -62,6 +66,7 @@ def draw_frame(key: str) -> Page:
         for other in PAGES:
             st.page_link(other.file, label=other.title, icon=other.icon)
         st.space("stretch")
+        restore(page, copy_link(), arrived=arrived)
         glossary_button(page)
     if page is not HOME:
         st.html(f'<div class="ax-head" id="page"><h1>{page.question}</h1></div>')

@@ -11,6 +11,7 @@ from explorer.language import Entry, reference
 from explorer.trace.terms import Term
 from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import Page
+from explorer.ui.common.reconnect import keep, restore_once
 
 #: The most names of a group that are listed, and the most that are listed with a description.
 _MOST, _DESCRIBED = 60, 12
@@ -43,8 +44,10 @@ def glossary_button(page: Page) -> None:
     if pressed or term:
         st.session_state.asked = ""  # not what was searched for the last time
         st.session_state[_OPEN] = (page.key, term)
+    restore_once(_OPEN, lambda kept: (page.key, known(kept)))
     open_on, term = st.session_state.get(_OPEN, ("", None))
     if open_on == page.key:
+        keep(_OPEN, term.key if term else "")
         _dialog(page, term)
     else:
         _close()

@@ -10,10 +10,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.trace import MAX_NODES, Node
+from explorer.trace import MAX_NODES, Node, render_dot
 from explorer.trace.colours import GRADIENT, HOOK, RGB, SELECTED
-from explorer.ui.common import render_dot
 from explorer.ui.common.glossary import Html, html, term_link
+from explorer.ui.common.shared_cache import shared
 
 #: Each kind of node as the legend calls it.
 _LEGEND: dict[str, str] = {
@@ -106,7 +106,7 @@ _NONE = Marks()
 _NO_LINKS = Links()
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@shared(16 * 2**20)
 def _svg(dot: str) -> str | None:
     return render_dot.svg(dot)
 
@@ -189,14 +189,15 @@ def describe(node: Node) -> str:
 
 
 def _data(marks: Marks, links: Links, draggable: Draggable) -> dict[str, Any]:
+    """What the component gets. Tuples: whether a list is a table, Streamlit takes long to find."""
     return {
         "selected": marks.selected,
         "current": marks.current,
-        "active": list(marks.active),
-        "hidden": list(marks.hidden),
-        "arriving": list(marks.arriving),
-        "moving": [list(pair) for pair in marks.moving],
-        "sums": [vars(one) for one in marks.sums],
+        "active": marks.active,
+        "hidden": marks.hidden,
+        "arriving": marks.arriving,
+        "moving": marks.moving,
+        "sums": tuple(vars(one) for one in marks.sums),
         "places": {name: list(place) for name, place in links.places.items()},
         "notes": dict(links.notes),
         "draggable": {name: list(map(dict, numbers)) for name, numbers in draggable.items()},
@@ -212,6 +213,11 @@ def _clickable(
     alt: str,
     on_choose: Callable[[str | None], None] | None,
 ) -> None:
+    def chosen() -> None:
+        clicked = st.session_state[key].clicked  # a browser may send anything
+        if on_choose and isinstance(clicked, str | None):
+            on_choose(clicked or None)
+
     name = render_dot.digest(svg)
     _component(
         key=key,
@@ -225,7 +231,7 @@ def _clickable(
             "small": False,
             **data,
         },
-        on_clicked_change=lambda: on_choose and on_choose(st.session_state[key].clicked or None),
+        on_clicked_change=chosen,
     )
 
 

@@ -165,7 +165,7 @@ def draw_handles(
             with suppress(ValueError):
                 set_input(name, None if value is None else checked_value(name, value))
 
-    _component(key=key, data={"handles": rows, "hidden": hidden}, on_kept_change=kept)
+    _component(key=key, data={"handles": tuple(rows), "hidden": hidden}, on_kept_change=kept)
 
 
 def _write_link(values: Mapping[str, Value]) -> None:

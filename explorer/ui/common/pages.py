@@ -52,6 +52,7 @@ PAGES = (
             *(*_AUTOGRAD, "requires_grad", "grad_fn", "hook", "retain_grad", "saved", "scalar"),
             *("operation", "AccumulateGrad", "accumulation", "version", "in-place", "view", "vjp"),
             *("check", "zero_grad", "forward", "step", "norm", "optimizer"),
+            *("tangent", "inference-tensor"),
         ),
     ),
     Page(
@@ -65,6 +66,8 @@ PAGES = (
             *("layer", "parameter", "norm", "macs", "dead", "batch", "mode", "accumulation"),
             *("forward", *_AUTOGRAD, *_HOOKS, "retain_grad", "loss", "step", "learning_rate"),
             *("optimizer", "zero_grad", "convolution", "TBackward0", "operation", "unused"),
+            *("saved", "shared", "logits", "peak_memory", "checkpointing", "inference_mode"),
+            *("autocast", "attention", "feature_map"),
         ),
     ),
     Page(
@@ -77,6 +80,7 @@ PAGES = (
         terms=(
             *("loss", "forward", "backward", "step", "zero_grad", "optimizer", "learning_rate"),
             *("momentum", "dampening", "nesterov", "weight_decay", "maximize", "adam", "iteration"),
+            *("scheduler", "clipping", "batch", "epoch"),
             *("seed", "surface", "norm", "parameter", "gradient", "autograd", "graph", "leaf"),
             *("scalar", "AccumulateGrad", "TBackward0", "layer", "operation"),
         ),
@@ -91,12 +95,21 @@ PAGES = (
         terms=(
             *("feature_map", "convolution", "kernel", "padding", "receptive_field", "dead"),
             *("layer", "grad_cam", "saliency", "logits", "gradient", "parameter", "imagenet"),
-            "safetensors",
+            *("safetensors", "loss", "step", "occlusion", "integrated_gradients", "adversarial"),
         ),
     ),
+)
+
+#: Not in the navigation: for whoever runs the server.
+OPERATOR = Page(
+    "operator",
+    "Operator",
+    ":material/monitor_heart:",
+    "pages/operator.py",
+    "How are the readers served?",
 )
 
 
 def page(key: str) -> Page:
     """The page of that key. Raises KeyError for a key that no page has."""
-    return {page.key: page for page in (HOME, *PAGES)}[key]
+    return {page.key: page for page in (HOME, *PAGES, OPERATOR)}[key]

@@ -1,67 +1,8 @@
 // Draws charts as SVG. Colours are written into the drawing, so the downloaded file needs no styles.
 
-const SPACE = "http://www.w3.org/2000/svg"
 const RIGHT = 10, TOP = 20, BOTTOM = 32
+const LOST = 2000 // ms after which a picture is asked for again
 const states = new WeakMap()
-
-function node(name, attributes, text) {
-  const element = document.createElementNS(SPACE, name)
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  if (text !== undefined) element.textContent = text
-  return element
-}
-
-// As many digits as distinguish ticks that are `step` apart.
-const format = (value, step) => {
-  if (value === 0) return "0"
-  const size = Math.abs(value)
-  const digits = Math.min(10, Math.max(1, Math.ceil(Math.log10(size / step) + 1e-9) + 1))
-  const text = size >= 1e5 || size < 1e-3 ? String(value.toExponential(digits - 1)).replace(/\.?0+e/, "e") : String(+value.toPrecision(digits))
-  return text.replace("-", "−").replace("e+", "e")
-}
-
-// Positions of numbers on an axis, and its ticks.
-function scale(axis, from, to) {
-  const by = axis.log ? Math.log10 : (v) => v
-  const low = by(axis.low), high = by(axis.high)
-  const span = high - low || 1
-  const place = (v) => (axis.log && v <= 0 ? null : from + ((by(v) - low) / span) * (to - from))
-  const ticks = []
-  let step = Infinity
-  if (axis.log) {
-    const every = Math.max(1, Math.ceil(span / 4))
-    for (let e = Math.ceil(low); e <= high; e += every) ticks.push(10 ** e)
-    if (ticks.length < 2) ticks.push(axis.low, axis.high)
-  } else {
-    const rough = span / Math.max(3, Math.abs(to - from) / 60)
-    const unit = 10 ** Math.floor(Math.log10(rough))
-    step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
-    for (let i = Math.ceil(low / step); i * step <= high + 1e-9 * span; i++) ticks.push(i * step)
-  }
-  // The value at a place, within the axis and as round as the width allows.
-  const value = (at) => {
-    const v = Math.max(axis.low, Math.min(axis.high, axis.low + ((at - from) / (to - from)) * (axis.high - axis.low)))
-    const fine = 10 ** Math.floor(Math.log10(span / 200))
-    return +(Math.round(v / fine) * fine).toPrecision(12)
-  }
-  return { place, value, ticks, step, low: axis.low, high: axis.high }
-}
-
-function colours(root) {
-  const style = getComputedStyle(root)
-  const read = (name) => style.getPropertyValue(`--st-${name}-color`).trim()
-  return {
-    text: read("text"),
-    ground: read("background"),
-    border: read("border"),
-    main: read("blue"),
-    beside: read("orange"),
-    first: read("blue"),
-    second: read("red"),
-    faint: read("gray"),
-    mark: read("red"),
-  }
-}
 
 function draw(svg, data, width, paint) {
   const height = data.caption || data.place ? data.height - 22 : data.height
@@ -74,7 +15,8 @@ function draw(svg, data, width, paint) {
   if (data.image) parts.push(picture(svg, data.image, box))
   parts.push(node("rect", { ...box, fill: "none", stroke: paint.border }))
   const faint = { fill: paint.text, "fill-opacity": 0.7 }
-  for (const tick of x.ticks) {
+  // Positions with names are told under the pointer: beside each other they would not fit.
+  for (const tick of data.x.names?.length ? [] : x.ticks) {
     const at = x.place(tick)
     if (!data.image)
       parts.push(node("path", { d: `M${at} ${TOP}V${height - BOTTOM}`, stroke: paint.border, "stroke-opacity": 0.6 }))
@@ -120,7 +62,7 @@ function draw(svg, data, width, paint) {
       Math.abs(x.place(value) - place) < Math.abs(x.place(line.x[best]) - place) ? i : best, 0))
     const at = known.length ? known.at(-1).x[near.at(-1)] : null
     const values = known.map((line, i) => [line.name, read(line.y[near[i]])].filter(Boolean).join(" "))
-    reading.textContent = at === null ? "" : `${values.join(" · ")} at ${at}`
+    reading.textContent = at === null ? "" : `${values.join(" · ")} at ${data.x.names?.[at] ?? at}`
     pointed.replaceChildren(...(at === null ? [] : [upright(x.place(at), paint.faint)]))
     return at
   }
@@ -160,6 +102,9 @@ function stroke(line, x, y, paint, onPicture) {
         drawn.push(
           node("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: line.line ? 2.3 : 2.8, fill: colour, stroke: "white", "stroke-width": 0.7 }),
         )
+  if (line.rings)
+    for (const point of points)
+      if (point) drawn.push(node("circle", { cx: point[0].toFixed(1), cy: point[1].toFixed(1), r: 5, fill: "none", stroke: colour, "stroke-width": 1.5 }))
   return drawn
 }
 
@@ -174,21 +119,6 @@ function legend(data, paint, width) {
     at -= 10
   }
   return drawn
-}
-
-function save(svg, paint, file) {
-  const copy = svg.cloneNode(true)
-  copy.querySelector(".reading").textContent = ""
-  const [, , width, height] = svg.getAttribute("viewBox").split(" ")
-  copy.setAttribute("width", width)
-  copy.setAttribute("font-family", "sans-serif")
-  copy.setAttribute("font-size", "11")
-  copy.prepend(node("rect", { width, height, fill: paint.ground }))
-  const link = document.createElement("a")
-  link.href = URL.createObjectURL(new Blob([copy.outerHTML], { type: "image/svg+xml" }))
-  link.download = file
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }
 
 function element(tag, className, text = "") {
@@ -241,6 +171,14 @@ function makeBlank() {
   return { root, update }
 }
 
+// The curve with its marker at the last point until a step.
+function atStep(cell, step) {
+  if (!cell.pointer || step === null || !cell.lines.length) return cell
+  const { x, y } = cell.lines.at(-1)
+  const i = x.findLastIndex((value) => value !== null && value <= step)
+  return { ...cell, now: i < 0 || y[i] === null ? null : [x[i], y[i]] }
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".cells")
@@ -257,6 +195,12 @@ export default function (component) {
       if (moved) state.draw()
     }
     window.addEventListener("ax-numbers", state.follow)
+    // A replay moves the marker of a curve to another step; without one it is at the present.
+    state.replay = ({ detail }) => {
+      state.step = detail.step
+      state.draw()
+    }
+    window.addEventListener("ax-moment", state.replay)
   }
   const received = JSON.stringify(data.cells)
   if (received !== state.received) state.shown = data.cells
@@ -275,8 +219,9 @@ export default function (component) {
     const paint = colours(root)
     const widths = roots.map((cell) => Math.max(160, cell.clientWidth))
     state.cells.forEach((cell, i) => {
-      const shown = JSON.stringify([state.shown[i], paint, widths[i]])
-      if (shown !== cell.shown) cell.update({ ...state.shown[i], chooses: data.chooses }, paint, widths[i])
+      const now = atStep(state.shown[i], state.step ?? null)
+      const shown = JSON.stringify([now, paint, widths[i]])
+      if (shown !== cell.shown) cell.update({ ...now, chooses: data.chooses }, paint, widths[i])
       cell.shown = shown
     })
   }
@@ -287,14 +232,18 @@ export default function (component) {
   clearTimeout(state.timer)
   if (data.again) {
     const wait = Math.max(0, state.asked + 1000 * data.again - performance.now())
-    state.timer = setTimeout(() => {
+    const ask = () => {
       state.asked = performance.now()
       setTriggerValue("due", data.frame)
-    }, wait)
+      // Of two fragments that are asked at once, Streamlit runs one: it may not be this.
+      state.timer = setTimeout(ask, LOST)
+    }
+    state.timer = setTimeout(ask, wait)
   }
   return () => {
     clearTimeout(state.timer)
     window.removeEventListener("ax-numbers", state.follow)
+    window.removeEventListener("ax-moment", state.replay)
     state.observer.disconnect()
     states.delete(root)
   }

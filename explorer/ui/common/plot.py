@@ -6,7 +6,8 @@ All charts are one element, because each element is a message of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer.trace.colours import SURFACE
+
 _FOLDER = Path(__file__).parent
+#: What the components that draw charts share; it comes before their own code.
+AXES = f"const SURFACE = {json.dumps(SURFACE)}\n" + (_FOLDER / "axes.js").read_text("utf-8")
 _component = st.components.v2.component(
     "plots",
     html='<div class="cells"></div><div class="ax-note moment"></div>',
     css=(_FOLDER / "plot.css").read_text(encoding="utf-8"),
-    js="".join((_FOLDER / name).read_text("utf-8") for name in ("plot_place.js", "plot.js")),
+    js=AXES + "".join((_FOLDER / n).read_text("utf-8") for n in ("plot_place.js", "plot.js")),
 )
 
 #: Most points of a line; of longer ones every k-th and the last.
@@ -30,16 +35,20 @@ _LARGEST = 1e300
 
 @dataclass(frozen=True)
 class Axis:
+    """With `names`, an axis of the positions 0, 1, 2, … that have these names."""
+
     label: str
     low: float
     high: float
     log: bool = False
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Line:
     """Numbers along both axes. `kind` is its colour: "main", "beside", "first", "second" or
-    "faint". With `dots` it has a dot at each point; without `line` it is dots only."""
+    "faint". With `dots` it has a dot at each point, with `rings` a ring; without `line` only these.
+    """
 
     x: Any
     y: Any
@@ -47,6 +56,7 @@ class Line:
     name: str = ""
     dots: bool = False
     line: bool = True
+    rings: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,28 +107,36 @@ def draw_plots(
     again: float | None = None,
     frame: int = 0,
     choose: bool = False,
+    on_choose: Callable[[float], None] | None = None,
 ) -> float | None:
     """Draw them two in a row, with their heights in CSS pixels, and a caption below all. A plot is
     downloaded under its name in `cells`.
 
     With `again`, so many seconds after the last picture the browser asks for the next: the
     fragment then runs again. `frame` is another number for each picture. With `choose`,
-    returns the x of a point that was clicked, in plots that show the values under the pointer.
+    returns the x of a point that was clicked, in plots that show the values under the pointer;
+    `on_choose` is called with it before the page runs again.
     """
+
+    def report_click() -> None:
+        at = st.session_state[key].chosen
+        if on_choose and isinstance(at, int | float) and abs(at) < 1e15:  # and not 10**400
+            on_choose(float(at))
+
     result = _component(
         key=key,
         data={
-            "cells": [
+            "cells": tuple(
                 {**_to_data(cell), "name": name, "height": height}
                 for name, (cell, height) in cells.items()
-            ],
+            ),
             "caption": caption,
             "again": again,
             "frame": frame,
-            "chooses": choose,
+            "chooses": choose or on_choose is not None,
         },
         on_due_change=lambda: None,
-        on_chosen_change=lambda: None,
+        on_chosen_change=report_click,
     )
     return result.chosen if isinstance(result.chosen, int | float) else None
 

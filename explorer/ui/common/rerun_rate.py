@@ -1,4 +1,4 @@
-"""A limit on how often one reader's page is run.
+"""When a reader's page is run: a limit on how often, and turns with the others (turns.py).
 
 Streamlit runs every request in a thread of its own and only ends the one before it at that one's
 next `st` call, which may be a whole program away. A client that requests seventy runs a second
@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from explorer.ui.common.turns import Use, take_turn
+
 #: Runs a second in the long term, and runs that may come at once after a pause: a held key asks
 #: for 30 a second, a drag for 20.
 RATE, BURST = 5.0, 100.0
 #: The longest wait in seconds, and how soon a waiting run notices that it is no longer needed.
 LONGEST, INTERVAL = 1.0, 0.1
 
-_KEY = "frame.rerun-rate"
+_KEY, _USE = "frame.rerun-rate", "frame.use"
 
 
 @dataclass
@@ -39,10 +41,17 @@ class Allowance:
 
 
 def wait_for_turn() -> None:
-    """Wait if this reader's pages have been run too often. Called before anything is drawn."""
+    """Wait if this reader's pages have been run too often, and then for a turn among all readers.
+    Called before anything is drawn."""
     allowance: Allowance = st.session_state.setdefault(_KEY, Allowance())
     start = time.monotonic()
     until = start + allowance.take(start)
     while (left := until - time.monotonic()) > 0:
         time.sleep(min(left, INTERVAL))
-        _ = st.session_state.get(_KEY)  # here Streamlit ends a run that has been superseded
+        _end_if_superseded()
+    take_turn(st.session_state.setdefault(_USE, Use()), _end_if_superseded)
+
+
+def _end_if_superseded() -> None:
+    """Looking at the session, Streamlit ends a run when the next one has been requested."""
+    _ = st.session_state.get(_KEY)

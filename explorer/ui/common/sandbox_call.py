@@ -6,97 +6,98 @@ fragment of the page asks for it again and again while the rest of the page stay
 
 from __future__ import annotations
 
-import dataclasses
-import sys
+import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from html import escape
 from typing import Any
 
-import numpy as np
 import streamlit as st
-from cachetools import LRUCache
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.sandbox import exit_reasons
-from explorer.sandbox.client import parse_answer
 from explorer.trace import Trace
 from explorer.ui.common.live_run import end_live_run, reader
+from explorer.ui.common.shared_cache import SharedCache
+from explorer.ui.common.shared_call import SharedCall, join
+from explorer.ui.common.turns import while_waiting
 
-#: How many programs' traces are kept for all readers together, and about how many bytes of them.
-#: The last one is kept whatever its size.
-KEPT, KEPT_BYTES = 64, 256 * 2**20
+#: How many bytes of programs' traces are kept for all readers together.
+KEPT_BYTES = 128 * 2**20
 #: The longest time in seconds that a page waits for a job, and the time between two looks at it.
 WAIT, INTERVAL = 0.2, 0.25
+#: So many times as long it waits for a program: without its trace, the page would be drawn twice.
+PATIENCE = 3
 #: How long a page that cannot go on waits before it says so.
 QUIET = 0.5
-#: Most characters of a program's output that are shown while it runs: the last ones.
-SHOWN = 4000
 
-_JOBS, _PAGE = "sandbox.jobs", "sandbox.page"
-
-
-@dataclass
-class Progress:
-    """How far a program is, and the last of what it has printed. Apart from the Job, so that the
-    call does not hold the Job: with a session its jobs end at once."""
-
-    latest: sandbox.RunProgress | None = None
-    output: str = ""
-
-    def add(self, message: Any) -> None:
-        self.latest = parse_answer(sandbox.RunProgress, message)
-        self.output = (self.output + self.latest.printed)[-SHOWN:]
+_JOBS, _PAGE, _ARRIVED = "sandbox.jobs", "sandbox.page", "sandbox.arrived"
 
 
 @dataclass
 class Job:
     """A call of the sandbox that a reader waits for. `key` says what was asked, `label` what is
     being done; without a label nothing is shown. Only a `stoppable` one keeps what it did when it
-    is stopped."""
+    is stopped. `start` gives the call when it is first waited for after `starts`, a moment of
+    time.monotonic()."""
 
     key: str
     label: str
     stoppable: bool
-    call: sandbox.Call[Any] = field(init=False)
-    progress: Progress = field(default_factory=Progress)
+    start: Callable[[], SharedCall]
+    starts: float = 0.0
+    call: SharedCall | None = None
     stopping: bool = False
     #: Several runs of the page, each in a thread of its own, may look at one job.
     lock: Any = field(default_factory=threading.Lock)
-    _result: Any = None
 
     def wait(self, seconds: float) -> bool:
         with self.lock:
-            return self.call.wait(seconds)
+            if self.call is None and time.monotonic() >= self.starts:
+                self.call = self.start()
+            call = self.call
+        with while_waiting():
+            return call is not None and call.wait(seconds)
 
     def result(self) -> Any:
-        if self._result is None:
-            self._result = self.call.result()
-        return self._result
+        return self.call.result() if self.call is not None else None
+
+    @property
+    def stopped_by_another(self) -> bool:
+        return self.call is not None and self.call.stopped and not self.stopping
 
     def stop(self) -> None:
         self.stopping = True
         with self.lock:
-            self.call.stop()
+            if self.call is not None:
+                self.call.stop()
 
     def cancel(self) -> None:
+        """Nobody waits here any more: without other readers, the call ends. A result that is there
+        stays: another run of the page may be about to read it."""
         with self.lock:
-            self.call.cancel()
+            self.starts = math.inf
+            if self.call is not None and not self.call.done:
+                self.call = None
 
     def describe(self) -> str:
         """How far it is, in words."""
-        call, progress = self.call, self.progress.latest
-        if call.started is None:
-            return f"Waiting: number {call.position} in the queue" if call.position else "Starting"
-        seconds = f"{time.monotonic() - call.started:.0f} s"
+        call = self.call
+        if call is None or call.started is None:
+            position = call.position if call is not None else 0
+            return f"Waiting: number {position} in the queue" if position else "Starting"
+        seconds, progress = f"{time.monotonic() - call.started:.0f} s", call.progress.latest
         if self.stopping:
             return f"Stopping · {seconds}"
         if progress is None:
             return f"{self.label} · {seconds}"
+        if progress.stage:
+            done = "" if progress.fraction is None else f", {progress.fraction:.0%}"
+            return f"{progress.stage}{done} · {seconds}"
         times = f", run {progress.count:,} times" if progress.count > 1 else ""
         return f"{self.label}: line {progress.line}{times} · {seconds}"
 
@@ -109,32 +110,53 @@ def ask(
     label: str,
     place: Any = None,
     stoppable: bool = False,
+    rest: float = 0.0,
+    patience: int = 1,
+    shared: bool = False,
 ) -> Any:
     """The result of a job; None while it is under way. Raises ProgramRefused.
 
     `slot` names what the page needs it for, `key` what it depends on: another key in the same slot
     cancels the job before. `submit` is one of the functions of `explorer.sandbox` that return a
-    Call. While the job is under way, `place` (by default a new one) shows how far it is, and the
-    page is run again when it is done; then the result is the same until `forget`.
+    Call; it is called after `rest` seconds, unless the job is cancelled by then. A new job is
+    waited for, `patience` times for `WAIT`. After that `place` (by default a new one) shows how far
+    it is, and the page is run again when it is done; then the result is the same until `forget`.
+    With `shared`, all readers who ask for the same at the same time wait for one job: `key` then
+    has to say everything it depends on.
     """
     place = place or st.empty()
     jobs = _jobs()
-    job, seconds = jobs.get(slot), 0.0
+    job, waits = jobs.get(slot), 0
+    own = partial(submit, reader=reader())
     if job is None or job.key != key:
         forget(slot)
-        job, seconds = Job(key, label, stoppable), WAIT
-        job.call = submit(reader=reader(), on_progress=job.progress.add)
-        jobs[slot] = job
-    if not job.wait(seconds):
+        start = partial(join, f"{slot} {key}", own) if shared else partial(SharedCall, own)
+        job = jobs[slot] = Job(key, label, stoppable, start, time.monotonic() + rest)
+        waits = patience
+    elif job.call is None and not rest:  # what was to wait is wanted now
+        job.starts, waits = 0.0, patience
+    try:
+        if _wait(job, waits):
+            if not job.stopped_by_another:
+                return job.result()
+            # Alone from now on: who stops what they share with others would stop this, too.
+            jobs[slot] = replace(job, call=None, starts=0.0, start=partial(SharedCall, own))
         with place.container():
             _show(slot)
         return None
-    try:
-        return job.result()
     except ProgramRefused:
         if _jobs().get(slot) is job:  # and not one that has replaced it
             forget(slot)
         raise
+
+
+def _wait(job: Job, times: int) -> bool:
+    """Wait for a job. In between, Streamlit ends a run of the page that is superseded."""
+    for _ in range(times - 1):
+        if job.wait(WAIT):
+            return True
+        _jobs()
+    return job.wait(WAIT if times else 0.0)
 
 
 def wait_for(submit: Callable[..., sandbox.Call[Any]], *, label: str, place: Any) -> Any:
@@ -144,8 +166,8 @@ def wait_for(submit: Callable[..., sandbox.Call[Any]], *, label: str, place: Any
     page is run again meanwhile, Streamlit ends this run when the session is looked at next, which
     cancels the job.
     """
-    job, until = Job("", label, stoppable=False), time.monotonic() + QUIET
-    job.call = submit(reader=reader(), on_progress=lambda message: None)
+    start = partial(SharedCall, partial(submit, reader=reader()))
+    job, until = Job("", label, False, start), time.monotonic() + QUIET
     shown = False
     try:
         while not job.wait(WAIT):
@@ -175,11 +197,22 @@ def forget_all() -> None:
         forget(slot)
 
 
-def enter_page(page: str) -> None:
-    """Cancel the jobs of the page that the reader has left. Called first on every page."""
-    if st.session_state.setdefault(_PAGE, page) != page:
-        st.session_state[_PAGE] = page
+def enter_page(page: str) -> bool:
+    """Cancel the jobs of the page that the reader has left; whether they come to this one only now.
+    Called first on every page."""
+    before = st.session_state.get(_PAGE)
+    if before == page:
+        return False
+    st.session_state[_PAGE] = page
+    st.session_state[_ARRIVED] = True
+    if before is not None:
         forget_all()
+    return True
+
+
+def take_arrival() -> bool:
+    """Whether the reader has come to this page since this was asked the last time."""
+    return bool(st.session_state.pop(_ARRIVED, False))
 
 
 def _jobs() -> dict[str, Job]:
@@ -217,37 +250,13 @@ def _show(slot: str) -> None:
                 args=(slot,),
             )
         st.html(f'<div class="ax-note ax-progress">{escape(job.describe())}</div>', width="stretch")
-    if job.progress.output:
-        st.html(f'<pre class="ax-printed ax-newest">{escape(job.progress.output)}</pre>')
+    if job.call is not None and job.call.progress.output:
+        printed = escape(job.call.progress.output)
+        st.html(f'<pre class="ax-printed ax-newest">{printed}</pre>')
 
 
-def charge(trace: Trace) -> int:
-    """The share of `KEPT_BYTES` a trace takes: no trace takes more than all of it, nor so little
-    that more than `KEPT` fit."""
-    return min(max(size(trace), KEPT_BYTES // KEPT), KEPT_BYTES)
-
-
-def size(value: Any) -> int:
-    """About how many bytes plain data takes, its parts included."""
-    if isinstance(value, np.ndarray):
-        return 200 + value.nbytes
-    taken = sys.getsizeof(value)
-    if dataclasses.is_dataclass(value):
-        parts: Iterable[Any] = vars(value).values()
-        taken += sys.getsizeof(vars(value))
-    elif isinstance(value, dict):
-        parts = (*value, *value.values())
-    elif isinstance(value, list | tuple):
-        parts = value
-    else:
-        return taken
-    return taken + sum(map(size, parts))
-
-
-#: Traces are immutable, so all readers may share one; `st.cache_data` would unpickle a copy at
-#: every rerun and could not say that a reader waits.
-_traces: LRUCache[str, Trace] = LRUCache(KEPT_BYTES, getsizeof=charge)
-_lock = threading.Lock()
+#: Traces are immutable, so all readers may share one.
+_traces: SharedCache[Trace] = SharedCache(KEPT_BYTES)
 
 
 def run(
@@ -282,23 +291,22 @@ def run(
     if afresh or (job is not None and job.key != asked):
         forget(slot)
         job = None
-    with _lock:
-        trace = None if afresh or job is not None else _traces.get(key)
+    trace = None if afresh or job is not None else _traces.get(key)
     if trace is not None:
         return trace
     longest = sandbox.options().seconds
     timeout = longest if seconds is None else min(seconds, longest)
     submit = partial(sandbox.submit_run, source, timeout=timeout, **settings)
     label = "Running" if seconds is None else ""
-    trace = ask(slot, asked, submit, label=label, place=place, stoppable=seconds is None)
+    how: dict[str, Any] = {"stoppable": seconds is None, "patience": PATIENCE, "shared": True}
+    trace = ask(slot, asked, submit, label=label, place=place, **how)
     if trace is None or _is_stopped(trace) or (seconds is not None and is_out_of_time(trace)):
         return trace  # the slot keeps it
     forget(slot)
-    with _lock:
-        if _decided_by_program(trace):
-            _traces[key] = trace
-        else:
-            _traces.pop(key, None)
+    if _decided_by_program(trace):
+        _traces.put(key, trace)
+    else:
+        _traces.drop(key)
     return trace
 
 

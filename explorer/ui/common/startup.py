@@ -5,20 +5,31 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import importlib
 import ipaddress
 import logging
 import os
+import pkgutil
+import socket
+import stat
 import threading
 import time
+from contextlib import suppress
 
 import streamlit as st
 import torch
 from streamlit import runtime
 
 from explorer import sandbox
+from explorer.ui.common.activity import keep_errors
+from explorer.ui.common.memory import is_page_running, watch_memory
 
 #: Seconds after which the sandbox tests itself: the first readers have their answers by then.
 SELF_TEST_DELAY = 10.0
+#: The longest time in seconds that other work waits for the first answer.
+_FIRST_ANSWER = 30.0
+#: Imported when a network is built or stepped for the first time: each takes more than a second.
+_SLOW = ("torch._dynamo", "explorer.torchvision_guard")
 #: Headers with which a proxy passes on where a reader is.
 _FORWARDED = ("X-Forwarded-For", "X-Real-Ip", "Forwarded")
 
@@ -32,13 +43,16 @@ def prepare_process() -> None:
     Starts the sandbox, so that the first program need not wait for it; gives each reader's thread
     one processor, since helper threads would slow the others down; makes a GPU round float32 no
     more than the CPU does; and spares the garbage collector the imported modules: a full
-    collection takes 0.2 s with them. Sees to a quick end, too.
+    collection takes 0.2 s with them. Sees to memory that returns and to a quick end, too.
     """
     sandbox.start()
+    send_small_messages_at_once()
     threading.Thread(target=_end_with_main_thread, name="end").start()
+    keep_errors()
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False
-    _spare_collector_when_idle()
+    threading.Thread(target=_finish_when_idle, name="imports", daemon=True).start()
+    watch_memory()
     threading.Thread(target=_test_walls, name="self-test", daemon=True).start()
 
 
@@ -48,7 +62,7 @@ def refusal() -> str:
     Without the kernel's walls, whoever leaves the language reaches this machine: only its own
     users may run programs then.
     """
-    if sandbox.may_serve_everyone(sandbox.options().walls) or _reader_is_local():
+    if sandbox.may_serve_everyone(sandbox.options().walls) or reader_is_local():
         return ""
     return (
         "This copy of the app can only be used on the computer it runs on, because that computer "
@@ -70,7 +84,7 @@ def warning_for_operator() -> str:
     )
 
 
-def _reader_is_local() -> bool:
+def reader_is_local() -> bool:
     """Whether the reader is on this machine, and no proxy passes on what others send."""
     headers, address = st.context.headers, st.context.ip_address
     return (
@@ -109,6 +123,22 @@ def _test_walls() -> None:
         )
 
 
+def send_small_messages_at_once() -> None:
+    """Set TCP_NODELAY for the server's sockets; those it accepts later inherit it.
+
+    Without it a message waits until the browser has acknowledged the one before, 40 ms later.
+    asyncio sets it only for sockets made with a protocol number, and Streamlit's is made without.
+    """
+    folder = next(filter(os.path.isdir, ("/proc/self/fd", "/dev/fd")), None)
+    for name in os.listdir(folder) if folder else ():
+        with suppress(OSError):  # the folder's own, closed meanwhile
+            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(name))) as one:
+                if one.family in (socket.AF_INET, socket.AF_INET6):
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 def _end_with_main_thread() -> None:
     """End this process as soon as the server of pages has stopped: Python itself would first wait
     for every reader's program, then spend a second freeing the objects of torch.
@@ -121,24 +151,34 @@ def _end_with_main_thread() -> None:
         os._exit(0)
 
 
-def _spare_collector_when_idle() -> None:
-    """Freeze all live objects out of the collector's reach as soon as no page is being run.
+def _finish_when_idle() -> None:
+    """Import what the first page did not need, once it has its answer, then freeze all live objects
+    out of the collector's reach, both while no page is being run.
 
-    Not at once: a page's run refers to its reader's session, and what is frozen is never freed.
+    A page's run refers to its reader's session, and what is frozen is never freed.
     """
-    threading.Thread(target=_freeze_when_idle, name="collector", daemon=True).start()
-
-
-def _freeze_when_idle() -> None:
-    while True:
-        if not _page_runs():
-            gc.collect()
-            if not _page_runs():
-                gc.freeze()
-                return
+    until = time.monotonic() + _FIRST_ANSWER
+    while not sandbox.is_ready() and time.monotonic() < until:
         time.sleep(0.25)
+    time.sleep(1.0)
+    for name in _modules_of_pages() if runtime.exists() else ():
+        _wait_until_idle()
+        importlib.import_module(name)
+    while True:
+        _wait_until_idle()
+        gc.collect()
+        if not is_page_running():
+            gc.freeze()
+            return
 
 
-def _page_runs() -> bool:
-    """Whether any reader's page is being run."""
-    return any("ScriptRunner" in thread.name for thread in threading.enumerate())
+def _modules_of_pages() -> list[str]:
+    """All modules of the pages, and what takes their first readers longest."""
+    package = importlib.import_module("explorer.ui")
+    names = [module.name for module in pkgutil.walk_packages(package.__path__, "explorer.ui.")]
+    return [*names, *_SLOW]
+
+
+def _wait_until_idle() -> None:
+    while is_page_running():
+        time.sleep(0.25)

@@ -68,14 +68,15 @@ def table(
     rest = f"The first {len(rows)} of {total:,} rows." if total > len(rows) else ""
 
     def chosen() -> None:
-        clicked = st.session_state[key].clicked
-        on_choose(None if clicked == selected else clicked)
+        clicked = st.session_state[key].clicked  # a browser may send anything
+        if type(clicked) is int and any(row.id == clicked for row in rows):
+            on_choose(None if clicked == selected else clicked)
 
     _component(
         key=key,
         data={
-            "columns": [vars(column) for column in columns],
-            "rows": [vars(row) for row in rows],
+            "columns": tuple(vars(column) for column in columns),
+            "rows": tuple(vars(row) for row in rows),
             "selected": selected,
             "terms": {row.term: GLOSSARY[row.term].title for row in rows if row.term},
             "label": f"{label}. Arrow keys go from row to row, and to the words in them and above; "

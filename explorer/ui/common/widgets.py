@@ -104,6 +104,11 @@ def label(*parts: str) -> None:
     st.html(f'<div class="ax-label">{html(*parts)}</div>', width="content")
 
 
+def as_code(name: str) -> str:
+    """A name for a label, which Streamlit reads as Markdown."""
+    return f"`{' '.join(name.split()).replace('`', chr(39))[-60:]}`"
+
+
 def refuse(sentence: str) -> None:
     """What went wrong and what to do, shown as text."""
     st.html(f'<div class="ax-error" role="alert">{escape(sentence)}</div>')

@@ -16,12 +16,13 @@ from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.trace import TensorRecord, Trace
 from explorer.trace.colours import CONTOUR
-from explorer.trace.sampling import Samples, with_variables
+from explorer.trace.render_dot import digest
+from explorer.trace.sampling import COUNTS, Samples, with_variables
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.heatmap import SIGNED_COLOURS
 from explorer.ui.common.inputs import leaf_of, reach, read_inputs
 from explorer.ui.common.plot import Axis, Blank, Line, Place, Plot, around, draw_plots
-from explorer.ui.common.render_dot import digest
+from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.expression.program import ProgramRun
 
 _SLOT, _LAST = "curve", "curve.last"
@@ -31,6 +32,11 @@ _CURVE, _CONTOURS = 230, 300
 _OUTSIDE = 0.06
 #: Between these, contours can be drawn.
 _SMALLEST, _LARGEST = 1e-300, 1e300
+
+#: What all readers share, by the name of the request: samples that no lack of time made coarse,
+#: and contours, of which one takes longer to draw than the rest of the page.
+_samples: SharedCache[Samples] = SharedCache(8 * 2**20)
+_pictures: SharedCache[str] = SharedCache(8 * 2**20)
 
 
 def draw_curve(run: ProgramRun) -> None:
@@ -42,13 +48,15 @@ def draw_curve(run: ProgramRun) -> None:
         return
     if any(isinstance(value, list) for value in trace.inputs.values()):
         return
-    samples = _sample(trace, names, result.name)
+    name, samples = _sample(trace, names, result.name)
     height = _CURVE if len(names) == 1 else _CONTOURS
     place = result_place(trace, result)
     cell: Plot | Blank = Blank("")
     if samples is not None and np.isfinite(samples.values).any():
-        draw = _curve if len(names) == 1 else _contours
-        cell = draw(samples, place, result.name)
+        if len(names) == 1:
+            cell = _curve(samples, place, result.name)
+        else:
+            cell = _contours(samples, _kept_picture(name, samples), place, result.name)
     draw_plots({"curve": (cell, height)}, "", key="curve")
 
 
@@ -80,13 +88,13 @@ def _scalar(array: object) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _sample(trace: Trace, names: tuple[str, ...], result: str) -> Samples | None:
-    """The samples; None if there are none yet. What the inputs are now decides only how far they
-    reach."""
+def _sample(trace: Trace, names: tuple[str, ...], result: str) -> tuple[str, Samples | None]:
+    """A name for the samples, and the samples; None if there are none yet. What the inputs are now
+    decides only how far they reach."""
     values = [(trace.inputs | read_inputs())[name] for name in names]
     reaches = [reach(value) for value in values if not isinstance(value, list)]
     if len(reaches) != len(names):
-        return None
+        return "", None
     request: dict[str, Any] = {
         "source": trace.completed,
         "names": list(names),
@@ -96,17 +104,20 @@ def _sample(trace: Trace, names: tuple[str, ...], result: str) -> Samples | None
     }
     try:
         text, _ = with_variables(trace.completed, names)
-        name = digest(repr((text, reaches, result)))
+        name = digest(repr((text, reaches, result, trace.seed)))
         last, samples = st.session_state.get(_LAST, ("", None))
-        if last == name:
-            return samples
+        samples = samples if last == name else _samples.get(name)
+        if samples is not None:
+            return name, samples
         submit = partial(sandbox.submit_sample, **request, timeout=4.0)
         samples = sandbox_call.ask(_SLOT, name, submit, label="")
         if samples is not None:
             st.session_state[_LAST] = name, samples
+            if len(samples.axes[0]) == COUNTS[len(names)][-1]:
+                _samples.put(name, samples)
     except (ProgramRefused, ValueError):
-        return None
-    return samples
+        return "", None
+    return name, samples
 
 
 def _curve(samples: Samples, place: Place, result: str) -> Plot:
@@ -127,7 +138,7 @@ def _curve(samples: Samples, place: Place, result: str) -> Plot:
     )
 
 
-def _contours(samples: Samples, place: Place, result: str) -> Plot:
+def _contours(samples: Samples, picture: str, place: Place, result: str) -> Plot:
     x, y = samples.axes
     first, second = place.names
     return Plot(
@@ -136,10 +147,16 @@ def _contours(samples: Samples, place: Place, result: str) -> Plot:
         (),
         f"Contours of {result} over {first} and {second}, with the arrow of the gradient. Blue is "
         f"negative, red is positive. Dragging moves {first} and {second}",
-        image=_picture(samples),
+        image=picture,
         wide=True,
         place=place,
     )
+
+
+def _kept_picture(name: str, samples: Samples) -> str:
+    """The contours of these samples, drawn once."""
+    key = f"{name} {len(samples.axes[0])}"
+    return _pictures.get_or_make(key, lambda: _picture(samples))
 
 
 def _picture(samples: Samples) -> str:

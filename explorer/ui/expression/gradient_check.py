@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any
@@ -14,11 +13,13 @@ from explorer.language import ProgramRefused
 from explorer.trace import Trace
 from explorer.trace.answers.gradient_check import explain_check
 from explorer.trace.check import Check, Element, LeafCheck
+from explorer.trace.records import Answer
+from explorer.trace.render_dot import digest
 from explorer.trace.text import number
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.glossary import term_link
-from explorer.ui.common.render_dot import digest
+from explorer.ui.common.reconnect import keep, restore_once
 
 _KEY, _ASKED = "checked", "check-asked"
 _SLOT, _UNASKED_SLOT = "check", "own-rules"
@@ -60,6 +61,7 @@ def check_panel(trace: Trace, upstream: Any) -> None:
     if pressed:
         sandbox_call.forget(_SLOT)
         st.session_state[_ASKED] = name
+    restore_once(_ASKED, str)
     if st.session_state.get(_ASKED) == name:
         try:
             result = _check(_SLOT, name, request, sandbox.options().seconds, "Checking")
@@ -72,25 +74,26 @@ def check_panel(trace: Trace, upstream: Any) -> None:
             program_error(refused.error)
     checked, result = st.session_state.get(_KEY, (None, None))
     if checked == name and result is not None:
+        keep(_ASKED, name)  # another server checks it again
         st.html(as_html(result))
 
 
-def with_own_rules(trace: Trace, upstream: Any) -> Trace:
-    """The trace, with an answer for every gradient that a custom backward gets wrong. PyTorch
-    raises no error for those, so a program with a custom backward is checked once, unasked."""
+def own_rule_answers(trace: Trace, upstream: Any) -> tuple[Answer, ...]:
+    """An answer for every gradient that a custom backward gets wrong. PyTorch raises no error for
+    those, so a program with a custom backward is checked once, unasked."""
     if not any(step.own for shown in trace.passes for step in shown.steps):
-        return trace
+        return ()
     name, request = _request(trace, upstream)
     if st.session_state.get(_KEY, (None,))[0] != name:
         try:
             result = _check(_UNASKED_SLOT, name, request, UNASKED)
             if result is None:
-                return trace
+                return ()
             st.session_state[_KEY] = (name, result)
         except ProgramRefused:  # no result in time; the button says why
             st.session_state[_KEY] = (name, None)
     result = st.session_state[_KEY][1]
-    return replace(trace, answers=(*explain_check(result), *trace.answers)) if result else trace
+    return tuple(explain_check(result)) if result else ()
 
 
 def _request(trace: Trace, upstream: Any) -> tuple[str, dict[str, Any]]:

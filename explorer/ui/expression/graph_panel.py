@@ -8,15 +8,26 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.trace import MAX_NODES, BackwardPass, Node, TensorRecord, Trace, dot_text, fold
+from explorer.trace import (
+    MAX_NODES,
+    BackwardPass,
+    Node,
+    TensorRecord,
+    Trace,
+    dot_text,
+    fold,
+    render_dot,
+)
 from explorer.trace.pass_hooks import hooked_tensors
-from explorer.ui.common import render_dot
+from explorer.trace.render_dot import digest
 from explorer.ui.common.drag import draggable_leaves
 from explorer.ui.common.graph import Draggable, Links, graph, legend
 from explorer.ui.common.inputs import in_link
 from explorer.ui.common.open_in_optimizer import step_program
+from explorer.ui.common.open_network import show_network
 from explorer.ui.common.query_params import report_invalid
-from explorer.ui.common.render_dot import digest
+from explorer.ui.common.reconnect import keep, restore_once
+from explorer.ui.common.shared_cache import shared
 from explorer.ui.expression import iterations, step_marks, walk
 from explorer.ui.expression.downloads import downloads
 from explorer.ui.expression.program import ProgramRun
@@ -108,6 +119,7 @@ def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
     with more:
         if not run.hidden:
             step_program(run.trace)
+            show_network(run.trace)
     return GraphPanel(shown, drawn, list_place, place, draggable_leaves(run.trace, drawn.nodes))
 
 
@@ -170,25 +182,32 @@ def draw_pass(trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
     Above `MAX_NODES` nodes each line is one block, except those the reader has expanded.
     """
     name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
+    restore_once(_UNFOLDED, _read_unfolded)
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
     return _draw_pass(name, () if saved else ("saved",), unfolded, trace, shown)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
+    """The graph and its blocks, as the browser kept them."""
+    name, blocks = kept
+    return str(name), frozenset(map(str, blocks[:MAX_NODES]))
+
+
+@shared(32 * 2**20, key=lambda name, hide, unfolded, *_: (name, hide, unfolded))
 def _draw_pass(
-    name: str, hide: tuple[str, ...], unfolded: frozenset[str], _trace: Trace, _shown: BackwardPass
+    name: str, hide: tuple[str, ...], unfolded: frozenset[str], trace: Trace, shown: BackwardPass
 ) -> DrawnPass:
-    nodes = [node for node in _shown.nodes if node.kind not in hide]
-    edges = list(_shown.edges)
+    nodes = [node for node in shown.nodes if node.kind not in hide]
+    edges = list(shown.edges)
     folded = len(nodes) > MAX_NODES
     if folded:
         nodes, edges = fold(nodes, edges, unfolded)
-    hooked = hooked_tensors(_trace, _shown)
+    hooked = hooked_tensors(trace, shown)
     labels = {number: hooks.label for number, hooks in hooked.items()}
-    dot = dot_text(nodes, edges, records_after(_trace, _shown), hide=hide, hooks=labels)
-    places = {node.id: (_tensor_of(node, _shown), node.line) for node in nodes}
+    dot = dot_text(nodes, edges, records_after(trace, shown), hide=hide, hooks=labels)
+    places = {node.id: (_tensor_of(node, shown), node.line) for node in nodes}
     notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
     return DrawnPass(name, dot, tuple(nodes), unfolded, folded, Links(places, notes))
 
@@ -238,4 +257,5 @@ def _unfold_buttons(drawn: DrawnPass, chosen: Node | None) -> None:
             label = f"Expand line {chosen.line}" if chosen.line else "Expand"
             button(label, drawn.unfolded | {chosen.id}, "Draws the nodes of the chosen block")
         if drawn.unfolded:
+            keep(_UNFOLDED, [drawn.name, sorted(drawn.unfolded)])
             button("Collapse all", frozenset(), "Draws each line as one block again")

@@ -11,10 +11,11 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import Trace
-from explorer.ui.common.render_dot import digest
+from explorer.trace.render_dot import digest
+from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.widgets import menu
 from explorer.ui.expression import predict
-from explorer.ui.expression.gradient_check import with_own_rules
+from explorer.ui.expression.gradient_check import own_rule_answers
 from explorer.ui.expression.program import ProgramRun
 
 _REVEALED = "revealed"
@@ -22,6 +23,8 @@ _REVEALED = "revealed"
 _MENU = "lesson"
 _TITLE, _QUESTION, _HIDE, _TARGET = "title", "question", "predict", "target"
 _MOST = {_TITLE: 80, _QUESTION: 300, _TARGET: 60}
+#: Most characters of a prediction.
+_LONGEST = 400
 #: The lesson while the reader is on another page, whose links lead back without it.
 _KEPT = "lesson-kept"
 
@@ -45,7 +48,7 @@ def apply_lesson(run: ProgramRun, toolbar: Any) -> tuple[ProgramRun, Lesson]:
     if run.running and lesson.target is None:
         return run, lesson
     if not run.running and _predicted(lesson, run.trace):
-        return replace(run, trace=with_own_rules(run.trace, run.upstream)), lesson
+        return replace(run, own_rules=own_rule_answers(run.trace, run.upstream)), lesson
     return replace(run, trace=predict.hidden(run.trace), hidden=True), lesson
 
 
@@ -145,8 +148,10 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
     if record is None:
         return True
     name = digest(f"{trace.source}\0{lesson.target}")
+    restore_once(_REVEALED, _read_revealed)
     revealed, text = st.session_state.get(_REVEALED, ("", ""))
     if revealed == name:
+        keep(_REVEALED, [revealed, text])
         verdict = predict.verdict(predict.numbers(text), record)  # type: ignore[arg-type]
         entered = f"You entered <code>{escape(text)}</code>."
         st.html(f'<div class="ax-lesson">{entered} {escape(verdict)}</div>')
@@ -156,7 +161,7 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
             f"The gradient of {_code(record.name)}",
             key=f"guess-{name}",
             placeholder="for example [1, 2], or None",
-            max_chars=400,
+            max_chars=_LONGEST,
             help="As PyTorch writes it: a number, or numbers in brackets",
         )
         pressed = st.form_submit_button(
@@ -171,6 +176,14 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
         '<div class="ax-note">Gradients are hidden until you have entered your prediction.</div>'
     )
     return False
+
+
+def _read_revealed(kept: Any) -> tuple[str, str]:
+    """The program and the prediction, as the browser kept them."""
+    name, text = kept
+    if not isinstance(name, str) or predict.numbers(text[:_LONGEST]) is None:
+        raise ValueError
+    return name, text[:_LONGEST]
 
 
 def _code(name: str) -> str:

@@ -38,6 +38,7 @@ def hidden(trace: Trace) -> Trace:
         passes=tuple(passes),
         pass_count=min(trace.pass_count, 1),
         curves=(),
+        figures=(),
     )
 
 

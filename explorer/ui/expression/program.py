@@ -1,4 +1,4 @@
-"""The program: how it is run, and what it printed."""
+"""The program: how it is run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import streamlit as st
 
 from explorer.language import ProgramError
+from explorer.language.cells import find_cells, up_to
 from explorer.language.thread_safe_ast import parse_literal
 from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES
+from explorer.trace.records import Answer
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, run
@@ -20,8 +22,6 @@ from explorer.ui.expression.iterations import asked_pass, compare_runs
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
-#: Most characters of printed text that are shown: half of them from its end.
-_PRINTED = 8000
 #: The key of the switch for values at the ends of lines.
 LINE_VALUES = "line-values"
 #: The key in the session of the last run that was shown.
@@ -32,6 +32,8 @@ _SOURCE = "run-source"
 _ASKED = "run-asked"
 #: How long a program that is being typed may run, in seconds.
 LIVE = 1.0
+#: The choice of all cells.
+_ALL = "All cells"
 #: The slot of a second run, made to record a pass.
 _AGAIN = "run-iteration"
 
@@ -43,8 +45,9 @@ class ProgramRun:
     `upstream` is the gradient backward starts from where the output is not a scalar. `hidden`
     says that a lesson hides the gradients until the reader has predicted one; `trace` then has
     none. While the program is `running`, `trace` is that of the run before, or empty; so it is
-    after a `live` run, which typing asked for, that ended in a `failure`. `repeated` is a sentence
-    about the second run of a program, made to record a pass.
+    after a `live` run, which typing asked for, that has `failed`. `repeated` is a sentence about
+    the second run of a program, made to record a pass. `own_rules` are answers about a backward of
+    the program's own, `rest` are the cells that did not run.
     """
 
     trace: Trace
@@ -53,7 +56,19 @@ class ProgramRun:
     running: bool = False
     repeated: str = ""
     live: bool = False
-    failure: ProgramError | None = None
+    failed: Trace | None = None
+    own_rules: tuple[Answer, ...] = ()
+    rest: str = ""
+
+    @property
+    def failure(self) -> ProgramError | None:
+        """Why the program that is being typed is not shown."""
+        return self.failed.error if self.failed else None
+
+    @property
+    def latest(self) -> Trace:
+        """The run of the program in the editor, even if another is shown."""
+        return self.failed or self.trace
 
     @property
     def error(self) -> ProgramError | None:
@@ -85,10 +100,13 @@ def run_program(source: str, more: Any) -> ProgramRun:
             key="run",
             help="Run the program again. In the editor: Ctrl+Enter",
         )
+        until = _choose_cell(source)
+    whole, source = source, up_to(source, until)
+    rest = whole[len(source) :]
     if st.session_state.setdefault(_SOURCE, source) != source:
         st.session_state[_SOURCE] = source
         forget_all()
-    if pressed or any(example.source == source for example in EXAMPLES):
+    if pressed or until or any(example.source == source for example in EXAMPLES):
         st.session_state[_ASKED] = source
     live = st.session_state.setdefault(_ASKED, source) != source
     options: dict[str, Any] = {
@@ -106,7 +124,7 @@ def run_program(source: str, more: Any) -> ProgramRun:
     if trace is None:
         forget(_AGAIN)
     elif live and trace.error and last is not None:
-        return replace(last, live=True, failure=trace.error)
+        return replace(last, live=True, failed=trace, rest=rest)
     else:
         first = ProgramRun(trace, upstream, live=live)
         shown = _repeat_for_pass(first, capture, afresh=pressed)
@@ -114,13 +132,32 @@ def run_program(source: str, more: Any) -> ProgramRun:
         if trace is not None and (last is None or last.trace.source != source):
             last = ProgramRun(trace, upstream)
         return replace(last or ProgramRun(Trace("")), running=True, live=live)
+    shown = replace(shown, rest=rest)
     st.session_state[_LAST] = shown
     return shown
 
 
+def _choose_cell(source: str) -> int:
+    """Up to which cell the program runs; 0 for all of it, and where it has no cells."""
+    cells = find_cells(source)
+    if len(cells) < 2:
+        return 0
+    labels = {f"Up to cell {c.number}: {c.title}".rstrip(": "): c.number for c in cells[:-1]}
+    chosen = st.selectbox(
+        "Run up to",
+        [_ALL, *labels],
+        key="cell",
+        bind="query-params",
+        label_visibility="collapsed",
+        width=180,
+        help="The cells after it do not run",
+    )
+    return labels.get(chosen, 0)
+
+
 def _repeat_for_pass(first: ProgramRun, capture: str, *, afresh: bool) -> ProgramRun | None:
-    """The first run, or a second one that records the pass the reader asks for; None while that
-    runs."""
+    """The first run, or a second one that records the pass the reader asks for, with the answers of
+    the first; None while that runs."""
     trace, number = first.trace, asked_pass(first.trace)
     if number is None:
         forget(_AGAIN)
@@ -138,6 +175,7 @@ def _repeat_for_pass(first: ProgramRun, capture: str, *, afresh: bool) -> Progra
         return None
     has_pass = any(p.number == number for p in again.passes)
     remark = compare_runs(trace, again, number)
+    again = replace(again, answers=trace.answers)
     return replace(first, trace=again if has_pass else trace, repeated=remark)
 
 
@@ -210,19 +248,6 @@ def _parse_gradient(text: str) -> str | list | float:
         "used.</div>"
     )
     return "sum"
-
-
-def printed(trace: Trace) -> None:
-    """Show what the program printed, and the first sentence of each of torch's warnings."""
-    if trace.output:
-        text, half = trace.output.rstrip("\n"), _PRINTED // 2
-        if len(text) > _PRINTED:
-            text = f"{text[:half]}\n… {len(text) - _PRINTED:,} characters …\n{text[-half:]}"
-        text = escape(text)
-        st.html(f'<div class="ax-label">Printed</div><pre class="ax-printed">{text}</pre>')
-    for warning in trace.notes:
-        first = escape(warning.partition(". ")[0].rstrip("."))
-        st.html(f'<div class="ax-note" title="{escape(warning)}">torch warns: {first}.</div>')
 
 
 def failed_line(run: ProgramRun) -> int | None:

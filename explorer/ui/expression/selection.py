@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
-from explorer.ui.common.render_dot import digest
+from explorer.trace.render_dot import digest
 
 #: The query parameter of the pick.
 PARAMETER = "at"

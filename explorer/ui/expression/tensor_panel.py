@@ -32,9 +32,16 @@ def tensor_panel(trace: Trace, picker: Picker, picked: Selection) -> None:
         st.html(facts(record), width="stretch")
         _versions(trace, record, picker)
     value, gradient, history = st.columns([0.36, 0.36, 0.28], gap="medium")
-    value.html(as_html("Value", record.value))
+    value.html(as_html("Value", record.value) + _tangent(record))
     gradient.html(as_html(gradient_title(record), record.grad))
     history.html(_history(trace, record))
+
+
+def _tangent(record: TensorRecord) -> str:
+    """The tangent that it carried in forward mode."""
+    if record.tangent is None:
+        return ""
+    return as_html(html(term_link("tangent", "Tangent")), record.tangent)
 
 
 def gradient_title(record: TensorRecord) -> Html:
@@ -52,6 +59,8 @@ def facts(record: TensorRecord) -> str:
     ]
     if record.module:
         parts.append(f"in {record.module}")
+    if record.is_inference:
+        parts.append(term_link("inference-tensor", "inference tensor"))
     line = " · ".join(map(html, parts))
     return f'<div class="ax-step"><b>{escape(record.name)}</b> {line}</div>'
 

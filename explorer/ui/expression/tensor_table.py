@@ -22,6 +22,12 @@ COLUMNS = (
     Column("grad_fn", "The node of the graph that made it", term="grad_fn"),
     Column("Value", style="array"),
     Column(
+        "Tangent",
+        "How fast the value changes along the direction that forward mode was given",
+        "array",
+        "tangent",
+    ),
+    Column(
         "Gradient",
         "The derivative of the scalar that backward started from, with respect to this tensor",
         "array",
@@ -41,9 +47,15 @@ def in_loop(tensors: Sequence[TensorRecord]) -> bool:
     return any(record.visits > 1 for record in tensors)
 
 
+def has_tangents(tensors: Sequence[TensorRecord]) -> bool:
+    """Whether any tensor carried a tangent: then there is a column for them."""
+    return any(record.tangent is not None for record in tensors)
+
+
 def tensor_columns(tensors: Sequence[TensorRecord]) -> tuple[Column, ...]:
     """The columns of the tensor table."""
-    return tuple(c for c in COLUMNS if c.title != "Iteration" or in_loop(tensors))
+    shown = {"Iteration": in_loop(tensors), "Tangent": has_tangents(tensors)}
+    return tuple(c for c in COLUMNS if shown.get(c.title, True))
 
 
 def tensor_rows(
@@ -54,38 +66,48 @@ def tensor_rows(
 ) -> tuple[Row, ...]:
     """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`.
     `awaited` are the steps that bring gradients which have not arrived, by the tensors' ids."""
-    loop = in_loop(tensors)
+    titles = {column.title for column in tensor_columns(tensors)}
     return tuple(
-        _tensor_row(record, hidden, loop, awaited.get(record.id)) for record in tensors[:MOST_ROWS]
+        _tensor_row(record, hidden, titles, awaited.get(record.id))
+        for record in tensors[:MOST_ROWS]
     )
 
 
-def _tensor_row(record: TensorRecord, hidden: bool, loop: bool, step: int | None) -> Row:
+def _tensor_row(record: TensorRecord, hidden: bool, titles: set[str], step: int | None) -> Row:
     start = (
         record.name,
         str(record.line or "input"),
-        *([f"{record.visit:,}" if record.visits > 1 else ""] if loop else []),
+        *([f"{record.visit:,}" if record.visits > 1 else ""] if "Iteration" in titles else []),
         shape_text(record.shape),
-        str(record.requires_grad),
+        "inference tensor" if record.is_inference else str(record.requires_grad),
         str(record.is_leaf),
         record.grad_fn or "None",
         _array(record.value),
+        *([_array(record.tangent) if record.tangent is not None else ""] * ("Tangent" in titles)),
     )
     leaf = record.is_leaf and record.requires_grad
     kind = "leaf" if leaf else "" if record.named else "unnamed"
-    row = Row(record.id, (), "", kind, tensor=record.id, line=record.line or None)
+    row = Row(record.id, (), _remark(record), kind, tensor=record.id, line=record.line or None)
     if hidden:
         return replace(row, cells=(*start, "?", ""))
     if step is not None:
-        return replace(row, cells=(*start, "not yet"), note=f"It arrives at step {step:,}.")
+        note = f"{row.note} It arrives at step {step:,}.".strip()
+        return replace(row, cells=(*start, "not yet"), note=note)
     if record.grad is None:
         term = record.why_term if record.why_term in GLOSSARY else ""
-        return replace(row, cells=(*start, "None"), note=record.why_none, term=term)
-    note = f".grad is None: {record.why_none}" if record.why_none else ""
+        note = f"{row.note} {record.why_none}".strip()
+        return replace(row, cells=(*start, "None"), note=note, term=term)
+    why = f".grad is None: {record.why_none}" if record.why_none else ""
+    note = " ".join(filter(None, (row.note, why)))
     source = record.grad_from or ""
     term = "hook" if source == "hook" else ""
     cells = (*start, _array(record.grad), _READ_VIA.get(source, source))
     return replace(row, cells=cells, note=note, term=term)
+
+
+def _remark(record: TensorRecord) -> str:
+    """The remark on a tensor as a sentence."""
+    return f"{record.remark[:1].upper()}{record.remark[1:]}." if record.remark else ""
 
 
 def _array(array: Array | None) -> str:

@@ -75,6 +75,7 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
             "Step of the backward pass",
             0,
             last,
+            now,  # without it Streamlit looks through the whole session for a value
             key="walk-slider",
             label_visibility="collapsed",
             help="Moves through the backward pass node by node; 0 is before the first",

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from html import escape
 
 import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, download, label, note, page
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, Part, draw_image_grid
+from explorer.ui.feature_maps.pointer import draw_pointer
 from explorer.ui.feature_maps.results import ModelInput
-from explorer.ui.feature_maps.selection import Selection, channel_names, pick_channel, pick_position
+from explorer.ui.feature_maps.selection import Selection, channel_names, pick_channel
 from explorer.vision import Tiling, tile
 from explorer.vision.drawing import draw_box, to_png
-from explorer.vision.receptive_field import Field
 from explorer.vision.tiles import to_colours
 
-#: Channels on a page; CSS pixels of the tiles together, of the selected map, and of the image.
-_PAGE, _WIDTH, _MAP, _IMAGE = 64, 572, 224, 150
+#: Channels on a page, and CSS pixels of the tiles together.
+_PAGE, _WIDTH = 64, 572
 _ORDERS, _SCALES = ["by index", "by strength"], ["one scale", "own scales"]
 
 
 def draw_channels(model_input: ModelInput, selected: Selection) -> None:
     """Draw all channels on the left; on the right the selected one and its receptive field."""
-    left, right = columns(0.58, 0.42)
+    left, right = columns(0.5, 0.5)
     with left:
         per_channel = _draw_tiles(model_input, selected)
     with right:
@@ -129,22 +128,19 @@ def _draw_channel(model_input: ModelInput, selected: Selection, per_channel: boo
     names = channel_names(model_input, selected)
     name = f", {names[selected.channel]}" if names else ""
     label(term_link("feature_map", "Channel"), f" {selected.channel}{name}")
-    limit = float(abs(selected.map if per_channel else selected.values).max())
-    channel = to_colours(selected.map, limit or 1.0, bool((selected.values < 0).any()))
-    field = results.field(model_input, selected.layer.name, selected.of, selected.maps.call)
-    rgb = model_input.prepared.rgb
-    box = field.box(selected.row, selected.column, *rgb.shape[:2]) if field else None
-    with st.container(horizontal=True, wrap=False, gap="xsmall"):
-        _draw_map(selected, channel)
-        _draw_field(model_input, box)
-    st.html(f'<div class="ax-map-facts">{_facts(selected, field)}</div>')
+    limit = float(abs(selected.map if per_channel else selected.values).max()) or 1.0
+    draw_pointer(model_input, selected, limit)
+    note(_facts(selected))
     with st.container(horizontal=True, gap="small"):
+        channel = to_colours(selected.map, limit, bool((selected.values < 0).any()))
         download(
             partial(to_png, channel), "channel.png", "This channel as PNG", key="map", label="Map"
         )
-        if box:
+        field = results.field(model_input, selected.layer.name, selected.of, selected.maps.call)
+        if field:
+            box = field.box(selected.row, selected.column)
             download(
-                partial(_boxed, rgb, box),
+                partial(_boxed, model_input.prepared.rgb, box),
                 "field.png",
                 "The image with the receptive field as PNG",
                 key="field",
@@ -152,70 +148,15 @@ def _draw_channel(model_input: ModelInput, selected: Selection, per_channel: boo
             )
 
 
-def _draw_map(selected: Selection, channel: np.ndarray) -> None:
-    """Draw the channel in its colours; a click selects a position."""
-    height, width = selected.map.shape
-
-    def pick(_: str, x: float, y: float) -> None:
-        row, column = int(y * height), int(x * width)
-        pick_position(min(max(row, 0), height - 1), min(max(column, 0), width - 1))
-
-    image = GridImage(
-        "map",
-        to_png(channel),
-        f"Channel {selected.channel} of {selected.layer.name}, {height} × {width} values",
-        _map_width(width),
-        label="Click to choose a position",
-        marks=((selected.column / width, selected.row / height, 1 / width, 1 / height),),
-        smooth=width > _MAP,
-    )
-    draw_image_grid([image], key="map", on_choose=pick)
-
-
-def _draw_field(model_input: ModelInput, box: tuple[int, int, int, int] | None) -> None:
-    """Draw the network's input with the receptive field, if that is known."""
-    height, width = model_input.prepared.rgb.shape[:2]
-    marks: tuple[Part, ...] = ()
-    if box:
-        left, top, right, bottom = box
-        marks = ((left / width, top / height, (right - left) / width, (bottom - top) / height),)
-    image = GridImage(
-        "field",
-        results.input_png(model_input),
-        "The network's input with the receptive field of the position",
-        _IMAGE,
-        label="Receptive field of this position",
-        marks=marks,
-        smooth=True,
-    )
-    draw_image_grid([image], key="field")
-
-
 def _boxed(rgb: np.ndarray, box: tuple[int, int, int, int]) -> bytes:
     return to_png(draw_box(rgb, box))
 
 
-def _map_width(width: int) -> int:
-    """The width of a map in CSS pixels: a whole number of them for each value if it fits."""
-    return width * (_MAP // width) if width <= _MAP else _MAP
-
-
-def _facts(selected: Selection, field: Field) -> str:
+def _facts(selected: Selection) -> str:
+    """The statistics of the channel in a sentence."""
     s, i = selected.maps.statistics, selected.channel
-    rows = {
-        f"row {selected.row}, column {selected.column}": number(selected.value),
-        term_link("receptive_field", "receptive field"): _extent(field),
-        "range": f"{number(s.min[i])} to {number(s.max[i])}",
-        "mean, std": f"{number(s.mean[i])}, {number(s.std[i])}",
-        "above 0": f"{s.positive[i]:.1%}" + (" (dead)" if s.dead[i] else ""),
-        "exactly 0": f"{s.zeros[i]:.1%}",
-    }
-    return "".join(f"<span>{html(k)}</span><b>{escape(v)}</b>" for k, v in rows.items())
-
-
-def _extent(field: Field) -> str:
-    if field is None:
-        return "unknown"
-    if math.isinf(field.size[0]):
-        return "the whole image"
-    return f"{field.size[0]:.0f} × {field.size[1]:.0f} pixels"
+    dead = " (dead)" if s.dead[i] else ""
+    return (
+        f"Values from {number(s.min[i])} to {number(s.max[i])}, mean {number(s.mean[i])}, "
+        f"std {number(s.std[i])}; {s.positive[i]:.1%} above 0{dead}, {s.zeros[i]:.1%} exactly 0."
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -10,52 +10,114 @@ from html import escape
 import numpy as np
 import streamlit as st
 
+from explorer.networks.image_networks import stated_accuracy
 from explorer.trace.text import number
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, note
 from explorer.ui.feature_maps import results
+from explorer.ui.feature_maps.automatic import (
+    draw_offer,
+    draw_suggestion,
+    published_here,
+    suggest_network,
+)
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.feature_maps.target_class import choose_class
+from explorer.vision import Prediction
 from explorer.vision.attribution import top
 from explorer.vision.drawing import overlay_heat, to_png
 from explorer.vision.tiles import to_colours
 
 _WIDTH = 288
+#: Classes in the line of the prediction, and the least probability of all but the first.
+_IN_LINE, _LEAST = 4, 0.0005
 
 
 def draw_prediction(model_input: ModelInput) -> None:
-    """Draw the five classes with the highest scores as bars."""
-    if not model_input.labels:
-        note("The filter bank's kernels are fixed formulas. It makes no prediction.")
-        return
-    label("Prediction" if model_input.loaded.trained else "Prediction (random weights)")
-    best = results.prediction(model_input)
-    st.html(_bars(Bar(e.label, e.probability, f"{e.probability:.1%}") for e in best))
+    """Draw the most likely classes as one line, and what the network can know of this image."""
+    loaded, chosen = model_input.loaded, model_input.chosen
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="prediction"):
+        if not model_input.labels and loaded.module:
+            _say("Its output is not one score for each class, so there is no prediction.")
+            return
+        if not model_input.labels:
+            _say("The filter bank's kernels are fixed formulas: it makes no prediction.")
+            if chosen.kind == "photograph" and published_here() is None:
+                draw_offer()
+            return
+        doubtful = is_doubtful(model_input)
+        if doubtful:
+            _say(doubt(model_input))
+        best = results.prediction(model_input)[: _IN_LINE if loaded.trained else 1]
+        st.html(_line_of(best, doubtful or not loaded.trained), width="content")
+        if doubtful and chosen.kind == "photograph":
+            draw_suggestion(suggest_network(chosen))
+        elif loaded.knows_drawings_only:
+            _say(
+                f"Trained on drawings of {len(model_input.labels)} shapes and textures; it "
+                f"recognises {stated_accuracy():.1%} of new drawings."
+            )
+        if not loaded.trained:
+            st.warning(
+                "**Untrained.** The weights are random: the maps show the architecture, not "
+                "anything learned, and the prediction is meaningless.",
+                icon=":material/warning:",
+            )
+
+
+def _say(sentence: str) -> None:
+    """A quiet sentence in a line, as wide as it is."""
+    st.html(f'<div class="ax-note">{escape(sentence)}</div>', width="content")
+
+
+def is_doubtful(model_input: ModelInput) -> bool:
+    """Whether the network knows only drawings, and this is none."""
+    return model_input.loaded.knows_drawings_only and model_input.chosen.kind != "drawing"
+
+
+def doubt(model_input: ModelInput) -> str:
+    """What the prediction of a network that knows only drawings is worth for another image."""
+    others = "a photograph" if model_input.chosen.kind == "photograph" else "any other image"
+    return (
+        f"This network knows only drawings of {len(model_input.labels)} shapes and textures; its "
+        f"answer for {others} means nothing."
+    )
+
+
+def _line_of(best: Sequence[Prediction], doubtful: bool) -> str:
+    """The first class with a bar, and the next ones; every text is escaped."""
+    first, *others = best
+    parts = [
+        f'<b>{escape(first.label)}</b><div class="ax-map-share">'
+        f'<i style="width:{first.probability:.1%}"></i></div><span>{first.probability:.1%}</span>'
+    ]
+    parts += [
+        f"<span>{escape(e.label)} {e.probability:.1%}</span>"
+        for e in others
+        if e.probability >= _LEAST
+    ]
+    return f'<div class="ax-map-line{" ax-map-doubtful" * doubtful}">{"".join(parts)}</div>'
 
 
 def draw_decision(model_input: ModelInput, selected: Selection) -> None:
-    """Draw Grad-CAM and saliency for one class, and the prediction without some channels."""
+    """Draw the five most likely classes, Grad-CAM and saliency for one of them, and the prediction
+    without some channels."""
     best = results.prediction(model_input)
-    options = [entry.index for entry in best]
-    names = {entry.index: entry.label for entry in best}
-    if st.session_state.get("class") not in options:
-        st.session_state["class"] = options[0]
-    target = st.selectbox(
-        "Class",
-        options,
-        format_func=lambda index: names.get(index, str(index)),
-        key="class",
-        bind="query-params",
-        width=300,
-        help="The class that Grad-CAM and saliency explain, among the five most likely",
-    )
+    if is_doubtful(model_input):
+        note(doubt(model_input))
+    left, right = columns(1, 2)
+    with left:
+        target, name = choose_class(model_input, "The class that Grad-CAM and saliency explain")
+    with right:
+        st.html(_bars(Bar(e.label, e.probability, f"{e.probability:.1%}") for e in best))
     left, middle, right = columns(1, 1, 1)
     with left:
-        _draw_cam(model_input, selected, target, names[target])
+        _draw_cam(model_input, selected, target, name)
     with middle:
-        _draw_saliency(model_input, target, names[target])
+        _draw_saliency(model_input, target, name)
     with right:
         _draw_without(model_input, selected)
 

@@ -3,11 +3,16 @@
 
 const drawn = new WeakMap()
 
-// The name of a layer, "block1.conv1", may wrap after a dot.
+// The name of a layer, "block1.conv1", may wrap after a dot; a second line is quieter, does not
+// wrap, and shows the end of a name that is too long: there the names of layers differ.
 function caption(label) {
   const node = element("figcaption")
-  const parts = label.split(/(?<=\.)/)
-  node.append(...parts.flatMap((part) => [part, document.createElement("wbr")]))
+  for (const [i, line] of label.split("\n").entries()) {
+    const words = element(i ? "small" : "span")
+    const parts = line.split(/(?<=\.)/).flatMap((part) => [part, document.createElement("wbr")])
+    words.append(...(i ? [element("bdi", "", line)] : parts))
+    node.append(words)
+  }
   return node
 }
 
@@ -15,6 +20,8 @@ function frame(picture, choose) {
   const figure = element("figure")
   figure.dataset.id = picture.id
   figure.style.width = `${picture.width}px`
+  figure.style.setProperty("--width", figure.style.width)
+  figure.style.flexGrow = picture.width
   const place = element(choose ? "button" : "div", "place")
   place.style.maxWidth = figure.style.width
   const image = element("img", picture.smooth ? "smooth" : "")
@@ -34,11 +41,19 @@ function mark([left, top, width, height]) {
   return box
 }
 
+// Scrolls a film sideways, and nothing else, until the figure is seen.
+function show(root, figure) {
+  const left = figure.offsetLeft - root.offsetLeft
+  const right = left + figure.offsetWidth
+  if (left < root.scrollLeft) root.scrollLeft = left - 8
+  else if (right > root.scrollLeft + root.clientWidth) root.scrollLeft = right - root.clientWidth + 8
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".frames")
   root.classList.toggle("arrows", data.arrows)
-  root.style.maxHeight = data.height ? `${data.height}px` : ""
+  root.classList.toggle("film", data.film)
   if (drawn.get(parentElement) !== data.digest) {
     const held = root.getRootNode().activeElement?.closest?.("figure")?.dataset.id
     root.replaceChildren(...data.pictures.map((picture) => frame(picture, data.choose)))
@@ -52,6 +67,7 @@ export default function (component) {
     const on = data.selected.includes(figure.dataset.id)
     figure.classList.toggle("selected", on)
     if (data.choose) figure.querySelector("button").setAttribute("aria-pressed", on)
+    if (on && data.film) show(root, figure)
   }
   root.onclick = (event) => {
     const place = event.target.closest("button.place")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
+from explorer.trace.render_dot import digest
 from explorer.ui.common.glossary import ELEMENTS
-from explorer.ui.common.render_dot import digest
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -53,10 +54,10 @@ def draw_image_grid(
     key: str,
     on_choose: OnChoose | None = None,
     arrows: bool = False,
-    height: int | None = None,
+    film: bool = False,
 ) -> None:
-    """Draw the images, with `arrows` between them if one leads to the next. They scroll if they
-    are higher than `height` CSS pixels."""
+    """Draw the images, with `arrows` between them if one leads to the next. A `film` is one row
+    over the whole width, which scrolls sideways if it must."""
     pictures = [
         {
             "id": frame.id,
@@ -71,9 +72,9 @@ def draw_image_grid(
     ]
 
     def report_click() -> None:
-        clicked = st.session_state[key].clicked
-        if on_choose and clicked:
-            on_choose(str(clicked["id"]), float(clicked["x"]), float(clicked["y"]))
+        click = read_click(st.session_state[key].clicked, {frame.id for frame in shown})
+        if on_choose and click:
+            on_choose(*click)
 
     _component(
         key=key,
@@ -84,7 +85,21 @@ def draw_image_grid(
             "selected": [frame.id for frame in shown if frame.selected],
             "choose": on_choose is not None,
             "arrows": arrows,
-            "height": height,
+            "film": film,
         },
         on_clicked_change=report_click,
     )
+
+
+def read_click(clicked: Any, ids: Collection[str]) -> tuple[str, float, float] | None:
+    """The image and the place in it that a browser sent, from 0 to 1, if there is such an image."""
+    if not isinstance(clicked, dict):
+        return None
+    name, x, y = (clicked.get(key) for key in ("id", "x", "y"))
+    if not isinstance(name, str) or name not in ids:
+        return None
+    if not (isinstance(x, int | float) and isinstance(y, int | float)):
+        return None
+    if not (abs(x) < 2 and abs(y) < 2):
+        return None
+    return name, min(max(float(x), 0.0), 1.0), min(max(float(y), 0.0), 1.0)

@@ -3,15 +3,29 @@ reader's own weights are loaded into a separate model."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 from torch import nn
 
 from explorer.networks import CPU
-from explorer.networks.image_networks import stated_accuracy
+from explorer.ui.common.open_network import OWN
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.weights_download import download_weights
 from explorer.ui.common.widgets import note, refuse
+from explorer.ui.feature_maps.automatic import (
+    FILE,
+    IMAGENET,
+    RANDOM,
+    SHIPPED,
+    backbone_of,
+    follow_image,
+    keep_network,
+)
+from explorer.ui.feature_maps.image_choice import ChosenImage
+from explorer.ui.feature_maps.own_network import NotHere, OwnModule, choose_own
+from explorer.ui.feature_maps.weights_file import KEPT_BYTES, MAX_MEGABYTES, choose_file
 from explorer.vision import (
     BACKBONES,
     Backbone,
@@ -19,21 +33,18 @@ from explorer.vision import (
     WeightsError,
     build,
     load_published,
-    load_weights,
+    own_backbone,
 )
-from explorer.vision.download import cached_file, fetch
+from explorer.vision.download import cached_file
 
-SHIPPED, RANDOM, IMAGENET, FILE = "Trained", "Random", "ImageNet", "File"
-#: The largest weights file in megabytes; the server's own limit is a little higher.
-MAX_MEGABYTES = 60
-_DEFAULT = "shapes_net"
+_INSTEAD = "shapes_net"
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
     """A network with weights. `weights` names them: equal names, equal weights; `trained` is
     False where they are random, `own` True where they are the reader's; the model is on
-    `device`."""
+    `device`. Of a reader's own `module` there is no model here."""
 
     backbone: Backbone
     weights: str
@@ -41,6 +52,12 @@ class LoadedModel:
     trained: bool = True
     own: bool = False
     device: str = CPU
+    module: OwnModule | None = None
+
+    @property
+    def knows_drawings_only(self) -> bool:
+        """Whether it was trained on the project's drawings and nothing else."""
+        return self.weights == SHIPPED and bool(self.backbone.labels)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -48,19 +65,26 @@ class LoadedModel:
         return self.backbone.name, self.weights, self.device
 
 
-def choose_network() -> LoadedModel:
-    """Draw the list of networks and of the weights each can have; load the chosen one."""
-    titles = {backbone.title: name for name, backbone in BACKBONES.items()}
+def choose_network(chosen: ChosenImage, messages: Any) -> LoadedModel:
+    """Draw the list of networks and of the weights each can have; load the chosen one. Files,
+    downloads and what goes wrong have their place in the container `messages`."""
+    suggested = follow_image(chosen)
+    titles = [OWN, *(backbone.title for backbone in BACKBONES.values())]
     title = st.selectbox(
         "Network",
-        list(titles),
-        index=list(titles.values()).index(_DEFAULT),
+        titles,
+        index=titles.index(suggested.title),
         key="network",
         bind="query-params",
         label_visibility="collapsed",
+        width=196,
         help="The network that processes the image",
+        on_change=keep_network,
     )
-    backbone = BACKBONES[titles.get(title, _DEFAULT)]
+    if title == OWN:
+        with messages:
+            return _load_own()
+    backbone = backbone_of(title or "") or suggested
     options = weights_options(backbone)
     if len(options) == 1:
         return _load_shared(backbone, options[0])
@@ -73,35 +97,38 @@ def choose_network() -> LoadedModel:
         bind="query-params",
         label_visibility="collapsed",
         help="The weights: trained for this project or on ImageNet, random, or from your file",
+        on_change=keep_network,
     )
-    if backbone.slow:
-        note("This is a large network: each change takes seconds.")
-    if choice == IMAGENET and not _is_downloaded(backbone):
-        return untrained(backbone)
-    if choice == FILE:
-        return _from_file(backbone) or untrained(backbone)
-    return _load_shared(backbone, choice if choice in options else options[0])
+    with messages:
+        if backbone.slow:
+            note("This is a large network: each change takes seconds.")
+        if choice == IMAGENET and not _is_downloaded(backbone):
+            return untrained(backbone)
+        if choice == FILE:
+            return _from_file(backbone) or untrained(backbone)
+        return _load_shared(backbone, choice if choice in options else options[0])
+
+
+def _load_own() -> LoadedModel:
+    """The reader's own network; until it can be used, the one that ships with the project."""
+    module = choose_own()
+    if module is None:
+        note(f"{BACKBONES[_INSTEAD].title} is shown instead.")
+        return in_place_of_own()
+    network = module.network
+    backbone = own_backbone(network.name, network.side, network.channels, network.classes)
+    trained = bool(module.file)
+    return LoadedModel(backbone, module.digest, NotHere(), trained, own=True, module=module)
+
+
+def in_place_of_own() -> LoadedModel:
+    """What is shown where the reader's own network cannot be used."""
+    return _load_shared(BACKBONES[_INSTEAD], SHIPPED)
 
 
 def untrained(backbone: Backbone) -> LoadedModel:
     """The network with random weights."""
     return _load_shared(backbone, RANDOM)
-
-
-def draw_weights_note(loaded: LoadedModel) -> None:
-    """Say how the weights were trained; warn where they are random."""
-    backbone = loaded.backbone
-    if not loaded.trained:
-        st.warning(
-            "**Untrained.** The weights are random: the maps show the architecture, not anything "
-            "learned, and the prediction is meaningless.",
-            icon=":material/warning:",
-        )
-    elif loaded.weights == SHIPPED and backbone.labels:
-        note(
-            f"Trained on drawings of {len(backbone.labels)} shapes and textures; it recognises "
-            f"{stated_accuracy():.1%} of new drawings, but it cannot recognise photographs."
-        )
 
 
 def weights_options(backbone: Backbone) -> list[str]:
@@ -121,11 +148,12 @@ def _load_shared(backbone: Backbone, weights: str) -> LoadedModel:
         return LoadedModel(backbone, RANDOM, build_shared(backbone.name, RANDOM), trained=False)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Building the network")
+@shared(KEPT_BYTES)
 def build_shared(name: str, weights: str) -> nn.Module:
-    model = build(name, random=weights == RANDOM)
-    if weights == IMAGENET:
-        load_published(model, name)
+    with st.spinner("Building the network"):
+        model = build(name, random=weights == RANDOM)
+        if weights == IMAGENET:
+            load_published(model, name)
     return model
 
 
@@ -133,61 +161,23 @@ def _is_downloaded(backbone: Backbone) -> bool:
     """Whether the published weights are on this machine; if not, draw a button to download them."""
     if cached_file(backbone.url):
         return True
-    button, below = st.empty(), st.empty()
+    button = st.empty()
     if not button.button(
         f"Download {backbone.megabytes:.0f} MB",
         icon=":material/download:",
         help="The weights that PyTorch publishes, trained on ImageNet",
     ):
         return False
-    bar = below.progress(0.0, "Downloading")
-
-    def progress(done: int, total: int) -> None:
-        bar.progress(done / total if total else 0.0, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
-
-    try:
-        fetch(backbone.url, progress=progress)
-    except DownloadError as error:
-        with below:
-            own = " You can also upload a safetensors file."
-            refuse(str(error) + own * (FILE in weights_options(backbone)))
+    if not download_weights(backbone.url):
+        if FILE in weights_options(backbone):
+            note("You can also upload a file.")
         return False
     button.empty()
-    below.empty()
     return True
 
 
 def _from_file(backbone: Backbone) -> LoadedModel | None:
-    file = st.file_uploader(
-        "Weights",
-        type=["safetensors"],
-        key="weights-file",
-        max_upload_size=MAX_MEGABYTES,
-        help=f"A state dict of {backbone.title}, saved with safetensors",
-        label_visibility="collapsed",
-    )
+    file = choose_file(backbone)
     if file is None:
-        note(
-            f"Upload a state dict of {backbone.title} saved with safetensors, "
-            f"up to {MAX_MEGABYTES} MB."
-        )
         return None
-    data = file.getvalue()
-    if len(data) > MAX_MEGABYTES * 2**20:
-        refuse(f"The file is larger than {MAX_MEGABYTES} MB.")
-        return None
-    digest = hashlib.sha256(data).hexdigest()
-    try:
-        return LoadedModel(
-            backbone, digest, _build_own(backbone.name, digest, _data=data), own=True
-        )
-    except WeightsError as error:
-        refuse(str(error))
-        return None
-
-
-@st.cache_resource(max_entries=4, show_spinner="Reading the weights")
-def _build_own(name: str, digest: str, *, _data: bytes) -> nn.Module:
-    model = build(name, random=True)
-    load_weights(model, _data)
-    return model
+    return LoadedModel(file.backbone, file.digest, file.model, own=True)

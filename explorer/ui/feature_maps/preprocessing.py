@@ -8,22 +8,67 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
-from explorer.ui.common.widgets import download
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import download, menu, note
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
-from explorer.ui.feature_maps.results import HASH, ModelInput
+from explorer.ui.feature_maps.image_grid import GridImage, Part, draw_image_grid
+from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.vision.drawing import draw_box, side_by_side, to_png
 
 #: CSS pixels: all three images together, and the sides of the square ones.
 _TOGETHER, _MOST, _LEAST = 396, 132, 100
+#: The height of the two images on the first screen.
+_THUMBNAIL = 62
 
 
-def draw_preprocessing(model_input: ModelInput) -> None:
+def draw_thumbnails(model_input: ModelInput) -> None:
+    """Draw the image with the crop's frame, and the network's input."""
+    rgb, prepared = model_input.chosen.image.rgb, model_input.prepared.rgb
+    height, width = rgb.shape[:2]
+    first = max(6, int(_THUMBNAIL * min(width / height, 1.8)))
+    size = f"{width} × {height}"
+    draw_image_grid(
+        [
+            GridImage(
+                "image",
+                _pngs(model_input, first, _THUMBNAIL)[0],
+                f"{model_input.chosen.name}, {size} pixels, with the frame of the crop",
+                first,
+                title=f"Image, {size}; the frame is the crop\n{model_input.chosen.credit}".rstrip(),
+                marks=(_part(model_input),),
+                smooth=True,
+            ),
+            GridImage(
+                "seen",
+                results.input_png(model_input),
+                f"The input of {model_input.loaded.backbone.title}",
+                _THUMBNAIL,
+                title=f"Network input, {prepared.shape[1]} × {prepared.shape[0]}",
+                smooth=prepared.shape[1] > _THUMBNAIL,
+            ),
+        ],
+        key="way-in",
+        arrows=True,
+    )
+
+
+def draw_preprocessing_menu(model_input: ModelInput) -> None:
+    """Draw the button that opens the three images of the preprocessing."""
+    place = menu(
+        "Preprocessing",
+        icon="crop",
+        key="preprocessing",
+        help="How the image becomes the input of the network",
+    )
+    if place:
+        with place:
+            _draw_preprocessing(model_input)
+
+
+def _draw_preprocessing(model_input: ModelInput) -> None:
     """Draw the image with the crop's frame, the crop, and the network's input."""
     rgb, box = model_input.chosen.image.rgb, model_input.prepared.box
     height, width = rgb.shape[:2]
-    left, top, right, bottom = box
-    part = (left / width, top / height, (right - left) / width, (bottom - top) / height)
     crop, prepared = _crop(rgb, box), model_input.prepared.rgb
     side, first = _sides(width / height)
     image_png, crop_png = _pngs(model_input, first, side)
@@ -35,7 +80,7 @@ def draw_preprocessing(model_input: ModelInput) -> None:
                 f"{model_input.chosen.name}, with the frame of the crop",
                 first,
                 label=f"Image, {width} × {height}",
-                marks=(part,),
+                marks=(_part(model_input),),
                 smooth=True,
             ),
             GridImage(
@@ -55,7 +100,7 @@ def draw_preprocessing(model_input: ModelInput) -> None:
                 smooth=prepared.shape[1] > side,
             ),
         ],
-        key="way-in",
+        key="steps",
         arrows=True,
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -71,6 +116,15 @@ def draw_preprocessing(model_input: ModelInput) -> None:
             "The three images as PNG",
             key="way-in",
         )
+    if model_input.chosen.credit:
+        note(model_input.chosen.credit)
+
+
+def _part(model_input: ModelInput) -> Part:
+    """The crop as a part of the image."""
+    height, width = model_input.chosen.image.rgb.shape[:2]
+    left, top, right, bottom = model_input.prepared.box
+    return left / width, top / height, (right - left) / width, (bottom - top) / height
 
 
 def _sides(aspect: float) -> tuple[int, int]:
@@ -89,7 +143,7 @@ def _crop(rgb: np.ndarray, box: tuple[float, float, float, float]) -> np.ndarray
     return rgb[top : max(bottom, top + 1), left : max(right, left + 1)]
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
+@shared(16 * 2**20, key=by_input)
 def _pngs(model_input: ModelInput, first: int, side: int) -> tuple[bytes, bytes]:
     """The image and the crop, in the sizes in which they are shown."""
     rgb = model_input.chosen.image.rgb

@@ -5,7 +5,7 @@ All results are immutable, and shared by all readers who need the same one.
 
 from __future__ import annotations
 
-import io
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,36 +13,33 @@ import numpy as np
 import streamlit as st
 from torch import OutOfMemoryError, Tensor
 
+from explorer.language import ProgramRefused
 from explorer.networks import CPU
 from explorer.networks.error_messages import explain
+from explorer.ui.common.shared_cache import SharedCache, shared
 from explorer.ui.common.widgets import device, refuse
 from explorer.ui.feature_maps.image_choice import ChosenImage
-from explorer.ui.feature_maps.network_choice import LoadedModel, untrained
+from explorer.ui.feature_maps.network_choice import LoadedModel, in_place_of_own, untrained
+from explorer.ui.feature_maps.own_network import ask_child, to_array
 from explorer.vision import (
+    RUNS,
     ChannelAblation,
     FeatureMaps,
     GradCam,
+    LayerArithmetic,
+    LayerDifference,
     MapLayer,
-    PixelArithmetic,
     Prediction,
     PreparedImage,
     Saliency,
     copy_on,
-    feature_maps,
-    filmstrip,
     first_not_finite,
-    grad_cam,
-    kernels,
-    map_layers,
-    pixel_arithmetic,
-    predict,
-    receptive_fields,
-    saliency,
-    switch_off,
     tile,
+    top,
 )
-from explorer.vision.drawing import side_by_side, to_png
+from explorer.vision.drawing import to_png
 from explorer.vision.receptive_field import Field
+from explorer.vision.tiles import GUTTER
 
 Of = Literal["output", "input"]
 
@@ -71,7 +68,7 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class FilmstripFrame:
-    """One convolution in the filmstrip: its first channels as an image of `width` pixels."""
+    """One convolution in the filmstrip: its first channels as an image, `width` CSS pixels wide."""
 
     layer: str
     call: int
@@ -81,9 +78,32 @@ class FilmstripFrame:
     width: int
 
 
-#: Channels of each convolution in the filmstrip.
-FIRST = 4
-HASH: dict[Any, Any] = {ModelInput: lambda model_input: model_input.key}
+#: A frame of the filmstrip has its first channels in two rows, each so many CSS pixels high; or in
+#: one row, if those of all layers fit.
+_SIDE, _LARGE_SIDE = 38, 66
+#: Channels side by side in the whole filmstrip; each frame gets its share, and two at least.
+_SIDE_BY_SIDE, _LARGE_SIDE_BY_SIDE = 30, 16
+
+#: How many bytes of results are kept for all readers together.
+KEPT_BYTES = 128 * 2**20
+#: How many bytes of networks are kept on devices.
+MOVED_BYTES = 2**30
+#: The results, by what was asked: they are immutable, so all readers may share one.
+_results: SharedCache[Any] = SharedCache(KEPT_BYTES)
+#: What every visit to a reader's own network asks: one child answers all of it.
+_OPENING: list[tuple[str, dict[str, Any]]] = [
+    ("first_not_finite", {}),
+    ("map_layers", {"of": "output"}),
+    ("receptive_fields", {"of": "output"}),
+    ("class_scores", {}),
+]
+#: What is the same for all images of one size.
+_OF_ANY_IMAGE = {"map_layers", "receptive_fields", "layer_kernels"}
+
+
+def by_input(model_input: ModelInput, *more: Hashable) -> Hashable:
+    """The key in a cache of what depends on an input, and on more."""
+    return model_input.key, *more
 
 
 def make_model_input(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
@@ -93,7 +113,7 @@ def make_model_input(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
     that cannot run the network; the page says so.
     """
     prepared = _with_finite_weights(chosen, loaded)
-    chosen_device = device("Where the network runs")
+    chosen_device = CPU if prepared.loaded.module else device("Where the network runs")
     if chosen_device == CPU:
         return prepared
     try:
@@ -106,9 +126,16 @@ def make_model_input(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
 def _with_finite_weights(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput:
     prepared = _prepare(chosen.digest, loaded.backbone.name, chosen, loaded)
     model_input = ModelInput(chosen, loaded, prepared)
-    layer = _not_finite(model_input) if loaded.own else None
+    try:
+        layer = ask(model_input, "first_not_finite") if loaded.own else None
+    except ProgramRefused as refused:
+        refuse(refused.error.message)
+        return _with_finite_weights(chosen, in_place_of_own())
     if layer is None:
         return model_input
+    if loaded.module:
+        refuse(f"For this image, layer {layer} of your network outputs infinite values or NaN.")
+        return _with_finite_weights(chosen, in_place_of_own())
     refuse(
         f"With the weights in this file, layer {layer} outputs infinite values or NaN. Check the "
         "file; random weights are used instead."
@@ -116,137 +143,177 @@ def _with_finite_weights(chosen: ChosenImage, loaded: LoadedModel) -> ModelInput
     return replace(model_input, loaded=untrained(loaded.backbone))
 
 
-@st.cache_resource(
-    max_entries=4,
-    show_spinner="Moving the network",
-    hash_funcs={ModelInput: lambda model_input: model_input.loaded.key},
-)
+@shared(MOVED_BYTES, key=lambda model_input, device: (model_input.loaded.key, device))
 def _moved(model_input: ModelInput, device: str) -> LoadedModel:
     """A copy of the network that has run on the device once."""
-    model = copy_on(model_input.loaded.model, device)
-    first_not_finite(model, model_input.prepared.tensor.to(device))
+    with st.spinner("Moving the network"):
+        model = copy_on(model_input.loaded.model, device)
+        first_not_finite(model, model_input.prepared.tensor.to(device))
     return replace(model_input.loaded, model=model, device=device)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Trying the weights", hash_funcs=HASH)
-def _not_finite(model_input: ModelInput) -> str | None:
-    return first_not_finite(model_input.loaded.model, model_input.tensor)
+@shared(32 * 2**20, key=lambda digest, network, *_: (digest, network))
+def _prepare(digest: str, network: str, chosen: ChosenImage, loaded: LoadedModel) -> PreparedImage:
+    return loaded.backbone.prepare(chosen.image.rgb)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _prepare(
-    digest: str, network: str, _chosen: ChosenImage, _loaded: LoadedModel
-) -> PreparedImage:
-    return _loaded.backbone.prepare(_chosen.image.rgb)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
+@shared(16 * 2**20, key=by_input)
 def input_png(model_input: ModelInput) -> bytes:
     """The network's input as it is seen."""
     return to_png(model_input.prepared.rgb)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=HASH)
+def ask(model_input: ModelInput, name: str, **arguments: Any) -> Any:
+    """The result of one of `explorer.vision.RUNS`, which is computed once for all readers.
+
+    A ModelInput among the arguments stands for its tensor. Raises ValueError where the run does,
+    with a sentence for the reader.
+    """
+    inputs = {k: v.tensor for k, v in arguments.items() if isinstance(v, ModelInput)}
+    keys = {k: v.key for k, v in arguments.items() if isinstance(v, ModelInput)}
+    key = (name, _depends_on(model_input, name), tuple(sorted((arguments | keys).items())))
+    return _results.get_or_make(key, lambda: _perform(model_input, name, arguments | inputs))
+
+
+def _depends_on(model_input: ModelInput, name: str) -> tuple[Any, ...]:
+    """Whatever of the input a result depends on: a reader's own network may do something else with
+    every image."""
+    if name in _OF_ANY_IMAGE and model_input.loaded.module is None:
+        return (*model_input.prepared.tensor.shape, *model_input.loaded.key)
+    return model_input.key
+
+
+def _perform(model_input: ModelInput, name: str, arguments: dict[str, Any]) -> Any:
+    """Do a run: of a network of the app here, of a reader's own in a child."""
+    module = model_input.loaded.module
+    if module is None:
+        with st.spinner("Running the network"):
+            return RUNS[name](model_input.loaded.model, model_input.tensor, **arguments)
+    asked = [(name, {key: to_array(value) for key, value in arguments.items()})]
+    if name == _OPENING[0][0]:
+        asked += _OPENING[1:] if model_input.labels else _OPENING[1:-1]
+    first, *others = ask_child(module, model_input.prepared.values, asked)
+    for (other, given), result in zip(asked[1:], others, strict=True):
+        _results.put((other, model_input.key, tuple(sorted(given.items()))), result)
+    return first
+
+
+def ask_or_reason(model_input: ModelInput, name: str, **arguments: Any) -> Any:
+    """The same, or a sentence that says why there is no result."""
+    try:
+        return ask(model_input, name, **arguments)
+    except (ValueError, ProgramRefused) as error:
+        return str(error)
+    except OutOfMemoryError as error:
+        return explain(error).message
+
+
+def filmstrip(model_input: ModelInput, of: Of, channels: int) -> tuple[FeatureMaps, ...]:
+    """The first channels of every convolution of the network, in the order in which they ran."""
+    maps: tuple[FeatureMaps, ...] = ask(model_input, "first_channels", count=channels, of=of)
+    return maps
+
+
+@shared(16 * 2**20, key=by_input)
 def filmstrip_frames(model_input: ModelInput, of: Of) -> tuple[FilmstripFrame, ...]:
-    """Every convolution of the network, in the order in which they ran."""
-    return tuple(map(_frame, filmstrip(model_input.loaded.model, model_input.tensor, of=of)))
-
-
-def _frame(maps: FeatureMaps) -> FilmstripFrame:
-    values = maps.activations[0]
-    shown = range(min(FIRST, len(values)))
-    tiling = tile(values, shown, columns=2, width=2 * 68, numbered=False)
-    return FilmstripFrame(
-        maps.layer, maps.call, maps.calls, values.shape, tiling.png(), tiling.levels.shape[1]
+    """The same as images: more channels of each in a short network."""
+    sizes = {layer.name: layer.sizes(of) for layer in layers(model_input, of)}
+    calls = [
+        call
+        for layer in layers(model_input, of)
+        if layer.type == "Conv2d"
+        for call in layer.sizes(of)
+    ]
+    one_row = sum(size[0] for size in calls) <= _LARGE_SIDE_BY_SIDE
+    rows, side = (1, _LARGE_SIDE) if one_row else (2, _SIDE)
+    columns = _LARGE_SIDE_BY_SIDE if one_row else max(2, _SIDE_BY_SIDE // max(1, len(calls)))
+    return tuple(
+        _frame(maps, sizes[maps.layer][maps.call], rows, side, model_input)
+        for maps in filmstrip(model_input, of, rows * columns)
+        if maps.layer in sizes
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
+def _frame(
+    maps: FeatureMaps, size: tuple[int, ...], rows: int, side: int, model_input: ModelInput
+) -> FilmstripFrame:
+    values = maps.activations[0]
+    columns = -(-len(values) // rows)
+    tiling = tile(
+        values,
+        columns=columns,
+        width=2 * columns * side,
+        numbered=False,
+        per_channel=model_input.loaded.backbone.name == "filter_bank",  # they differ in kind
+    )
+    width = columns * (side + GUTTER // 2) + GUTTER // 2
+    return FilmstripFrame(maps.layer, maps.call, maps.calls, size, tiling.png(), width)
+
+
 def layers(model_input: ModelInput, of: Of) -> tuple[MapLayer, ...]:
     """The layers whose input or output is a set of maps."""
-    return map_layers(model_input.loaded.model, model_input.tensor, of=of)
+    found: tuple[MapLayer, ...] = ask(model_input, "map_layers", of=of)
+    return found
 
 
-@st.cache_resource(max_entries=12, show_spinner="Running the network", hash_funcs=HASH)
 def maps(model_input: ModelInput, layer: str, of: Of, call: int) -> FeatureMaps:
     """One call of one layer."""
-    return feature_maps(model_input.loaded.model, model_input.tensor, layer, of=of, call=call)
+    one: FeatureMaps = ask(model_input, "feature_maps", layer=layer, of=of, call=call)
+    return one
 
 
 def field(model_input: ModelInput, layer: str, of: Of, call: int) -> Field:
     """The receptive field of the positions of a layer; None where it is not known."""
-    calls = _fields(model_input, of).get(layer, ())
+    calls = ask(model_input, "receptive_fields", of=of).get(layer, ())
     return calls[call] if call < len(calls) else None
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH)
-def _fields(model_input: ModelInput, of: Of) -> dict[str, tuple[Field, ...]]:
-    return receptive_fields(model_input.loaded.model, model_input.tensor, of=of)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH)
 def prediction(model_input: ModelInput) -> tuple[Prediction, ...]:
     """The five classes with the highest scores."""
-    return tuple(predict(model_input.loaded.model, model_input.tensor, model_input.labels))
+    return tuple(top(ask(model_input, "class_scores"), model_input.labels))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH)
-def pixel(
-    model_input: ModelInput, layer: str, call: int, at: tuple[int, int, int]
-) -> PixelArithmetic:
-    """The arithmetic of one output pixel: channel, row, column."""
-    return pixel_arithmetic(model_input.loaded.model, model_input.tensor, layer, *at, call=call)
+def arithmetic(model_input: ModelInput, layer: str, call: int, channel: int) -> LayerArithmetic:
+    """How the values of one channel are computed."""
+    place = {"layer": layer, "channel": channel, "call": call}
+    result: LayerArithmetic = ask(model_input, "layer_arithmetic", **place)
+    return result
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH)
+def differences(first: ModelInput, second: ModelInput) -> tuple[LayerDifference, ...]:
+    """How much every layer's output differs for two inputs of one network."""
+    layers: tuple[LayerDifference, ...] = ask(first, "layer_differences", second=second)
+    return layers
+
+
+def with_image(model_input: ModelInput, chosen: ChosenImage) -> ModelInput:
+    """Another image prepared for the same network."""
+    loaded = model_input.loaded
+    return ModelInput(chosen, loaded, _prepare(chosen.digest, loaded.backbone.name, chosen, loaded))
+
+
 def weights(model_input: ModelInput, layer: str) -> np.ndarray:
     """The kernels of a convolution."""
-    return kernels(model_input.loaded.model, layer)
+    values: np.ndarray = ask(model_input, "layer_kernels", layer=layer)
+    return values
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=HASH)
 def class_saliency(model_input: ModelInput, target: int) -> Saliency | str:
     """The gradient of a class score with respect to the input, or why there is none."""
-    try:
-        return saliency(model_input.loaded.model, model_input.tensor, target)
-    except ValueError as error:
-        return str(error)
-    except OutOfMemoryError as error:
-        return explain(error).message
+    result: Saliency | str = ask_or_reason(model_input, "saliency", target=target)
+    return result
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running backward", hash_funcs=HASH)
 def cam(model_input: ModelInput, layer: str, call: int, target: int) -> GradCam | str:
     """Grad-CAM of a layer, or why there is none."""
-    try:
-        return grad_cam(model_input.loaded.model, model_input.tensor, layer, target, call=call)
-    except ValueError as error:
-        return str(error)
-    except OutOfMemoryError as error:
-        return explain(error).message
+    place = {"layer": layer, "target": target, "call": call}
+    result: GradCam | str = ask_or_reason(model_input, "grad_cam", **place)
+    return result
 
 
-@st.cache_resource(max_entries=32, show_spinner="Running the network", hash_funcs=HASH)
 def without_channels(
     model_input: ModelInput, layer: str, channels: tuple[int, ...]
 ) -> ChannelAblation:
     """The scores with some channels of a layer set to 0."""
-    return switch_off(model_input.loaded.model, model_input.tensor, layer, channels)
-
-
-def filmstrip_png(model_input: ModelInput, of: Of) -> bytes:
-    """The whole filmstrip as one image."""
-    all_maps = filmstrip(model_input.loaded.model, model_input.tensor, of=of)
-    columns = [
-        tile(m.activations[0], range(min(FIRST, m.activations.shape[1])), columns=1, width=72).rgb
-        for m in all_maps
-    ]
-    return to_png(side_by_side(columns, height=max(column.shape[0] for column in columns)))
-
-
-def layer_npz(model_input: ModelInput, layer: str, of: Of, call: int) -> bytes:
-    """A layer's values and statistics as a NumPy archive."""
-    layer_maps = maps(model_input, layer, of, call)
-    file = io.BytesIO()
-    np.savez_compressed(file, activations=layer_maps.activations, **vars(layer_maps.statistics))
-    return file.getvalue()
+    ablation: ChannelAblation = ask(model_input, "switch_off", layer=layer, channels=channels)
+    return ablation

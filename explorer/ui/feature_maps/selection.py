@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import streamlit as st
 
-from explorer.networks.image_networks import FILTERS
-from explorer.ui.common.widgets import download, whole
+from explorer.networks.image_networks import FILTER_BANK_CHANNELS
+from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.widgets import whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, Of
 from explorer.vision import FeatureMaps, MapLayer
+from explorer.vision.layer_names import describe_size, number_layers
 from explorer.vision.receptive_field import Axis, Field
 
 
@@ -42,57 +45,55 @@ class Selection:
 
 
 def choose_position(model_input: ModelInput, of: Of) -> Selection:
-    """Draw the list of layers and the number fields, and the layer's download."""
+    """Draw the list of layers and the number fields, each with its label before it."""
     layers = {layer.name: layer for layer in results.layers(model_input, of)}
     names = list(layers)
-    several = (layer.name for layer in layers.values() if layer.sizes(of)[0][0] > 1)
-    first = names.index(next(several, names[0]))
+    first = names.index(_most_telling(layers.values(), of))
     if st.session_state.get("layer", names[first]) not in layers:
         st.session_state.layer = names[first]
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        name = st.selectbox(
-            "Layer",
-            names,
-            first,
-            key="layer",
-            bind="query-params",
-            width=270,
-            help="The layer whose maps are shown below. You can also click it in the filmstrip",
-        )
-        layer = layers.get(name, layers[names[first]])
-        sizes = layer.sizes(of)
-        call = (
-            _number("Call", "call", len(sizes), "Which call of a layer that runs several times")
-            if len(sizes) > 1
-            else 0
-        )
-        channels, height, width = sizes[call]
-        channel = _number(
-            "Channel", "channel", channels, "The index of the layer's channel, from 0"
-        )
-        maps = results.maps(model_input, layer.name, of, call)
-        field = results.field(model_input, layer.name, of, call)
-        highest = _highest(maps.activations[0][channel], field, model_input.prepared.rgb.shape)
-        row = _number("Row", "row", height, _OPEN, highest[0])
-        column = _number("Column", "column", width, _OPEN, highest[1])
-        size = f"{layer.type} · {channels} × {height} × {width}"
-        st.html(f'<div class="ax-note ax-map-size">{size}</div>', width="stretch")
-        download(
-            partial(results.layer_npz, model_input, layer.name, of, call),
-            f"{layer.name}.npz",
-            "All values of this layer and their statistics, for NumPy",
-            key="layer",
-            label="NPZ",
-            mime="application/octet-stream",
-        )
+    name = st.selectbox(
+        "Layer",
+        names,
+        first,
+        key="layer",
+        bind="query-params",
+        width=244,
+        help="The layer whose maps are shown below. You can also click it in the filmstrip",
+    )
+    layer = layers.get(name, layers[names[first]])
+    sizes = layer.sizes(of)
+    call = (
+        _number("Call", "call", len(sizes), "Which call of a layer that runs several times")
+        if len(sizes) > 1
+        else 0
+    )
+    channels, height, width = sizes[call]
+    channel = _number("Channel", "channel", channels, "The index of the layer's channel, from 0")
+    maps = results.maps(model_input, layer.name, of, call)
+    field = results.field(model_input, layer.name, of, call)
+    highest = _highest(maps.activations[0][channel], field, model_input.prepared.rgb.shape)
+    row = _number("Row", "row", height, _OPEN, highest[0])
+    column = _number("Column", "column", width, _OPEN, highest[1])
+    numbered = number_layers((each.name, each.type) for each in layers.values())
+    kind, rest = numbered[layer.name].split(" ", 1)
+    term = term_link("convolution", kind) if layer.type == "Conv2d" else kind
+    described = html(term, f" {rest} · {describe_size(sizes[call])}")
+    st.html(f'<div class="ax-note">{described}</div>', width="stretch")
     return Selection(layer, of, maps, channel, row, column)
 
 
+def _most_telling(layers: Iterable[MapLayer], of: Of) -> str:
+    """The first layer with more maps than an image has colours, or else with several."""
+    counts = {layer.name: layer.sizes(of)[0][0] for layer in layers}
+    several = [[name for name, count in counts.items() if count > least] for least in (3, 1, 0)]
+    return next(filter(None, several))[0]
+
+
 def channel_names(model_input: ModelInput, selected: Selection) -> tuple[str, ...]:
-    """The names of the filters in the filter bank; elsewhere channels have none."""
-    if model_input.loaded.backbone.name == "filter_bank" and len(selected.values) == len(FILTERS):
-        return tuple(FILTERS)
-    return ()
+    """What the channels of a layer of the filter bank are; elsewhere channels have no names."""
+    if model_input.loaded.backbone.name != "filter_bank" or selected.of == "input":
+        return ()
+    return FILTER_BANK_CHANNELS.get(selected.layer.name, ())
 
 
 def pick_channel(channel: int) -> None:
@@ -139,7 +140,7 @@ def _number(label: str, key: str, count: int, help: str, highest: int | None = N
         0,
         count - 1,
         start=None if open_ else 0,
-        width=108,
+        width=92 + 8 * len(label),
         help=help,
         placeholder=str(highest) if open_ else None,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from explorer.ui.feature_maps.channels import draw_channels
 from explorer.ui.feature_maps.decision import draw_decision
 from explorer.ui.feature_maps.kernels import draw_kernels
-from explorer.ui.feature_maps.pixel import draw_pixel_arithmetic
+from explorer.ui.feature_maps.more import draw_more
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
 from explorer.ui.feature_maps.statistics import draw_statistics
@@ -15,10 +15,10 @@ from explorer.ui.feature_maps.statistics import draw_statistics
 #: In the order on the page. The titles are part of links.
 TABS: dict[str, Callable[[ModelInput, Selection], None]] = {
     "Channels": draw_channels,
-    "One pixel": draw_pixel_arithmetic,
     "Kernels": draw_kernels,
     "Statistics": draw_statistics,
     "Prediction": draw_decision,
+    "More": draw_more,
 }
 
 

@@ -14,10 +14,12 @@ from explorer.ui.common import errors
 from explorer.ui.common.drag import draggable_leaves, follow_drag
 from explorer.ui.common.editor import draw_lines, height_of
 from explorer.ui.common.examples_list import PROGRAM
+from explorer.ui.common.fix import fix_html
 from explorer.ui.common.graph import graph, legend
 from explorer.ui.common.inputs import draw_handles, input_numbers, read_inputs
 from explorer.ui.common.pages import page
 from explorer.ui.common.sandbox_call import run
+from explorer.ui.common.tries import proved
 
 #: What the box opens with, its key, and how long what is typed there may run, in seconds.
 START, _BOX, _SECONDS = "x**2 + 3*x", "box", 1.0
@@ -44,13 +46,24 @@ def live_box(left: Any, right: Any) -> None:
         trace = run(source, inputs=read_inputs(), seconds=_SECONDS)
         shown = _last_good(trace)
         draw_handles(shown, key="home-inputs")
+        error_place = st.empty()
         if trace is not None and trace.error:
-            st.html(f'<div class="ax-rest">{errors.as_html(trace.error, can_apply=True)}</div>')
+            error_place.html(f'<div class="ax-rest">{errors.as_html(trace.error)}</div>')
         _open_button(source)
     with right:
         _draw_graph(shown)
     draw_lines(lambda line: None, source=source)
     follow_drag(shown, key="home-drag", numbers=_numbers)
+    if trace is not None and trace.error:
+        _offer_fix(trace, error_place)
+
+
+def _offer_fix(trace: Trace, error_place: Any) -> None:
+    """Try the error's fix once all else is drawn; the error with it, if it helps."""
+    tried = proved(trace, st.empty(), typing=True)
+    if tried is not None and tried.error is not None and tried.error.fix is not None:
+        change = fix_html(trace.source, tried.error.fix)
+        error_place.html(errors.as_html(tried.error, change=change))
 
 
 def _last_good(trace: Trace | None) -> Trace:

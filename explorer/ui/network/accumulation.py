@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from html import escape
 
 import streamlit as st
 
 from explorer.networks import AccumulationStep
+from explorer.networks.runs import BINS, AccumulationRun, Histograms
+from explorer.networks.setting import Setting
+from explorer.trace.colours import BAR, COMPARISON
 from explorer.trace.text import number
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import download, label, note, scrolling, whole
-from explorer.ui.network import figures, norms, runs
-from explorer.ui.network.choose import preset_facts
-from explorer.ui.network.job_queue import NetworkJob, await_result
-from explorer.ui.network.runs import AccumulationRun, Histograms
-from explorer.ui.network.settings import Setting
+from explorer.ui.common.widgets import download, label, scrolling, whole
+from explorer.ui.network import charts, figures, norms
+from explorer.ui.network.runs import await_stoppable
 
-_STOPPED = "accumulation-stopped"
 _NEVER = 0
+#: The colours of the chart.
+_LEGEND = " &ensp; ".join(
+    f'<i class="ax-swatch" style="background:{colour}"></i>{name}'
+    for name, colour in (("this sample's own", BAR), ("accumulated", COMPARISON))
+)
 #: How many columns of norms before a step are shown.
 _MAX_STEPS = 6
 
 
-def draw_accumulation(setting: Setting) -> None:
+def draw_accumulation(setting: Setting, samples: int) -> None:
     """Draw the controls, and the accumulated gradients."""
-    samples = preset_facts(setting.name).samples
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         n = _number(
             "Samples",
@@ -53,32 +55,18 @@ def draw_accumulation(setting: Setting) -> None:
             "Each adds its own gradient to .grad, until the optimizer steps.</div>",
             width="stretch",
         )
-    key = f"accumulation {setting.key} {n} {every} {lr}"
-    accumulation = _accumulate(setting, key, n, every, float(lr or 0.0))
+    accumulation = await_stoppable(
+        "accumulate_samples",
+        setting,
+        again="Run again",
+        total=f"{n} samples",
+        so_far=lambda steps: AccumulationRun(steps, {}),
+        n=n,
+        every=every or None,
+        lr=float(lr or 0.0),
+    )
     if accumulation is not None and accumulation.steps:
         _draw_steps(accumulation)
-
-
-def _accumulate(
-    setting: Setting, key: str, n: int, every: int, lr: float
-) -> AccumulationRun | None:
-    stopped, parts = st.session_state.get(_STOPPED, ("", ()))
-    if stopped == key:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button(
-                "Run again",
-                on_click=st.session_state.pop,
-                args=(_STOPPED,),
-                help="Starts again with the first sample",
-            )
-            note(f"Stopped after {len(parts)} of {n} samples.")
-        return AccumulationRun(parts, {})
-
-    def stop(job: NetworkJob) -> None:
-        st.session_state[_STOPPED] = (key, tuple(job.parts))
-
-    make = partial(runs.accumulate_samples, setting, n, every or None, lr)
-    return await_result("tab", key, make, on_stop=stop)
 
 
 def _choose_every(samples: int) -> int:
@@ -108,14 +96,21 @@ def _draw_steps(accumulation: AccumulationRun) -> None:
     with left:
         name = norms.choose_parameter(list(steps[0].norms))
         sample = _choose_sample(len(steps))
-        png = figures.draw_sample_norms(
+        norms_of_samples = (
             [step.own_norms.get(name, 0.0) for step in steps],
             [step.norms.get(name, 0.0) for step in steps],
             [step.sample for step in steps if step.stepped],
             sample,
         )
-        st.image(png, alt=f"Norms of the gradient of {name}, sample by sample", width="stretch")
-        download(lambda: png, "accumulation.png", "Downloads the figure as PNG", key="accumulation")
+        alt = f"Norms of the gradient of {name}, sample by sample"
+        st.html(f'<div class="ax-note">{_LEGEND}</div>')
+        charts.draw_sample_norms(*norms_of_samples, alt)
+        download(
+            lambda: figures.draw_sample_norms(*norms_of_samples),
+            "accumulation.png",
+            "Downloads the figure as PNG",
+            key="accumulation",
+        )
     with right:
         step = steps[sample - 1]
         loss = term_link("loss", "loss")
@@ -179,6 +174,6 @@ def _draw_last_gradient(histograms: Histograms, name: str, samples: int) -> None
     left, right = columns(0.55, 0.45)
     with left:
         label(f"The last {name}.grad, accumulated over {samples} samples")
-        norms.draw_histogram(histograms, name, runs.BINS[0], key="accumulated-histogram")
+        norms.draw_histogram(histograms, name, BINS[0], key="accumulated-histogram")
     with right:
-        norms.draw_counts(histograms, name, runs.BINS[0])
+        norms.draw_counts(histograms, name, BINS[0])

@@ -8,14 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.networks import Report, names, problem
+from explorer.networks import Report, names
 from explorer.networks.classifiers import CLASSIFIERS, published_weights, weights_file
-from explorer.ui.common.downloads import file, graph_files
-from explorer.ui.common.open_in_optimizer import step_network
-from explorer.ui.common.widgets import choice, device, menu, note, refuse, whole
-from explorer.ui.network.graph import DrawnGraph
-from explorer.ui.network.selection import clear_selection
-from explorer.ui.network.settings import (
+from explorer.networks.setting import (
     IMAGENET,
     RANDOM,
     PresetFacts,
@@ -23,19 +18,30 @@ from explorer.ui.network.settings import (
     describe_preset,
     make_script,
 )
-from explorer.ui.network.table import to_csv
-from explorer.vision import DownloadError
-from explorer.vision.download import fetch
+from explorer.ui.common.downloads import file, graph_files
+from explorer.ui.common.layout import columns
+from explorer.ui.common.open_in_optimizer import step_network, step_texts
+from explorer.ui.common.open_network import OWN, show_maps
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.weights_download import download_weights
+from explorer.ui.common.widgets import choice, device, menu, note, whole
+from explorer.ui.network.graph import DrawnGraph
+from explorer.ui.network.own_program import accept_program
+from explorer.ui.network.selection import clear_selection
+from explorer.ui.network.table import layers_csv, parameters_csv
 
 _SIDES = (16, 512)
-_NAMES = names()
+_NAMES = (OWN, *names())
+_FIRST = _NAMES[1]
 
 
-def choose_setting() -> Setting:
-    """Draw the list of networks, the weights each can have, and what can be changed."""
+def choose_network() -> str:
+    """Draw the list of networks, the reader's own first."""
+    accept_program()
     name = st.selectbox(
         "Network",
         _NAMES,
+        _NAMES.index(_FIRST),
         key="preset",
         bind="query-params",
         on_change=clear_selection,
@@ -43,7 +49,22 @@ def choose_setting() -> Setting:
         help="Runs the chosen network once forward and once backward",
         width=230,
     )
-    name = name if name in _NAMES else _NAMES[0]
+    return name if name in _NAMES else _FIRST
+
+
+def graph_and_numbers(name: str) -> tuple[Any, Any]:
+    """The columns of the graph and of the numbers. The reader's own program stands above the
+    numbers, on the left as on the Expression page."""
+    if name == OWN:
+        numbers, drawing = columns(0.44, 0.56)
+        return drawing, numbers
+    drawing, numbers = columns(0.56, 0.44)
+    return drawing, numbers
+
+
+def choose_setting(name: str, facts: PresetFacts, source: str = "") -> Setting:
+    """Draw the weights that a network can have, and what can be changed; `source` is the program of
+    the reader's own."""
     weights = RANDOM
     if name in CLASSIFIERS:
         weights = choice(
@@ -52,7 +73,7 @@ def choose_setting() -> Setting:
             [RANDOM, IMAGENET],
             "Random weights, or weights trained on ImageNet",
         )
-    return Setting(name, weights, **_choose_changes(name))
+    return Setting(name, source, weights=weights, **_choose_changes(name, facts))
 
 
 def with_available_weights(setting: Setting) -> Setting:
@@ -78,31 +99,21 @@ def _download_weights(setting: Setting) -> bool:
         note("The ImageNet weights are not on this computer, so the weights shown are random.")
     if not pressed:
         return False
-    bar = below.progress(0.0, "Downloading")
-
-    def progress(done: int, total: int) -> None:
-        bar.progress(done / total if total else 0.0, f"{done / 1e6:.0f} of {total / 1e6:.0f} MB")
-
-    try:
-        fetch(weights.url, progress=progress)
-    except DownloadError as error:
-        with below:
-            refuse(str(error))
-        return False
+    with below:
+        if not download_weights(weights.url):
+            return False
     place.empty()
-    below.empty()
     return True
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@shared(2**20)
 def preset_facts(name: str) -> PresetFacts:
     """The facts of a preset."""
     return describe_preset(name)
 
 
-def _choose_changes(name: str) -> dict[str, Any]:
+def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
     """Draw the popover; the fields of `Setting` that differ from the preset."""
-    facts = preset_facts(name)
     changes: dict[str, Any] = {}
     with st.popover(
         "Run settings",
@@ -127,21 +138,24 @@ def _choose_changes(name: str) -> dict[str, Any]:
             )
             changes["batch"] = None if batch == facts.batch else batch
         if len(facts.shape) == 3 and facts.samples:
+            own = facts.shape[-1]  # a reader's network may take smaller or larger images
             side = _number(
                 "Image size, px",
                 f"side-{name}",
-                _SIDES,
-                facts.shape[-1],
+                (min(_SIDES[0], own), max(_SIDES[1], own)),
+                own,
                 "Height and width. Images of a size other than the preset's are noise",
             )
-            changes["side"] = None if side == facts.shape[-1] else side
+            changes["side"] = None if side == own else side
         changes["nan"] = st.toggle(
             "NaN in the last parameter",
             key="nan",
             bind="query-params",
             help="Sets one element to NaN, to show how far NaN spreads",
         )
-        changes["device"] = device("Where forward and backward run. Hooks always run on the CPU")
+        if name != OWN:
+            about = "Where forward and backward run. Hooks always run on the CPU"
+            changes["device"] = device(about)
     return changes
 
 
@@ -154,42 +168,55 @@ def _number(label: str, key: str, bounds: tuple[int, int], start: int, help: str
     return start if chosen is None else chosen
 
 
-def step_button(setting: Setting) -> None:
-    """Offer to step the network, if it is small."""
-    if not setting.large:
+def step_button(setting: Setting, facts: PresetFacts) -> None:
+    """Offer to step the network, if it is small, and to see the maps of one that takes images."""
+    if setting.source:
+        if facts.setup:
+            step_texts(facts.setup, facts.loss_source)
+        if len(facts.shape) == 3 and facts.shape[0] in (1, 3) and facts.samples:
+            show_maps(setting.source)
+    elif not setting.large:
         step_network(setting.name)
 
 
-def download_menu(setting: Setting, report: Report, drawn: DrawnGraph | None) -> None:
+def download_menu(
+    setting: Setting, facts: PresetFacts, report: Report, drawn: DrawnGraph | None
+) -> None:
     """Draw a menu of files; files of the graph only if there is one."""
     place = menu(
         "Download",
         icon="download",
         key="download",
-        help="The table, the graph, or a script that prints the same norms",
+        help="The tables, the graph, or a script that prints the same norms",
     )
     if place is None:
         return
     with place:
         file(
-            "Table as CSV",
-            partial(to_csv, report),
+            "Layers as CSV",
+            partial(layers_csv, report),
             "layers.csv",
             "text/csv",
-            "Every column of the table, and why a gradient is None",
+            "The tree with every column, and why a gradient is None",
+        )
+        file(
+            "Parameters as CSV",
+            partial(parameters_csv, report),
+            "parameters.csv",
+            "text/csv",
+            "Every parameter with its norm, mean, standard deviation and gradient norm",
         )
         if drawn is not None:
             graph_files(drawn.dot, "network")
         file(
             "PyTorch script",
-            lambda: make_script(setting).encode(),
+            lambda: make_script(setting, facts).encode(),
             "network.py",
             "text/x-python",
             "The same run in plain PyTorch; prints the same norms",
         )
 
 
-def draw_source(setting: Setting) -> None:
-    """Draw the preset's own text."""
-    preset = problem(setting.name)
-    st.code(f"{preset.source}\n{preset.loss_source}", wrap_lines=True)
+def draw_source(facts: PresetFacts) -> None:
+    """Draw the text of the network, and of its loss."""
+    st.code(f"{facts.source}\n{facts.loss_source}", wrap_lines=True)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from explorer.networks import Histogram
 from explorer.trace.colours import BAR, BAR_EDGE, COMPARISON, FIGURE_TEXT, HIGHLIGHT
 
+if TYPE_CHECKING:  # matplotlib is needed for downloads alone, and takes long to import
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 #: With more bars than this, only blocks are named.
-_MAX_NAMED = 18
+MAX_NAMED = 18
 
 
 def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), dpi=200, layout="constrained")
     figure.patch.set_alpha(0)
     axes = figure.add_subplot()
@@ -54,7 +58,7 @@ def draw_norm_bars(
     figure, axes = _figure(5.2, 3.3)
     heights = np.nan_to_num(np.array(values, float), nan=0.0, posinf=0.0)
     positions = np.arange(len(names))
-    if len(names) <= _MAX_NAMED:
+    if len(names) <= MAX_NAMED:
         axes.barh(positions, heights, color=colours, height=0.7)
         axes.set_yticks(
             positions, [_shorten(name) for name in names], fontsize=8, color=FIGURE_TEXT
@@ -97,6 +101,8 @@ def draw_norm_bars(
 
 def draw_histogram(histogram: Histogram) -> bytes:
     """Draw a bar between the edges of each bin."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = _figure(5.2, 2.5)
     axes.bar(
         histogram.edges[:-1],
@@ -120,6 +126,8 @@ def draw_sample_norms(
 
     `stepped` are the samples (from 1) after which the optimizer stepped; `selected` is marked.
     """
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = _figure(5.6, 2.6)
     samples = np.arange(1, len(own) + 1)
     colours = [HIGHLIGHT if sample == selected else BAR for sample in samples]

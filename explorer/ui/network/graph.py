@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -21,21 +20,26 @@ from explorer.networks import (
     folded_dot,
 )
 from explorer.networks.graph_dot import CLASSES
+from explorer.networks.setting import Setting
 from explorer.trace import MAX_NODES, Node, dot_text
 from explorer.trace.text import number
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.graph import Marks, graph, legend
-from explorer.ui.common.widgets import choice, note
-from explorer.ui.network import runs
-from explorer.ui.network.job_queue import await_result
-from explorer.ui.network.settings import Setting
+from explorer.ui.common.reconnect import keep, restore_once
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import as_code, choice, note
+from explorer.ui.network.runs import await_run
 
 #: The query parameter with the names of the unfolded blocks, separated by commas.
 UNFOLDED = "open"
 MODULES, NODES = "Modules", "Nodes"
 _NONE = "none"
+#: The selected node of the graph with every node.
+_NODE = "network-node"
 #: A graph opens with at least this many modules, if it has them.
 _MIN_MODULES = 5
+#: What is repeated more often, as a cell in each time step, is not unfolded before it is clicked.
+_MOST_REPEATS = 30
 #: What a graph can be coloured by, and the glossary's term for it.
 _TERMS = {"gradient norm": "norm", "MACs": "macs", "parameters": "parameter"}
 
@@ -95,16 +99,19 @@ def draw_graph(
 
 
 def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:
-    full = await_result("graph", setting.key, partial(runs.draw_full_graph, setting))
+    full: FullGraph | None = await_run("graph", "draw_full_graph", setting)
     if full is None:
         return None
     drawn = _to_dot(setting.key, full)
-    st.session_state.setdefault("network-node", None)
+    restore_once(_NODE, str)
+    st.session_state.setdefault(_NODE, None)
 
     def select(name: str | None) -> None:
-        st.session_state["network-node"] = name
+        st.session_state[_NODE] = name
 
-    selected = st.session_state["network-node"]
+    selected = st.session_state[_NODE]
+    if selected:
+        keep(_NODE, selected)
     graph(
         drawn.dot,
         drawn.nodes,
@@ -118,11 +125,11 @@ def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:
     return drawn
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _to_dot(key: str, _full: FullGraph) -> DrawnGraph:
+@shared(32 * 2**20, key=lambda key, _: key)
+def _to_dot(key: str, full: FullGraph) -> DrawnGraph:
     hide = ("saved",)
-    nodes = tuple(node for node in _full.nodes if node.kind not in hide)
-    return DrawnGraph(dot_text(_full.nodes, _full.edges, {}, hide=hide), nodes)
+    nodes = tuple(node for node in full.nodes if node.kind not in hide)
+    return DrawnGraph(dot_text(full.nodes, full.edges, {}, hide=hide), nodes)
 
 
 def _draw_modules(
@@ -190,7 +197,7 @@ def _draw_foot(
             note(f"{folded.hidden:,} operations hidden. Click a block to expand it.")
         if marked is not None and marked.unfolds and marked.id not in unfolded:
             st.button(
-                f"Expand {marked.name}",
+                f"Expand {as_code(marked.name)}",
                 on_click=_unfold,
                 args=(unfolded | {marked.id},),
                 help="Shows what is inside the selected block",
@@ -243,7 +250,11 @@ def first_unfolded(structure: Structure) -> frozenset[str]:
         folded = fold(structure, unfolded)
         if sum(n.kind in ("module", "repeat") for n in folded.nodes) >= _MIN_MODULES:
             return unfolded
-        closed = [n for n in folded.nodes if n.unfolds and (n.kind == "repeat" or n.id in blocks)]
+        closed = [
+            n
+            for n in folded.nodes
+            if n.unfolds and n.count <= _MOST_REPEATS and (n.kind == "repeat" or n.id in blocks)
+        ]
         if not closed:
             return unfolded
         unfolded |= {max(closed, key=lambda node: node.macs or 0).id}

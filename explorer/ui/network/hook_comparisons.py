@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from html import escape
 
 import streamlit as st
 
 from explorer.networks import BackwardHookComparison, HookExperiment, HookMemory
+from explorer.networks.setting import Setting
 from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.values import text
 from explorer.ui.common.widgets import label, note
-from explorer.ui.network import runs
-from explorer.ui.network.job_queue import await_result
-from explorer.ui.network.settings import Setting
+from explorer.ui.network.runs import await_run
 from explorer.ui.network.table import to_size
 
 _FORWARD = {
@@ -26,8 +24,8 @@ _FORWARD = {
 
 def draw_backward_hook_comparison() -> None:
     """Draw TestNet with and without its division, each with the full and the deprecated hook."""
-    comparisons: dict[str, BackwardHookComparison] | None = await_result(
-        "tab", "backward hooks", runs.compare_on_testnet
+    comparisons: dict[str, BackwardHookComparison] | None = await_run(
+        "tab", "compare_on_testnet", Setting("TestNet")
     )
     if comparisons is None:
         return
@@ -106,9 +104,7 @@ _CODE = {
 
 def draw_hook_memory(setting: Setting) -> None:
     """Draw the memory that three ways of reading gradients keep, measured on this network."""
-    memory: tuple[HookMemory, ...] | None = await_result(
-        "tab", f"memory {setting.key}", partial(runs.measure_memory, setting)
-    )
+    memory: tuple[HookMemory, ...] | None = await_run("tab", "compare_hook_memory", setting)
     if memory is None:
         return
     st.html(_memory_table(memory))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from html import escape
 
 import streamlit as st
@@ -18,15 +17,14 @@ from explorer.networks import (
     HookValue,
     Report,
 )
+from explorer.networks.setting import Setting
 from explorer.trace.text import array_lines, number, shape_text
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.widgets import label, note, refuse, scrolling
-from explorer.ui.network import runs
-from explorer.ui.network.job_queue import await_result
+from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import PLACE, reset_unless_in
-from explorer.ui.network.settings import Setting
 
 _MODEL = "(model)"
 #: The label of each action, and its initial amount.
@@ -47,10 +45,7 @@ def draw_laboratory(setting: Setting, report: Report) -> None:
     if not hooks:
         note("Choose at least one kind of hook.")
         return
-    key = f"hooks {setting.key} {hooks!r}"
-    experiment: HookExperiment | None = await_result(
-        "tab", key, partial(runs.run_hooks, setting, hooks)
-    )
+    experiment: HookExperiment | None = await_run("tab", "run_hooks", setting, hooks=hooks)
     if experiment is None:
         return
     if experiment.error is not None:

@@ -2,41 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from explorer.networks import Histogram, Report
+from explorer.networks.runs import BINS, Histograms, InspectedNetwork
+from explorer.networks.tree import extreme_gradients
 from explorer.trace.text import number
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import choice, download, label, note, scrolling
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import as_code, choice, download, label, note, scrolling
 from explorer.ui.network import figures
-from explorer.ui.network.runs import BINS, Histograms, InspectedNetwork
+from explorer.ui.network.charts import draw_histogram_chart, draw_norm_chart
 from explorer.ui.network.selection import PARAMETER, reset_unless_in
 
+#: With more bars than this, the chart can be made wide.
+_MANY = 40
+_WIDE_HELP = "Bars wide enough to click each; they scroll sideways"
 
-def draw_norms(report: Report, selected_layer: str | None) -> None:
-    """Draw the norm of every parameter's gradient as bars, from the input to the output."""
+
+def draw_extremes(report: Report, select: Callable[[str], None]) -> None:
+    """Draw a sentence on the smallest and the largest gradient; its names are buttons that select
+    the parameter."""
+    extremes = extreme_gradients(report)
+    if extremes is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="extremes"):
+        for what, parameter in zip(("Smallest gradient", "largest"), extremes, strict=True):
+            st.html(f'<div class="ax-note">{what}:</div>', width="content")
+            st.button(
+                as_code(parameter.name),
+                key=f"extreme-{what}",
+                type="tertiary",
+                on_click=select,
+                args=(parameter.name,),
+                help="Selects this parameter and its layer",
+            )
+            norm = number(parameter.grad_norm)
+            end = " ·" if what == "Smallest gradient" else ""
+            st.html(f'<div class="ax-note">{norm}{end}</div>', width="content")
+
+
+def draw_norms(report: Report, selected_layer: str | None, select: Callable[[str], None]) -> None:
+    """Draw the norm of every parameter's gradient as a bar; `select` is called with the name of a
+    parameter."""
     if report.error is not None and not any(p.grad_norm is not None for p in report.parameters):
         return
-    names = [p.name for p in report.parameters]
-    norms = [p.grad_norm for p in report.parameters]
+    if not report.parameters:
+        return
+    names = tuple(p.name for p in report.parameters)
+    norms = tuple(p.grad_norm for p in report.parameters)
     finite = [v for v in norms if v is not None]
-    png = _draw_bars(tuple(names), tuple(norms), selected_layer)
+    wide = False
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         label(term_link("norm"), " of each parameter's ", term_link("gradient", "gradient"))
-        scale = "Logarithmic scale." if figures.needs_log_scale(finite) else ""
+        scale = "Log scale." if figures.needs_log_scale(finite) else ""
         loss = "" if report.loss is None else f"{term_link('loss')} {number(report.loss)}."
         st.html(f'<div class="ax-note">{loss} {scale}</div>', width="stretch")
-        download(lambda: png, "gradient-norms.png", "Downloads the bars as PNG", key="norms")
+        if len(names) > _MANY:
+            wide = st.toggle("Wide", key="wide", bind="query-params", help=_WIDE_HELP)
+        download(
+            lambda: _draw_bars(names, norms, selected_layer),
+            "gradient-norms.png",
+            "Downloads the bars as PNG",
+            key="norms",
+        )
     largest = max(finite, default=None)
     summary = f"; the largest is {number(largest)}" if largest is not None else ""
-    with st.container(key="norms"):  # whose shape the styles know before the image is there
-        st.image(png, alt=f"Gradient norms of {len(names)} parameters{summary}", width="stretch")
+    alt = f"Gradient norms of {len(names)} parameters{summary}. The tab Layers lists them."
+    draw_norm_chart(report.parameters, selected_layer, select, wide=wide, alt=alt)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@shared(8 * 2**20)
 def _draw_bars(
     names: tuple[str, ...], norms: tuple[float | None, ...], selected_layer: str | None
 ) -> bytes:
@@ -96,13 +135,13 @@ def draw_histogram_tab(inspected: InspectedNetwork | None) -> None:
 
 
 def draw_histogram(histograms: Histograms, name: str, bins: int, *, key: str) -> None:
-    """Draw the figure, a note on what it leaves out, and a download."""
-    histogram = histograms[name][bins]
+    """Draw the chart, a note on what it leaves out, and a download."""
+    histogram = histograms[name][BINS.index(bins)]
     if histogram is None:
         note(f"The gradient of {name} has no finite element.")
         return
-    png = _draw_histogram(histogram)
-    st.image(png, alt=f"Histogram of the gradient of {name} in {bins} bins", width="stretch")
+    alt = f"Histogram of the gradient of {name} in {bins} bins"
+    draw_histogram_chart(histogram, key=f"{key}-chart", alt=alt)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         left_out = (
             f"{histogram.left_out:,} elements that are NaN or infinite are not shown."
@@ -110,17 +149,22 @@ def draw_histogram(histograms: Histograms, name: str, bins: int, *, key: str) ->
             else ""
         )
         st.html(f'<div class="ax-note">{left_out}</div>', width="stretch")
-        download(lambda: png, f"{name}.png", "Downloads the histogram as PNG", key=key)
+        download(
+            lambda: _draw_histogram(histogram),
+            f"{name}.png",
+            "Downloads the histogram as PNG",
+            key=key,
+        )
 
 
-@st.cache_data(max_entries=64, show_spinner=False, hash_funcs={Histogram: vars})
+@shared(8 * 2**20, key=lambda h: (h.counts.tobytes(), h.edges.tobytes(), h.left_out))
 def _draw_histogram(histogram: Histogram) -> bytes:
     return figures.draw_histogram(histogram)
 
 
 def draw_counts(histograms: Histograms, name: str, bins: int) -> None:
     """Draw the edges and counts as numbers."""
-    histogram = histograms[name][bins]
+    histogram = histograms[name][BINS.index(bins)]
     if histogram is None:
         return
     edges = histogram.edges

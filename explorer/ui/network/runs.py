@@ -1,159 +1,101 @@
-"""The runs behind the page: each a plain result for all readers. No Streamlit here."""
+"""What the Network page computes: a preset in the app's queue, a reader's program in a child."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from typing import Any, TypeVar
 
-from torch import nn
+import streamlit as st
 
-from explorer.networks import (
-    AccumulationStep,
-    BackwardHookComparison,
-    FullGraph,
-    Histogram,
-    Hook,
-    HookExperiment,
-    HookMemory,
-    Report,
-    SampledProblem,
-    accumulate,
-    compare_backward_hooks,
-    full_graph,
-    histogram,
-    inspect,
-    measure_hook_memory,
-    on_device,
-    problem,
-    try_hooks,
-)
-from explorer.training.problem import random_stream
-from explorer.ui.network.job_queue import Abandoned, NetworkJob
-from explorer.ui.network.settings import Setting, make_network, make_on_meta, make_problem
+from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.networks import LayerError
+from explorer.networks.runs import RUNS
+from explorer.networks.setting import Setting
+from explorer.ui.common import sandbox_call
+from explorer.ui.common.job_queue import PATIENCE, NetworkJob, await_result
+from explorer.ui.common.widgets import note, refuse
 
-#: Numbers of bins that a histogram can have.
-BINS = (10, 40)
-
-#: By parameter and number of bins; None where no gradient is finite.
-Histograms = Mapping[str, Mapping[int, Histogram | None]]
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
-class InspectedNetwork:
-    """A report, with histograms instead of the gradients, which can take 500 MB."""
+def await_run(
+    slot: str,
+    name: str,
+    setting: Setting,
+    *,
+    patience: float = PATIENCE,
+    on_stop: Callable[[NetworkJob], None] | None = None,
+    **arguments: Any,
+) -> Any:
+    """The result of the run `name` of `explorer.networks.runs`, or None until it is finished.
 
-    report: Report
-    histograms: Histograms
-
-
-@dataclass(frozen=True, eq=False)
-class AccumulationRun:
-    """Every step of an accumulation, without its arrays, and histograms of the last gradients."""
-
-    steps: tuple[AccumulationStep, ...]
-    histograms: Histograms
-
-
-def inspect_on_meta(setting: Setting, job: NetworkJob) -> Report:
-    """Structure and cost, without values."""
-    job.report("Reading the structure")
-    network = make_on_meta(setting)
-    return inspect(network.model, *network.inputs, loss=network.criterion)
-
-
-def inspect_network(setting: Setting, job: NetworkJob) -> InspectedNetwork:
-    """One forward and backward of the first samples, layer by layer."""
-    job.report("Building the network")
-    with random_stream(0):
-        network = on_device(make_problem(setting).make(), setting.device)
-        progress = _Progress(network.model, job)
-        report = inspect(network.model, *network.inputs, loss=network.criterion)
-        progress.end()
-    return InspectedNetwork(replace(report, gradients={}), make_histograms(report.gradients, job))
-
-
-def make_histograms(gradients: Mapping[str, Any], job: NetworkJob) -> Histograms:
-    """Histograms of every parameter's gradient."""
-    histograms = {}
-    for i, (name, values) in enumerate(gradients.items()):
-        job.report("Computing histograms", i / len(gradients))
-        histograms[name] = {bins: _histogram(values, bins) for bins in BINS}
-    return histograms
-
-
-def _histogram(values: Any, bins: int) -> Histogram | None:
+    A preset runs in the app, a reader's program in a child. Progress and errors are shown in both
+    cases; with `on_stop` the reader may stop it, and a child then gives what it has done.
+    """
+    key = f"{name} {setting.key} {arguments!r}"
+    if not setting.source:
+        make = partial(RUNS[name], setting, **arguments)
+        return await_result(slot, key, make, patience=patience, on_stop=on_stop)
+    submit = partial(sandbox.submit_network, name, setting, arguments)
     try:
-        return histogram(values, bins)
-    except ValueError:
+        return sandbox_call.ask(
+            f"network-{slot}",
+            key,
+            submit,
+            label="Running",
+            stoppable=on_stop is not None,
+            shared=True,
+        )
+    except ProgramRefused as refused:
+        refuse(f"{refused.error.message} {refused.error.hint}".strip())
         return None
 
 
-def draw_full_graph(setting: Setting, job: NetworkJob) -> FullGraph:
-    """Every node of the autograd graph, as torchviz draws it."""
-    job.report("Drawing the graph")
-    network = make_network(setting)
-    return full_graph(network.model, *network.inputs, loss=network.criterion, seed=0)
+def await_stoppable(
+    name: str,
+    setting: Setting,
+    *,
+    again: str,
+    total: str,
+    so_far: Callable[[tuple[Any, ...]], T],
+    **arguments: Any,
+) -> T | None:
+    """The result of a run of the open tab that the reader may stop, or what `so_far` makes of its
+    parts once it is stopped; None while it is under way.
+
+    `total` says how much it would do ("40 samples"); the button `again` starts it anew.
+    """
+    place = f"{name}-stopped"
+    key = f"{setting.key} {arguments!r}"
+    stopped, parts = st.session_state.get(place, ("", ()))
+    if stopped == key:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.button(
+                again,
+                on_click=st.session_state.pop,
+                args=(place,),
+                help="Starts again from the beginning",
+            )
+            note(f"Stopped after {len(parts)} of {total}.")
+        return so_far(parts)
+
+    def stop(job: NetworkJob) -> None:
+        st.session_state[place] = (key, tuple(job.parts))
+
+    run: T | None = await_run("tab", name, setting, on_stop=stop, **arguments)
+    return run
 
 
-def accumulate_samples(
-    setting: Setting, n: int, every: int | None, lr: float, job: NetworkJob
-) -> AccumulationRun:
-    """Pass n samples one at a time; `job.parts` grows, and it ends early when nobody waits."""
-    changed = make_problem(setting)
-    if not isinstance(changed, SampledProblem):
-        raise ValueError(f"{setting.name} has no separate samples")
-    gradients: Mapping[str, Any] = {}
-    job.report(f"Sample 1 of {n}", 0.0)
-    for step in accumulate(changed, n, every=every, lr=lr):
-        gradients = step.gradients or gradients
-        job.parts.append(replace(step, gradients={}))
-        job.report(f"Sample {step.sample} of {n}", step.sample / n)
-        if not job.wanted:
-            raise Abandoned
-    return AccumulationRun(tuple(job.parts), make_histograms(gradients, job))
-
-
-def run_hooks(setting: Setting, hooks: tuple[Hook, ...], job: NetworkJob) -> HookExperiment:
-    """The same run without and with hooks."""
-    job.report("Running without and with the hooks")
-    network = make_network(setting)
-    return try_hooks(network.model, *network.inputs, hooks=hooks, loss=network.criterion)
-
-
-def measure_memory(setting: Setting, job: NetworkJob) -> tuple[HookMemory, ...]:
-    """How much memory three ways of reading gradients keep."""
-    job.report("Running three times")
-    network = make_network(setting)
-    return measure_hook_memory(network.model, *network.inputs, loss=network.criterion)
-
-
-def compare_on_testnet(job: NetworkJob) -> dict[str, BackwardHookComparison]:
-    """The full and the deprecated backward hook on TestNet, with and without its division."""
-    job.report("Running TestNet")
-    presets = [problem(name) for name in ("TestNet", "TestNet without the division")]
-    return {
-        p.name: compare_backward_hooks(p.model, *p.inputs, loss=p.network.criterion)
-        for p in presets
-    }
-
-
-class _Progress:
-    """Reports to the job how many layers forward has passed."""
-
-    def __init__(self, model: nn.Module, job: NetworkJob) -> None:
-        leaves = [module for module in model.modules() if not module._modules]
-        self._job, self._total, self._count = job, len(leaves), 0
-        self._handles = [leaf.register_forward_hook(self._count_layer) for leaf in leaves]
-        job.report("Forward", 0.0)
-
-    def _count_layer(self, *ignored: Any) -> None:
-        self._count += 1
-        if self._count < self._total:
-            self._job.report("Forward", self._count / self._total)
-        else:
-            self._job.report("Backward")
-
-    def end(self) -> None:
-        for handle in self._handles:
-            handle.remove()
+def draw_error(error: LayerError | None) -> None:
+    """Why a network could not run to its end: the cause, a hint, and torch's own message."""
+    if error is None:
+        return
+    hint = f'<div class="ax-hint">{escape(error.hint)}</div>' if error.hint else ""
+    st.html(
+        f'<div class="ax-error" role="alert"><b>{escape(error.message)}</b>{hint}'
+        "<details><summary>Original error message</summary>"
+        f"<code>{escape(error.detail)}</code></details></div>"
+    )

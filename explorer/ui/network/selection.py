@@ -32,6 +32,16 @@ def select_layer(name: str, report: Report) -> None:
         st.session_state[PARAMETER] = own[0]
 
 
+def select_parameter(name: str, report: Report) -> None:
+    """Select a parameter: the histogram shows it, and its layer is selected."""
+    parameter = next((p for p in report.parameters if p.name == name), None)
+    if parameter is None:
+        return
+    select_layer(parameter.layer, report)
+    if parameter.grad_norm is not None:
+        st.session_state[PARAMETER] = name
+
+
 def clear_selection() -> None:
     """For another network: nothing is selected or unfolded."""
     for name in (LAYER, "open"):

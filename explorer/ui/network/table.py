@@ -1,131 +1,27 @@
-"""The table of layers, its totals as pytorch-summary prints them, and its CSV."""
+"""The report as text: shapes and sizes, the totals as pytorch-summary prints them, CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-import streamlit as st
-
-from explorer.networks import LayerRecord, Report, Statistics
+from explorer.networks import Report
 from explorer.networks.records import Shapes
-from explorer.trace.text import number
-from explorer.ui.common.table import Column, Row, table
+from explorer.networks.tree import TreeNode, make_tree, walk
+from explorer.ui.common.glossary import html, term_link
 
-COLUMNS = (
-    Column("Layer", "The module's name; #2 is a second call of the same module", "name", "layer"),
-    Column("Type", style="word"),
-    Column("Input", "Shape; the first number counts the samples"),
-    Column("Output", "Shape; the first number counts the samples"),
-    Column("Params", "Number of elements; shared parameters count once", "number", "parameter"),
-    Column("MACs", "Multiply-adds of one forward pass, without biases", "number", "macs"),
-    Column("Memory", "Size of the output", "number"),
-    Column("Norm", "Euclidean norm of the layer's output", "number", "norm"),
-    Column(
-        "Dead",
-        "Channels or features that are 0 for every sample and position",
-        "number",
-        "dead",
-    ),
-    Column(
-        "Grad norm (output)",
-        "Norm of the gradient of the loss with respect to the layer's output",
-        "number",
-        "gradient",
-    ),
-    Column(
-        "Grad norm (params)",
-        "Norm of the gradient of the loss with respect to the layer's own parameters",
-        "number",
-        "gradient",
-    ),
-)
-_CSV = (
-    *("layer", "call", "type", "input", "output", "parameters", "shared", "macs", "bytes"),
+_LAYERS = (
+    *("layer", "kind", "depth", "count", "call", "type", "input", "output"),
+    *("parameters", "shared", "macs", "bytes"),
     *("output_norm", "dead", "units", "gradient_norm", "parameter_gradient_norm", "why_none"),
 )
-_MAX_LENGTH = 18
-NOT_COUNTED = "not counted"
-CONVENTION = (
-    "MACs are multiply-adds of matrix products and convolutions, without biases, for the whole "
-    "batch; “not counted” means that a layer computes neither. 1 MB is 2²⁰ bytes."
+_PARAMETERS = (
+    *("parameter", "layer", "layer_type", "shape", "elements", "dtype", "trainable", "aliases"),
+    *("norm", "mean", "std", "gradient_norm", "why_none"),
 )
-
-
-def layer_name(row: LayerRecord) -> str:
-    """A layer's name as the table shows it."""
-    name = row.name or "(model)"
-    return f"{name} #{row.call + 1}" if row.call else name
-
-
-def own_norm(report: Report, row: LayerRecord) -> float | None:
-    """The norm of the gradients of a layer's own parameters; None if it has none."""
-    norms = [
-        p.grad_norm for p in report.parameters if p.layer == row.name and p.grad_norm is not None
-    ]
-    return math.hypot(*norms) if norms and not row.call else None
-
-
-def draw_table(report: Report, selected_layer: str | None, select: Callable[[str], None]) -> None:
-    """Draw the table; `select` is called with the name of a layer, "" when it is deselected."""
-    rows = [_row(i, row, report) for i, row in enumerate(report.layers)]
-    selected = next((i for i, row in enumerate(report.layers) if row.name == selected_layer), None)
-
-    def clicked(position: int | None) -> None:
-        select("" if position is None else report.layers[position].name)
-
-    table(
-        COLUMNS,
-        rows,
-        key="layers",
-        label="Layers of the network",
-        total=len(rows),
-        selected=selected,
-        on_choose=clicked,
-    )
-    st.html(f'{_totals(report)}<div class="ax-note">{CONVENTION}</div>')
-
-
-def _row(position: int, row: LayerRecord, report: Report) -> Row:
-    act, grad = row.activation, row.gradient
-    start = (
-        _shorten(layer_name(row)),
-        row.type,
-        to_shape_text(row.input_shape),
-        to_shape_text(row.output_shape),
-        f"{row.params:,}" if row.params or not row.shared else "shared",
-        NOT_COUNTED if row.macs is None else f"{row.macs:,}",
-        to_size(row.memory) if row.call is not None else "",
-        _norm(act),
-        "" if act is None or act.dead is None else f"{act.dead}/{act.units}",
-    )
-    if row.call is not None and report.loss is None and report.error is None:
-        return Row(position, (*start, "", ""))  # on meta: the numbers have not been computed yet
-    own = own_norm(report, row)
-    if report.error is not None and grad is None:  # the reason is the same for all rows
-        return Row(position, (*start, "", "None"), row.why_none)
-    if row.call is None or (grad is None and row.why_none):
-        own_text = "" if own is None or row.call is None else f" Parameters: {number(own)}."
-        term = "unused" if row.call is None else ""
-        return Row(position, (*start, "None"), f"{row.why_none}.{own_text}", term=term)
-    norms = (_norm(grad), "" if own is None else f"{own:.4g}")
-    return Row(position, (*start, *norms))
-
-
-def _shorten(name: str) -> str:
-    """The end of a long name, where it differs from its neighbours."""
-    return name if len(name) <= _MAX_LENGTH else "…" + name[1 - _MAX_LENGTH :]
-
-
-def _norm(statistics: Statistics | None) -> str:
-    """The norm, or how many elements are not finite."""
-    if statistics is None:
-        return ""
-    if statistics.nonfinite:
-        return f"{statistics.nonfinite:,} nan/inf"
-    return f"{statistics.norm:.4g}"
+NOT_COUNTED = "not counted"
 
 
 def to_shape_text(value: Shapes | None) -> str:
@@ -148,8 +44,8 @@ def to_size(count: int) -> str:
     return f"{count} B"
 
 
-def _totals(report: Report) -> str:
-    """The totals below the table."""
+def totals(report: Report) -> str:
+    """The totals below the table, and how they are counted."""
     m = report.memory
     fixed = report.total_params - report.trainable_params
     pairs = (
@@ -163,33 +59,62 @@ def _totals(report: Report) -> str:
         ("Estimated Total Size (MB)", f"{m.total:.2f}"),
     )
     cells = "".join(f"<span>{name} <b>{value}</b></span>" for name, value in pairs)
-    return f'<div class="ax-totals">{cells}</div>'
+    convention = html(
+        term_link("macs"),
+        " are multiply-adds of matrix products and convolutions, without biases, for the whole "
+        "batch; “not counted” means that a layer computes neither. 1 MB is 2²⁰ bytes.",
+    )
+    return f'<div class="ax-totals">{cells}</div><div class="ax-note">{convention}</div>'
 
 
-def to_csv(report: Report) -> bytes:
-    """Every column of the table with plain numbers, and why a gradient is None."""
+def layers_csv(report: Report) -> bytes:
+    """The tree with plain numbers: a row of the kind "block" or "run" (equal blocks) has the sums
+    of the rows below it, a row of the kind "layer" what the layer itself does."""
+    return _csv(_LAYERS, _layer_rows(report))
+
+
+def _layer_rows(report: Report) -> Iterator[list[Any]]:
+    for depth, node in walk(make_tree(report)):
+        if node.row is None or node.children:
+            kind = "run" if node.count > 1 else "block"
+            yield [
+                *(node.path, kind, depth, node.count, None, node.type, None),
+                *(to_shape_text(node.output_shape), node.params, node.shared, node.macs),
+                *(node.memory, None, None, None, None, node.grad_norm, None),
+            ]
+        if node.row is not None:
+            yield _layer_row(depth, node)
+
+
+def _layer_row(depth: int, node: TreeNode) -> list[Any]:
+    row = node.row
+    assert row is not None
+    act, grad = row.activation, row.gradient
+    return [
+        *(row.name, "layer", depth, 1, row.call, row.type),
+        *(to_shape_text(row.input_shape), to_shape_text(row.output_shape)),
+        *(row.params, row.shared, NOT_COUNTED if row.macs is None else row.macs, row.memory),
+        *((act.norm, act.dead, act.units) if act else (None, None, None)),
+        *(grad.norm if grad else None, node.own_norm, row.why_none),
+    ]
+
+
+def parameters_csv(report: Report) -> bytes:
+    """Every parameter, and why it has no gradient."""
+    types = {row.name: row.type for row in report.layers}
+    rows = (
+        [
+            *(p.name, p.layer, types.get(p.layer, ""), to_shape_text(p.shape), p.numel, p.dtype),
+            *(p.trainable, " ".join(p.aliases), p.norm, p.mean, p.std, p.grad_norm, p.why_none),
+        ]
+        for p in report.parameters
+    )
+    return _csv(_PARAMETERS, rows)
+
+
+def _csv(heading: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(_CSV)
-    for row in report.layers:
-        act, grad = row.activation, row.gradient
-        writer.writerow(
-            [
-                row.name,
-                row.call,
-                row.type,
-                to_shape_text(row.input_shape),
-                to_shape_text(row.output_shape),
-                row.params,
-                row.shared,
-                row.macs if row.macs is not None else NOT_COUNTED,
-                row.memory,
-                act.norm if act else None,
-                act.dead if act else None,
-                act.units if act else None,
-                grad.norm if grad else None,
-                own_norm(report, row),
-                row.why_none,
-            ]
-        )
+    writer.writerow(heading)
+    writer.writerows(rows)
     return out.getvalue().encode()

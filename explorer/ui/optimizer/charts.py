@@ -1,186 +1,134 @@
-"""The pictures of a run: graph, loss surface or fit, loss and gradient norm."""
+"""The pictures of the runs besides the surface: graph, fit, loss and gradient norm."""
 
 from __future__ import annotations
 
 import base64
 import io
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import streamlit as st
 from PIL import Image
 
-from explorer.language import ProgramRefused
 from explorer.networks.planar import PlanarProblem
 from explorer.training import Point, Problem, ProgramProblem, View
-from explorer.training.formatting import element_name
+from explorer.training.batches import Batch
 from explorer.ui.common import heatmap
-from explorer.ui.common.glossary import Html
-from explorer.ui.common.graph import legend_html, miniature
+from explorer.ui.common.graph import miniature
 from explorer.ui.common.plot import Axis, Blank, Line, Plot, around, draw_plots
-from explorer.ui.optimizer import history
-from explorer.ui.optimizer.comparison_run import SecondRun
-from explorer.ui.optimizer.session import Workspace
-from explorer.ui.optimizer.surface import AxisPair, plot_surface
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.optimizer.surface import Run
+from explorer.ui.optimizer.workspace import Workspace
 
-#: Heights in CSS pixels.
-_UPPER, _LOWER = 240, 142
-#: Models with at most this many numbers offer every pair of them as axes.
-FEW = 40
-_PATH = "The path's two main directions"
-_AXIS = "The parameter along this axis of the loss surface; all others stay as they are"
-#: What the picture of a model's output is called, by problem.
-_FITS = {"planar": "Decision", "linear regression": "Fit"}
+#: Heights in CSS pixels: of the curves, and of the picture beside the surface.
+_LOWER, _BESIDE = 220, 330
+#: Most points of a curve.
+_POINTS = 250
+#: Seconds between the pictures of a run.
+PAUSE = 0.1
+#: The colours of the runs in plot.js.
+KINDS = ("run-1", "run-2", "run-3", "run-4")
+#: Problems with a picture of the model's output.
+_FITS = ("planar", "linear regression")
 #: Most data points drawn.
 _DRAWN = 200
 _FIT = "fit"
 
 
-def choose_picture(workspace: Workspace) -> tuple[str, AxisPair | None]:
-    """Draw the choice of the upper picture and of the surface's axes; returns both."""
-    name = _FITS.get(workspace.chosen.key)
-    what = "Loss"
-    if name:
-        what = st.segmented_control(
-            "Picture",
-            [name, "Loss"],
-            default=name,
-            required=True,
-            key="picture",
-            bind="query-params",
-            label_visibility="collapsed",
-            help="The model's output for its data, or the loss around its parameters",
-        )
-    sizes = {n: p.value.size for n, p in workspace.view.parameters.items()}
-    places = list(islice(((n, i) for n, size in sizes.items() for i in range(size)), FEW + 1))
-    if len(places) > FEW:
-        return what, None
-    if len(places) == 1:
-        return what, (places[0], places[0])
-    if len(places) == 2 or what != "Loss":
-        return what, (places[0], places[1])
-    return what, _choose_axes(workspace, places)
+def draw_fit(workspace: Workspace) -> None:
+    """Draw the model's output for its data, where there is a picture of it."""
+    if workspace.chosen.key in _FITS:
+        fit = _fit(workspace, workspace.points()[-1])
+        draw_plots({"fit": (fit, _BESIDE)}, "", key="fit")
 
 
-def _choose_axes(workspace: Workspace, places: list[tuple[str, int]]) -> AxisPair | None:
-    names = {_name(workspace, place): place for place in places}
-    with st.popover("Axes", help="The parameters along the axes of the loss surface"):
-        first = st.selectbox(
-            "Across", [*names, _PATH], key="across", bind="query-params", help=_AXIS
-        )
-        if first == _PATH:
-            return None
-        others = [name for name in names if name != first]
-        second = st.selectbox("Up", others, key="up", bind="query-params", help=_AXIS)
-    return names.get(first, places[0]), names.get(second, places[1])
+def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False) -> None:
+    """Draw the loss and the gradient norm of all runs; again soon where one is `behind`."""
+    cells: dict[str, tuple[Plot | Blank, int]] = {}
+    losses = [(run.view.loss_steps, run.view.losses) for run in runs]
+    norms = [(run.view.norm_steps, run.view.norms) for run in runs]
+    cells["curve-loss"] = (_curve("loss", losses, runs), _LOWER)
+    cells["curve-gradient-norm"] = (_curve("gradient norm", norms, runs), _LOWER)
+    if any(run.view.scheduler for run in runs):
+        rates = [(run.view.lr_steps, run.view.lrs) for run in runs]
+        cells["curve-lr"] = (_curve("lr", rates, runs), _LOWER)
+    again = PAUSE if workspace.run is not None or behind else None
+    frame = -sum(run.view.steps for run in runs) if behind else workspace.version
+    draw_plots(cells, "", key="curves", again=again, frame=frame)
 
 
-def _name(workspace: Workspace, place: tuple[str, int]) -> str:
-    name, number = place
-    shape = workspace.view.parameters[name].value.shape
-    return element_name(
-        name, tuple(int(i) for i in np.unravel_index(number, shape)) if shape else ()
-    )
-
-
-def draw_charts(
-    workspace: Workspace,
-    what: str,
-    pair: AxisPair | None,
-    moment: int,
-    second: SecondRun | None,
-    name: str,
-) -> None:
-    """Draw the graph and all charts, with the run until `moment`. `name` is that of the second
-    run."""
-    points, view, other = workspace.points(), workspace.view, second[0] if second else None
-    steps = points[moment].steps
-    path = (name, second[1]) if second else None
+def draw_graph(view: View) -> None:
+    """Draw the graph of the last forward; optimizer.css makes a used one pale."""
     dot = view.dot()
-    losses = _curve(
-        "loss",
-        (view.loss_steps, view.losses),
-        (other.loss_steps, other.losses) if other else None,
-        steps,
-        name,
-    )
-    norms = _curve(
-        "gradient norm",
-        (view.norm_steps, view.norms),
-        (other.norm_steps, other.norms) if other else None,
-        steps,
-        name,
-    )
-    upper: Plot | Blank
-    try:
-        upper = (
-            plot_surface(workspace, pair, points, moment, path)
-            if what == "Loss"
-            else _fit(workspace, points[moment])
-        )
-    except ProgramRefused as refused:
-        upper = Blank("loss", refused.error.message)
-    draw_plots(
-        {
-            "graph": (_graph_cell(view, dot), _UPPER),
-            "surface" if what == "Loss" else "fit": (upper, _UPPER),
-            "curve-loss": (losses, _LOWER),
-            "curve-gradient-norm": (norms, _LOWER),
-        },
-        history.describe(points[moment]),
-        key="charts",
-        again=history.interval(workspace),
-        frame=hash((workspace.version, moment)),
-    )
-    if dot:  # placed into its cell by optimizer.css
-        miniature(dot, alt="The graph that is ready for backward", height=_UPPER - 48, zoom=True)
+    if dot:
+        miniature(dot, alt=f"The autograd graph ({view.graph})", height=_LOWER - 26, zoom=True)
 
 
-def _graph_cell(view: View, dot: str) -> Blank:
-    """The place of the graph that is ready for backward; otherwise why there is none."""
-    words = {
-        "none": "There is no graph. forward builds one.",
-        "freed": "The graph is gone: backward has used and freed it.",
-    }.get(view.graph, "")
-    return Blank("Autograd graph", words, legend_html(dot) if dot else Html())
-
-
-def _curve(label: str, ours: Any, theirs: Any, steps: int, name: str) -> Plot:
-    lines = [Line(ours[0], ours[1], dots=len(ours[0]) <= 40)]
-    if theirs:
-        lines.insert(0, Line(theirs[0], theirs[1], "beside", name, dots=len(theirs[0]) <= 40))
-    values = [v for line in lines for v in line.y]
+def _curve(label: str, curves: Sequence[Any], runs: Sequence[Run]) -> Plot:
+    """One line for each run; the reader's own is drawn last and moves the marker."""
+    lines = [
+        Line(*_thin(x, y), kind, run.name if len(runs) > 1 else "", dots=len(x) <= 40)
+        for kind, run, (x, y) in zip(KINDS, runs, curves, strict=False)
+    ]
+    ours = lines[0]
     x = around([0, *(v for line in lines for v in line.x)], "step", linear=True)
-    now = next((v for s, v in zip(*ours, strict=True) if s == steps), None)
     alt = f"The {label} at each step"
-    if ours[1]:
-        alt += f": from {ours[1][0]:.4g} to {ours[1][-1]:.4g}"
+    if ours.y:
+        alt += f": from {ours.y[0]:.4g} to {ours.y[-1]:.4g}"
+    at_present = bool(ours.x) and ours.x[-1] == runs[0].points[-1].steps
     return Plot(
         Axis("step", -0.02 * max(x.high, 1), max(x.high, 1)),
-        around(values, label),
-        tuple(lines),
+        around([v for line in lines for v in line.y], label),
+        tuple(reversed(lines)),
         alt,
-        now=None if now is None else (steps, now),
+        now=(ours.x[-1], ours.y[-1]) if at_present else None,
         pointer=True,
     )
 
 
+def _thin(x: Sequence[int], y: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Every few points of a long curve and its last, in digits that a picture needs."""
+    every = max(1, -(-len(x) // _POINTS))
+    kept = [*range(0, len(x) - 1, every), len(x) - 1] if len(x) else []
+    return [x[i] for i in kept], [float(f"{y[i]:.7g}") for i in kept]
+
+
 def _fit(workspace: Workspace, point: Point) -> Plot | Blank:
     """The model's output with the parameters of `point`; computed when they change."""
-    cached = workspace.cache.get(_FIT)
+    cached, batch = workspace.cache.get(_FIT), workspace.view.batch
     if cached is None or cached[0] != workspace.view.seed or not _is_same(cached[1], point):
         fit = _plot_fit(workspace.chosen.problem, point, workspace.view.seed)
         cached = workspace.cache[_FIT] = (workspace.view.seed, point, fit)
-    fitted: Plot | Blank = cached[2]
-    return fitted
+    fitted: Fit | Blank = cached[2]
+    return fitted if isinstance(fitted, Blank) else fitted.with_rings(batch)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A picture of the model's output, and the places of all samples in it, by their number.
+    `rings` is the colour of those of a batch; with `dots`, as not all samples are drawn."""
+
+    plot: Plot
+    x: np.ndarray
+    y: np.ndarray
+    rings: str
+    dots: bool = False
+
+    def with_rings(self, batch: Batch | None) -> Plot:
+        """With a ring around each sample of the last loss."""
+        if batch is None:
+            return self.plot
+        x, y = self.x[batch.indices], self.y[batch.indices]
+        rings = Line(x, y, self.rings, "batch", dots=self.dots, line=False, rings=True)
+        return replace(self.plot, lines=(*self.plot.lines, rings))
 
 
 def _is_same(a: Point, b: Point) -> bool:
     return all(np.array_equal(value, b.values[name]) for name, value in a.values.items())
 
 
-def _plot_fit(problem: Problem, point: Point, seed: int) -> Plot | Blank:
+def _plot_fit(problem: Problem, point: Point, seed: int) -> Fit | Blank:
     """A decision boundary, or predictions against targets."""
     if isinstance(problem, PlanarProblem):
         return _plot_decision(problem, point, seed)
@@ -189,7 +137,7 @@ def _plot_fit(problem: Problem, point: Point, seed: int) -> Plot | Blank:
     return Blank("fit")
 
 
-def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> Plot:
+def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> Fit:
     decision = problem.decision(point.values, seed, 48)
     # A last row of ones keeps full colours for the dots, whatever the probabilities.
     pale = 0.4 * (2 * decision.probability[::-1] - 1)
@@ -205,7 +153,7 @@ def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> Plot:
         f"Loss: train {decision.train_loss:.3g}, test {decision.test_loss:.3g}. "
         f"Accuracy: {decision.train_accuracy:.0%}, {decision.test_accuracy:.0%}."
     )
-    return Plot(
+    plot = Plot(
         Axis("x", float(decision.x[0]), float(decision.x[-1])),
         Axis("y", float(decision.y[0]), float(decision.y[-1])),
         tuple(lines),
@@ -213,23 +161,25 @@ def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> Plot:
         image=image,
         caption=caption,
     )
+    x, y = decision.train_points.T
+    return Fit(plot, x, y, rings="beside")
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _data(seed: int, _problem: ProgramProblem) -> dict[str, np.ndarray]:
-    return {name: a for name, a in _problem.tensors(seed).items() if name in ("X", "y")}
+@shared(4 * 2**20, key=lambda seed, problem: seed)
+def _data(seed: int, problem: ProgramProblem) -> dict[str, np.ndarray]:
+    return {name: a for name, a in problem.tensors(seed).items() if name in ("X", "y")}
 
 
-def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> Plot:
+def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> Fit:
     data = _data(seed, problem)
-    X, y = data["X"][:_DRAWN], data["y"][:_DRAWN]
-    predicted = (X @ point.values["w"] + point.values["b"]).ravel()
+    all_predicted = (data["X"] @ point.values["w"] + point.values["b"]).ravel()
+    predicted, y = all_predicted[:_DRAWN], data["y"][:_DRAWN]
     y_axis = around([*predicted.tolist(), *y.tolist()], "prediction", linear=True)
     x_axis = around(y.tolist(), "target y", linear=True)
     ends = [x_axis.low, x_axis.high]
     w, b = point.values["w"].ravel(), point.values["b"].ravel()
     caption = f"ŷ = {w[0]:.4g} x₁ + {w[1]:.4g} x₂ + {b[0]:.4g}; true values: 2, −3.4 and 4.2."
-    return Plot(
+    plot = Plot(
         x_axis,
         y_axis,
         (
@@ -239,3 +189,4 @@ def _plot_regression(problem: ProgramProblem, point: Point, seed: int) -> Plot:
         f"Predictions against targets for {_DRAWN} of the points, and the line of a perfect fit",
         caption=caption.replace("+ -", "− ").replace("= -", "= −"),
     )
+    return Fit(plot, data["y"], all_predicted, rings="second", dots=True)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
 from explorer.language import ProgramRefused
 from explorer.training import View
 from explorer.ui.common.errors import as_html, program_error
-from explorer.ui.common.glossary import Html, html, term_link
+from explorer.ui.common.glossary import GLOSSARY, Html, html, term_link
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import whole
-from explorer.ui.optimizer.session import MOST, Workspace
+from explorer.ui.optimizer.workspace import MOST, Workspace
 
-#: The four calls, with what each does in PyTorch.
+#: The calls of a training loop in their order, with what each does in PyTorch and the key that
+#: presses it. Clipping and a scheduler are there if they are chosen.
 CALLS = {
-    "zero_grad": "optimizer.zero_grad(): clears every .grad",
-    "forward": "Computes the loss and records the graph",
-    "backward": "loss.backward(): goes back through the graph and adds to every .grad",
-    "step": "optimizer.step(): changes every parameter, using its .grad",
+    "zero_grad": ("optimizer.zero_grad(): clears every .grad", "Z"),
+    "forward": ("Computes the loss and records the graph", "F"),
+    "backward": ("loss.backward(): goes back through the graph and adds to every .grad", "B"),
+    "clip": ("Limits the gradients before step uses them", "L"),
+    "step": ("optimizer.step(): changes every parameter, using its .grad", "S"),
+    "schedule": ("scheduler.step(): sets the learning rate of the next step", "E"),
 }
-#: The call that comes after each in a training loop, by what the graph is.
-_NEXT = {"live": "backward", "freed": "step"}
+_LABELS = {"clip": "clip_grad", "schedule": "scheduler.step"}
 #: How a press is called where its name is not that of a call.
 _SHORT = {"iterate": "iteration"}
 _ZEROS = "zeros"
+_GRAPH = {
+    "none": "There is no graph. forward builds one.",
+    "live": "The graph is ready for backward.",
+    "freed": "The graph is gone: backward has used and freed it.",
+}
 
 
 def choose_zeros() -> None:
@@ -34,77 +41,105 @@ def choose_zeros() -> None:
     st.checkbox("zero_grad sets zeros, not None", key=_ZEROS, help="set_to_none=False")
 
 
-def draw_calls(workspace: Workspace) -> None:
-    """Draw all buttons, what each of the four calls will do, and what the last press did.
+def draw_new_seed(workspace: Workspace) -> None:
+    """Draw the button that starts again from another seed."""
+    help = f"Start again from a seed other than {workspace.view.seed}"
+    _button(workspace, "New seed", "new seed", help, width="content")
 
-    optimizer.css arranges them."""
-    view, run, due = workspace.view, workspace.run, _due_call(workspace)
-    for name, help in CALLS.items():
-        zeros = {"set_to_none": not st.session_state.get(_ZEROS)} if name == "zero_grad" else {}
-        kind: Literal["primary", "secondary"] = "primary" if name == due else "secondary"
-        _button(workspace, name, name, help, type=kind, width="stretch", kwargs=zeros)
-    sentences = [f'<div class="ax-will {name}">{_preview(name, view)}</div>' for name in CALLS]
-    st.html("".join(sentences) + _outcome(workspace))
-    _button(workspace, "1 iteration", "iterate", view.previews["iteration"], width="stretch")
-    if run is None:
-        st.button(
-            "Run",
-            key="press-run",
-            icon=":material/fast_forward:",
-            width="stretch",
-            on_click=lambda: workspace.press("run", n=round(st.session_state.get("n") or 1)),
-            help="Many iterations in a row, shown as they are done",
+
+def draw_calls(workspace: Workspace) -> None:
+    """Draw all buttons. optimizer.css arranges them, and shows which call is due."""
+    view, run = workspace.view, workspace.run
+    with st.container(horizontal=True, gap="small", key="calls"):
+        for name in offered_calls(view):
+            help, letter = CALLS[name]
+            label = _LABELS.get(name, name)
+            zeros = {"set_to_none": not st.session_state.get(_ZEROS)} if name == "zero_grad" else {}
+            _button(workspace, label, name, f"{help}. Key: {letter}", shortcut=letter, kwargs=zeros)
+    with st.container(horizontal=True, gap="small", key="more-calls"):
+        _button(workspace, "1 iteration", "iterate", view.previews["iteration"])
+        if run is None:
+            _button(
+                workspace,
+                "Run",
+                "run",
+                "Many iterations in a row, shown as they are done",
+                icon=":material/fast_forward:",
+                on_click=lambda _: workspace.press("run", n=round(st.session_state.get("n") or 1)),
+            )
+        else:
+            help = "End the run after this iteration"
+            _button(workspace, "Stop", "stop", help, icon=":material/stop:")
+        validate("n", lambda text: is_finite(text) and 1 <= float(text) <= MOST)
+        whole(
+            "Iterations", "n", 1, MOST, start=200, hidden=True, width=90, help="Iterations of Run"
         )
-    else:
-        help = "End the run after this iteration"
-        _button(workspace, "Stop", "stop", help, icon=":material/stop:", type="primary")
-    validate("n", lambda text: is_finite(text) and 1 <= float(text) <= MOST)
-    whole("Iterations", "n", 1, MOST, start=200, hidden=True, help="Number of iterations for Run")
-    _button(
-        workspace,
-        "Undo",
-        "undo",
-        "Undo the last action",
-        icon=":material/undo:",
-        disabled=not view.undoable,
-    )
-    _button(
-        workspace,
-        "Redo",
-        "redo",
-        "Redo what was undone",
-        icon=":material/redo:",
-        disabled=not view.redoable,
-    )
-    _button(workspace, "Reset", "reset", view.previews["reset"])
-    _button(workspace, "New seed", "new seed", f"Start again from a seed other than {view.seed}")
+        _button(
+            workspace,
+            "Undo",
+            "undo",
+            "Undo the last action. Key: U",
+            icon=":material/undo:",
+            shortcut="U",
+            disabled=not view.undoable,
+        )
+        _button(
+            workspace,
+            "Redo",
+            "redo",
+            "Redo what was undone",
+            icon=":material/redo:",
+            disabled=not view.redoable,
+        )
+        _button(workspace, "Reset", "reset", view.previews["reset"])
+
+
+def offered_calls(view: View) -> list[str]:
+    """The calls that have a button."""
+    chosen = {"clip": view.clip, "schedule": view.scheduler}
+    return [name for name in CALLS if chosen.get(name, True)]
 
 
 def _button(workspace: Workspace, label: str, press: str, help: str, **options: Any) -> None:
-    """Draw the button of a press."""
+    """Draw the button of a press. All are of one type, for a button that changes its type is made
+    anew and loses the keyboard's focus."""
     st.button(
         label,
         key=f"press-{press.replace(' ', '-')}",
-        on_click=workspace.press,
-        args=(press,),
         help=help,
-        **{"width": "stretch", **options},
+        **{"on_click": workspace.press, "args": (press,), "width": "stretch", **options},
     )
+
+
+def draw_sentences(workspace: Workspace) -> None:
+    """Draw what each call will do, of which optimizer.css shows one, what the last press did, and
+    what has become of the graph."""
+    view, due = workspace.view, _due_call(workspace)
+    will = "".join(
+        f'<div class="ax-will {name}{" due" if name == due else ""}">{_preview(name, view)}</div>'
+        for name in offered_calls(view)
+    )
+    graph = f'<div class="ax-note ax-graph {view.graph}">{_GRAPH[view.graph]}</div>'
+    st.html(f'<div class="ax-sentences">{will}{_outcome(workspace)}</div>{graph}')
 
 
 def _preview(name: str, view: View) -> Html:
     """What the call will do; the sentence begins with its name."""
-    return html(term_link(name), view.previews[name].removeprefix(name))
+    said = view.previews[name]
+    return html(term_link(name), said.removeprefix(name)) if name in GLOSSARY else html(said)
 
 
 def _due_call(workspace: Workspace) -> str:
     """The call a training loop would make now."""
     view, event = workspace.view, workspace.event
-    if event is not None and event.ok and event.action == "zero_grad":
-        return "forward"
-    if event is not None and event.ok and event.action in ("step", "iterate", "run"):
-        return "zero_grad"
-    return _NEXT.get(view.graph, "forward")
+    calls = offered_calls(view)
+    last = event.action if event is not None and event.ok else ""
+    if last in ("iterate", "run"):
+        return calls[0]
+    if last in calls:
+        return calls[(calls.index(last) + 1) % len(calls)]
+    after = {"live": "forward", "freed": "backward"}.get(view.graph, "zero_grad")
+    return calls[calls.index(after) + 1]
 
 
 def _outcome(workspace: Workspace) -> str:
@@ -115,7 +150,7 @@ def _outcome(workspace: Workspace) -> str:
     if run is not None:
         message = (
             f'<progress value="{run.done}" max="{run.wanted}"></progress> '
-            f"{run.done:,} of {run.wanted:,} iterations"
+            f"{run.done:,} of {run.wanted:,} {run.unit}"
         )
     elif event is not None:
         name = _SHORT.get(event.action, event.action)
@@ -127,8 +162,8 @@ def _outcome(workspace: Workspace) -> str:
     style = "ax-said failed" if error else "ax-said"
     trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
     return (
-        f'<div class="ax-outcome"><div class="{style}" role="status">'
-        f"<i>{steps}</i><span>{message}</span>{trouble}</div>{error}</div>"
+        f'<div class="{style}" role="status"><i>{steps}</i><span>{message}</span>{trouble}</div>'
+        f"{error}"
     )
 
 

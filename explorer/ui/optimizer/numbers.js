@@ -1,5 +1,8 @@
 // Draws the parameters from plain texts (textContent only) and reports which number was picked.
-// elements.js comes before it.
+// While the hand moves the point, `ax-numbers` brings values and gradients, which are painted over
+// the texts until the page draws them again. elements.js comes before it.
+
+const followers = new WeakMap() // by the root: what listens to the window
 
 function cell(entry, name, picked) {
   const here = picked.name === name && picked.place === entry.place
@@ -18,6 +21,7 @@ function rows(row, block, picked) {
   return row.grid.map((line, i) => {
     const tr = element("tr", `${i === 0 ? "first" : ""} ${row.beside ? "beside" : ""}`)
     tr.dataset.row = `${block.name}|${row.label} ${row.beside ?? ""} ${i}`
+    if (!row.beside) Object.assign(tr.dataset, { name: block.name, label: row.label.replace(".", "") })
     const label = row.beside ? `${row.label} (comparison)` : row.label
     if (i === 0) {
       const head = element("th", "", row.term ? "" : label)
@@ -95,9 +99,29 @@ function neighbour(stops, here, key) {
   return alike.findLast((stop) => stop.closest("tr") === next && column(stop) <= column(here))
 }
 
+const format = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replace("-", "−")
+
+// Paints the numbers of a frame: by parameter {value: […], grad: […]}, flattened.
+function paint(root, parameters) {
+  for (const tr of root.querySelectorAll("tr[data-label]")) {
+    const numbers = parameters[tr.dataset.name]?.[tr.dataset.label]
+    if (!numbers) continue
+    for (const td of tr.querySelectorAll("td:not(.index)")) {
+      const text = format(numbers[Number(td.dataset.place ?? 0)])
+      td.classList.toggle("changed", td.textContent !== text || td.classList.contains("changed"))
+      td.textContent = text
+    }
+  }
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const root = parentElement.querySelector(".blocks")
+  keepInAddress(data.link.params, data.link.lacks)
+  if (!followers.has(root)) {
+    followers.set(root, ({ detail }) => detail.parameters && paint(root, detail.parameters))
+    window.addEventListener("ax-numbers", followers.get(root))
+  }
   const focused = identify(root.getRootNode().activeElement)
   root.replaceChildren(...data.blocks.map((block) => draw(block, data.picked)))
   const stops = [...root.querySelectorAll("td.pick, th button")]
@@ -133,5 +157,9 @@ export default function (component) {
     event.preventDefault()
     stop(next)
     next.focus()
+  }
+  return () => {
+    window.removeEventListener("ax-numbers", followers.get(root))
+    followers.delete(root)
   }
 }

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -19,19 +21,24 @@ from PIL import Image
 
 from explorer.trace.records import WHOLE
 from explorer.trace.text import number, shape_text
-from explorer.training import ParameterView, TrainingSession, Update, View
+from explorer.training import DerivationLine, ParameterView, TrainingSession, Update, View
+from explorer.training.clipping import Clip
 from explorer.training.formatting import element_name
+from explorer.training.optimizer_spec import OptimizerSpec
+from explorer.training.optimizers import optimizer_spec
 from explorer.ui.common import heatmap
+from explorer.ui.common.copy_link import ADDRESS
 from explorer.ui.common.glossary import ELEMENTS, term_link
+from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.widgets import with_formula
-from explorer.ui.optimizer.session import Workspace
+from explorer.ui.optimizer.workspace import Workspace
 
 _FOLDER = Path(__file__).parent
 _component = st.components.v2.component(
     "numbers",
     html='<div class="blocks"></div>',
     css=(_FOLDER / "numbers.css").read_text(encoding="utf-8"),
-    js=ELEMENTS + (_FOLDER / "numbers.js").read_text(encoding="utf-8"),
+    js=ADDRESS + ELEMENTS + (_FOLDER / "numbers.js").read_text(encoding="utf-8"),
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
 #: Presses after which the step just taken is written out.
@@ -55,6 +62,7 @@ class PickedElement:
 
 def _picked(view: View) -> PickedElement:
     """The number the reader has picked, or the first."""
+    restore_once(_PICKED, _read_picked)
     name, place = st.session_state.get(_PICKED, ("", 0))
     if name not in view.parameters:
         return PickedElement(next(iter(view.parameters)), 0)
@@ -64,6 +72,8 @@ def _picked(view: View) -> PickedElement:
 def choose_parameter(view: View) -> PickedElement:
     """Draw the list of parameters where not all are shown; returns the picked number."""
     at = _picked(view)
+    if at.place or at.name != next(iter(view.parameters)):
+        keep(_PICKED, [at.name, at.place])
     if not _shows_all(view):
         st.session_state[_PARAMETER] = at.name
         st.selectbox(
@@ -86,29 +96,46 @@ def _total(view: View) -> int:
     return sum(p.value.size for p in view.parameters.values())
 
 
-def draw_numbers(view: View, before: View | None, second: View | None, at: PickedElement) -> None:
+def draw_numbers(
+    view: View,
+    before: View | None,
+    second: View | None,
+    at: PickedElement,
+    link: Mapping[str, Any],
+) -> None:
     """Draw the parameters; all of them where they are few, otherwise the picked one. `second` is
-    the state of the run to compare with."""
+    the state of the run to compare with, `link` what the page's link has of the run."""
     names = list(view.parameters) if _shows_all(view) else [at.name]
     blocks = [_block(name, view, before, second, at) for name in names]
 
     def on_click() -> None:
         clicked = st.session_state.numbers.clicked
-        if clicked:
-            _pick(str(clicked["name"]), int(clicked["place"]))
+        if isinstance(clicked, dict):
+            _pick(clicked.get("name"), clicked.get("place"))
 
     _component(
         key="numbers",
         data={
             "blocks": blocks,
+            "link": dict(link),
             "picked": {"name": at.name, "place": at.place} if _total(view) > 1 else {},
         },
         on_clicked_change=on_click,
     )
 
 
-def _pick(name: str, place: int) -> None:
-    st.session_state[_PICKED] = (name, place)
+def _pick(name: Any, place: Any) -> None:
+    """Pick a number; nothing for what a browser may send as well."""
+    with suppress(ValueError):
+        st.session_state[_PICKED] = _read_picked([name, place])
+
+
+def _read_picked(given: Any) -> tuple[str, int]:
+    """A name and a place from the browser. Raises ValueError."""
+    name, place = given
+    if not isinstance(name, str) or type(place) is not int or place < 0:
+        raise ValueError
+    return name, place
 
 
 #: Labels of tensors shown with all rows of the window.
@@ -119,8 +146,6 @@ LABELS = {
     ".grad": ("The gradient stored by backward; step uses it", "gradient"),
     "last update": ("New value minus old value in the last step", "step"),
 }
-#: The glossary terms of the optimizers' buffers.
-BUFFERS = {"momentum_buffer": "momentum", "exp_avg": "adam", "exp_avg_sq": "adam"}
 
 
 def _block(
@@ -131,14 +156,17 @@ def _block(
     other = second.parameters.get(name) if second else None
     shape = now.value.shape
     place = at.place if at.name == name else 0
+    spec = optimizer_spec(view.optimizer)
     start = _start(shape, place)
     rows = [
-        _row(label, _get(now, label), _get(old, label) if old else _ABSENT, shape, start, place)
+        _row(
+            spec, label, _get(now, label), _get(old, label) if old else _ABSENT, shape, start, place
+        )
         for label in ("value", ".grad", *now.buffers, "last update")
     ]
     if other is not None:
         rows += [
-            _row(label, _get(other, label), _ABSENT, shape, start, place) | {"beside": True}
+            _row(spec, label, _get(other, label), _ABSENT, shape, start, place) | {"beside": True}
             for label in _TALL
         ]
     size = _table(shape)
@@ -178,6 +206,7 @@ def _start(shape: tuple[int, ...], place: int) -> tuple[int, int]:
 
 
 def _row(
+    spec: OptimizerSpec,
     label: str,
     array: np.ndarray | None,
     old: Any,
@@ -186,30 +215,29 @@ def _row(
     place: int,
 ) -> dict[str, Any]:
     """One tensor of the parameter as texts; `index` are the leading indices of each row."""
-    help, term = LABELS.get(label, ("Stored by the optimizer", BUFFERS.get(label, "optimizer")))
+    help, term = LABELS.get(label) or (spec.state.get(label, "Stored by the optimizer"), spec.term)
     row = {"label": label, "help": help, "term": term, "index": []}
     if array is None:
         return row | {"grid": [[{"text": "None", "changed": isinstance(old, np.ndarray)}]]}
-    if array.shape != shape:  # a counter of the optimizer
-        changed = isinstance(old, np.ndarray) and not np.array_equal(array, old)
-        return row | {"grid": [[{"text": number(array.reshape(-1)[0]), "changed": changed}]]}
-    same = isinstance(old, np.ndarray) and old.shape == shape
-    differs = ~_equal(array, old) if same else np.full(shape, old is None)
-    rows, columns = _table(shape)
+    whole = array.shape == shape  # otherwise a counter, or one number for each row or column
+    same = isinstance(old, np.ndarray) and old.shape == array.shape
+    differs = ~_equal(array, old) if same else np.full(array.shape, whole and old is None)
+    rows, columns = _table(array.shape)
     values, marks = array.reshape(rows, columns), differs.reshape(rows, columns)
-    top, left = start
+    top, left = min(start[0], rows - 1), min(start[1], columns - 1)
     height = ROWS
-    if label not in _TALL and rows > ROWS:  # the picked number's row is enough
+    if whole and label not in _TALL and rows > ROWS:  # the picked number's row is enough
         top, height = place // columns, 1
     shown = range(top, min(top + height, rows))
     grid = [
         [
-            {"text": number(values[r, c]), "place": r * columns + c, "changed": bool(marks[r, c])}
+            {"text": number(values[r, c]), "changed": bool(marks[r, c])}
+            | ({"place": r * columns + c} if whole else {})
             for c in range(left, min(left + COLUMNS, columns))
         ]
         for r in shown
     ]
-    return row | {"grid": grid, "index": [_index(shape, r) for r in shown]}
+    return row | {"grid": grid, "index": [_index(array.shape, r) for r in shown]}
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -250,6 +278,11 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
     """Write out the update of the picked number: of the last step if that was the last press,
     otherwise of a step taken now."""
     view = workspace.view
+    action = workspace.event.action if workspace.event is not None else ""
+    clip = {"backward": view.next_clip, "clip": view.last_clip}.get(action)
+    if clip is not None and workspace.run is None:
+        _draw_clip(clip, at, view.parameters[at.name].value.shape, action == "clip")
+        return
     stepped = workspace.run is not None or (
         workspace.event is not None and workspace.event.action in _STEPS
     )
@@ -257,10 +290,10 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
     shown = last if (stepped and last) or coming is None else coming
     name = element_name(at.name, at.index(view.parameters[at.name].value.shape))
     if shown is None:
-        if view.parameters[at.name].grad is None:
+        if view.parameters[at.name].grad is None and view.next:
             _note(f"{name} has no gradient yet, so step would not change it.")
         else:
-            _note("step would fail: a setting is too large for the parameters' dtype.")
+            _note(view.previews["step"])
         return
     whole = _whole_update(workspace, at, shown is last)
     index = _derivation_index(whole or shown, at, view.parameters[at.name].value.shape)
@@ -269,16 +302,37 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
         return
     update = whole or shown
     title = "The last step" if shown is last else "A step taken now"
-    lines = r" \\ ".join(
-        rf"&{line.formula} &&\footnotesize\textsf{{{_escape_latex(line.meaning)}}}"
-        for line in update.lines
+    _draw_arithmetic(
+        f"<b>{title}</b> for {escape(name)}, {term_link('optimizer', update.optimizer)}",
+        update.lines,
+        update.at(index),
     )
-    sums = "".join(f"<div>{escape(line)}</div>" for line in update.at(index))
+
+
+def _draw_clip(clip: Clip, at: PickedElement, shape: tuple[int, ...], done: bool) -> None:
+    """Write out the clipping of all gradients, and of the picked number."""
+    line = clip.grads.get(at.name)
+    sums = [f"{each.symbol} = {each.at(())}" for each in clip.lines]
+    index = None if line is None else _flat_index(line.value, at, shape)
+    if line is not None and index is not None:
+        name = element_name(at.name, at.index(shape))
+        sums.append(f"{name}: {line.at(index)}")
+    title = "The last clipping" if done else "A clipping made now"
+    shown = (*clip.lines, *([] if line is None else [line]))
+    _draw_arithmetic(f"<b>{title}</b>, {escape(clip.name)}", shown, sums)
+
+
+def _draw_arithmetic(title: str, lines: Sequence[DerivationLine], sums: Sequence[str]) -> None:
+    """The formula of each line, equal ones once, and all lines with their numbers."""
+    formulas = {line.formula: line.meaning for line in lines if line.formula}
+    rows = r" \\ ".join(
+        rf"&{formula} &&\footnotesize\textsf{{{_escape_latex(meaning)}}}"
+        for formula, meaning in formulas.items()
+    )
     with_formula(
-        f'<div class="ax-sum"><b>{title}</b> for {escape(name)}, '
-        f"{term_link('optimizer', update.optimizer)}</div>",
-        rf"\begin{{aligned}}{lines}\end{{aligned}}",
-        f'<div class="ax-sums">{sums}</div>',
+        f'<div class="ax-sum">{title}</div>',
+        rf"\begin{{aligned}}{rows}\end{{aligned}}",
+        f'<div class="ax-sums">{"".join(f"<div>{escape(line)}</div>" for line in sums)}</div>',
     )
 
 
@@ -296,7 +350,12 @@ def _derivation_index(
 ) -> tuple[int, ...] | None:
     """The number's index in the arithmetic's arrays: they may be flattened, or hold complex
     numbers as pairs, of which the real part is shown."""
-    after = update.after
+    return _flat_index(update.after, at, shape)
+
+
+def _flat_index(
+    after: np.ndarray, at: PickedElement, shape: tuple[int, ...]
+) -> tuple[int, ...] | None:
     index = at.index(shape)
     if after.shape[: len(shape)] == tuple(shape):
         return index + (0,) * (after.ndim - len(shape))
@@ -310,4 +369,4 @@ def _escape_latex(words: str) -> str:
 
 
 def _note(sentence: str) -> None:
-    st.html(f'<div class="ax-note">{escape(sentence)}</div>')
+    st.html(f'<div class="ax-note ax-update">{escape(sentence)}</div>')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -14,33 +15,37 @@ from explorer.language import ProgramError
 from explorer.networks import constant_init, planar, small_networks
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training import PRESETS, Problem, ProgramProblem
+from explorer.training.batches import Rows, in_batches
 from explorer.training.optimizers import optimizer_spec
 from explorer.ui.common import open_in_optimizer
-from explorer.ui.common.editor import colour_areas, height_of
+from explorer.ui.common.copy_link import not_in_link
+from explorer.ui.common.editor import TOO_LONG, colour_areas, fits_in_link, height_of
+from explorer.ui.common.open_in_optimizer import LOSS, OWN_TITLE, SETUP, is_own_problem
 from explorer.ui.common.query_params import validate, validate_named
-
-#: Presses done when a problem is opened, so that there is something to see.
-_OPENING = ("iterate", "iterate", "iterate", "zero_grad", "forward")
+from explorer.ui.common.widgets import note
 
 
 @dataclass(frozen=True)
 class Offer:
     """A problem of the list. `make` draws the widgets of its variants, if it has any. `sgd_lr` is
-    its learning rate with SGD, `adaptive_lr` with the others; `hyper` are its other settings with
-    SGD, `opening` the presses it opens with."""
+    its learning rate with SGD, `adaptive_lr` with the others; `hyper` are its other settings, by
+    optimizer. `question` is what it answers, `note` what to see, `compare` the runs that show
+    it."""
 
     title: str
     make: Callable[[], Problem]
     sgd_lr: float = 0.1
     adaptive_lr: float = 0.1
-    hyper: dict[str, Any] = field(default_factory=dict)
+    hyper: dict[str, dict[str, Any]] = field(default_factory=dict)
+    question: str = ""
     note: str = ""
-    opening: tuple[str, ...] = _OPENING
+    compare: str = ""
 
     def settings(self, optimizer: str) -> dict[str, Any]:
         """The hyperparameters this problem begins with."""
-        own = {"lr": self.sgd_lr, **self.hyper} if optimizer == "SGD" else {"lr": self.adaptive_lr}
-        return {**optimizer_spec(optimizer).defaults(), **own}
+        spec = optimizer_spec(optimizer)
+        lr = spec.suggest_lr(self.sgd_lr, self.adaptive_lr)
+        return {**spec.defaults(), "lr": lr, **self.hyper.get(optimizer, {})}
 
 
 @dataclass(frozen=True)
@@ -54,23 +59,13 @@ class ChosenProblem:
     note: str = ""
 
 
-def take_sent_problem() -> bool:
-    """Choose what another page has sent here; whether there was anything."""
-    state = st.session_state
-    program, network = open_in_optimizer.take()
-    if program:
-        state.problem = OWN
-        state[SETUP], state[LOSS] = program["setup"], program["loss"]
-    elif network:
-        state.problem, choices = _OWN_OFFER.get(network, ("network", {"net": network}))
-        for key, value in choices.items():
-            state[key] = value
-    return bool(program or network)
+def take_sent_problem() -> None:
+    """Choose the program that another page has sent here, too long for a link."""
+    st.session_state.update(open_in_optimizer.take_long_program())
 
 
-def choose_problem(place: Any, options: Any, on_change: Callable[[], None]) -> ChosenProblem:
-    """Draw the list in the container `place`, the problem's own choices in `options`; `on_change`
-    is called for another problem."""
+def choose_problem(place: Any, options: Any) -> ChosenProblem:
+    """Draw the list in the container `place`, the problem's own choices in `options`."""
     validate_named("problem", {key: offer.title for key, offer in OFFERS.items()})
     with place:
         key = st.selectbox(
@@ -79,17 +74,29 @@ def choose_problem(place: Any, options: Any, on_change: Callable[[], None]) -> C
             format_func=lambda key: OFFERS[key].title,
             key="problem",
             bind="query-params",
-            on_change=on_change,
             width=225,
             help="What is minimised. Choosing another problem starts a new run.",
         )
     key = key if key in OFFERS else FIRST
     with options:
-        problem = OFFERS[key].make()
+        problem = _choose_batch(OFFERS[key].make())
     text = f"{problem.setup}\0{problem.loss}" if isinstance(problem, ProgramProblem) else ""
     parts = (key, problem.name, text or problem.source)
-    note = OFFERS[key].note or getattr(problem, "note", "")
+    notes = [getattr(problem, "note", "")]
+    if OFFERS[key].note:
+        notes = [*(notes if getattr(problem, "batch_size", 0) else []), OFFERS[key].note]
+    note = " ".join(filter(None, notes))
     return ChosenProblem(key, OFFERS[key], problem, "\0".join(parts), note)
+
+
+def draw_question(chosen: ChosenProblem) -> None:
+    """Draw the question that the problem answers, and what to see."""
+    if chosen.note and chosen.key != OWN:
+        st.html(
+            f'<div class="ax-note"><b>{escape(chosen.offer.question)}</b> {escape(chosen.note)}'
+            "</div>",
+            width="stretch",
+        )
 
 
 # -- problems with a choice of variants ----------------------------------------------------------
@@ -128,6 +135,20 @@ def _select(
     return value if value in options else start
 
 
+def _choose_batch(problem: Problem) -> Problem:
+    """Draw the choice of a batch size for a problem that has samples."""
+    rows: Rows | None = getattr(problem, "rows", None)
+    if rows is None:
+        return problem
+    size = _select(
+        "Batch", "batch", (_ALL, *rows.sizes()), _ALL, 96, "How many samples each forward takes"
+    )
+    return problem if size == _ALL else in_batches(problem, size)
+
+
+_ALL = "all"
+
+
 def _choose_planar() -> Problem:
     return planar.planar(
         _select("Data", "data", tuple(planar.DATA), "moons", 105, "How the points are arranged"),
@@ -159,8 +180,6 @@ def _choose_network() -> Problem:
 
 # -- the reader's own problem --------------------------------------------------------------------
 
-#: Keys of the two boxes.
-SETUP, LOSS = "setup", "loss"
 _START = ProgramProblem(
     setup="""\
 import torch
@@ -172,12 +191,21 @@ net = nn.Sequential(nn.Linear(1, 8), nn.Tanh(), nn.Linear(8, 1))
 """,
     loss="loss = ((net(x) - y) ** 2).mean()\n",
 )
+#: Whether the texts were too long for a link before.
+_WAS_LONG = "own-was-long"
 #: The lines of a box.
 _LINES = 6
 
 
 def _write_program() -> ProgramProblem:
-    """Draw both boxes, side by side; their texts are saved in the page's link."""
+    """Draw both boxes, side by side. Their texts are saved in the page's link, unless they are too
+    long for one."""
+    state, link = st.session_state, st.query_params
+    starts = {SETUP: _START.setup, LOSS: _START.loss}
+    texts = [state.get(key) or link.get(key) or start for key, start in starts.items()]
+    fits = fits_in_link("".join(texts))
+    if fits and state.pop(_WAS_LONG, False):
+        link.update(zip(starts, texts, strict=True))  # the browser writes only later changes
     left, right = st.container().columns([0.6, 0.4], gap="small")
     with left, st.container(key="own-setup", gap=None):
         setup = _box(
@@ -186,6 +214,7 @@ def _write_program() -> ProgramProblem:
             _START.setup,
             "Runs at the start and at every reset. The parameters are its leaves that require "
             "grad, and those of its modules",
+            fits,
         )
     with right, st.container(key="own-loss", gap=None):
         loss = _box(
@@ -193,18 +222,25 @@ def _write_program() -> ProgramProblem:
             LOSS,
             _START.loss,
             "Runs at every forward and may use all variables of the setup",
+            fits,
         )
+    if not fits:
+        state[_WAS_LONG] = True
+        for key in starts:
+            link.pop(key, None)
+        note(TOO_LONG)
+        not_in_link(TOO_LONG)
     colour_areas("own-setup", "own-loss")
     return ProgramProblem(setup=setup, loss=loss)
 
 
-def _box(label: str, key: str, start: str, help: str) -> str:
+def _box(label: str, key: str, start: str, help: str, fits: bool) -> str:
     text = st.text_area(
         label,
         start,
         height=height_of(_LINES),
         key=key,
-        bind="query-params",
+        bind="query-params" if fits else None,
         help=f"{help}. Tab indents; Escape, then Tab leaves.",
     )
     return text or ""
@@ -223,21 +259,18 @@ def mark_line(error: ProgramError | None) -> None:
 
 # -- the list ------------------------------------------------------------------------------------
 
-#: Networks of the Network page that have an offer of their own here, with its choices.
-_OWN_OFFER: dict[str, tuple[str, dict[str, str]]] = {
-    "all-0.1": ("tenths", {"variant": "today"}),
-    "all-0.1 (old log-softmax)": ("tenths", {"variant": "old"}),
-    "all-0.1 (float64)": ("tenths", {"variant": "float64"}),
-    "two-layer sigmoid": ("sigmoid", {}),
-    "MLP on moons": ("planar", {"data": "moons"}),
-}
-#: The others that are small enough to be stepped.
-NETWORKS = tuple(n for n in networks.names() if n not in _OWN_OFFER and n not in CLASSIFIERS)
+#: The networks of the choice "A network": those small enough to be stepped.
+NETWORKS = tuple(n for n in networks.names() if not is_own_problem(n) and n not in CLASSIFIERS)
 OWN = "own"
 OFFERS = {
     **{
         name: Offer(
-            preset.title, partial(PRESETS.__getitem__, name), preset.sgd_lr, preset.adaptive_lr
+            preset.title,
+            partial(PRESETS.__getitem__, name),
+            preset.sgd_lr,
+            preset.adaptive_lr,
+            question=preset.question,
+            compare=preset.compare,
         )
         for name, preset in PRESETS.items()
     },
@@ -245,24 +278,37 @@ OFFERS = {
         "Two layers with sigmoids",
         small_networks.two_layer_sigmoid,
         1.0,
-        note="The sigmoids are saturated: gradients near 1e-4, so even lr 1 hardly moves a weight.",
+        0.5,
+        question="Why does this network hardly learn?",
+        note="The sigmoids are saturated: gradients near 1e-4, so even lr 1 hardly moves a weight. "
+        "Adam divides by the gradient's size and learns.",
+        compare="SGD lr=1 momentum=0.9; Adam lr=0.5",
     ),
     "tenths": Offer(
         "All weights 0.1",
         _choose_constant_init,
         1.0,
         0.01,
-        opening=("forward", "backward", "step"),
+        question="Can a network learn when all its weights are equal?",
     ),
     "planar": Offer(
         "2-D classification",
         _choose_planar,
         0.5,
         0.02,
-        {"momentum": 0.9},
+        {"SGD": {"momentum": 0.9}, "LBFGS": {"line_search_fn": "strong_wolfe"}},
+        question="How does a network bend its decision boundary?",
         note="The background is the probability of class 1; dots are the data.",
+        compare="SGD lr=0.5; Adam lr=0.02",
     ),
-    "network": Offer("A network", _choose_network, 0.05, 0.001, opening=("forward",)),
-    OWN: Offer("Your own program", _write_program, opening=("forward",)),
+    "network": Offer(
+        "A network",
+        _choose_network,
+        0.05,
+        0.001,
+        question="How fast does a network's loss fall?",
+        compare="SGD lr=0.05 momentum=0.9; Adam lr=0.001",
+    ),
+    OWN: Offer(OWN_TITLE, _write_program),
 }
 FIRST = next(iter(OFFERS))

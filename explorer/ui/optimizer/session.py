@@ -1,17 +1,7 @@
-"""What the page keeps for one reader: the session, what was last pressed, and a run in progress.
-
-Streamlit may start a run of the page while the one before still works, so everything that touches
-the session holds the workspace's lock.
-"""
+"""Opening a reader's session: for what is chosen on the page, for a link, or after a refusal."""
 
 from __future__ import annotations
 
-import random
-import threading
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,29 +10,24 @@ import streamlit as st
 from explorer import sandbox
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
-from explorer.training import (
-    Point,
-    PressEvent,
-    ProgramProblem,
-    RemoteSession,
-    TrainingSession,
-    View,
-)
-from explorer.training.formatting import format_number, pluralize
+from explorer.training import PressEvent, ProgramProblem, RemoteSession, TrainingSession
+from explorer.training.compare import Session
+from explorer.training.formatting import format_number
+from explorer.training.groups import adapt_groups
+from explorer.training.optimizers import optimizer_spec
 from explorer.training.problem import validate_seed
 from explorer.ui.common import sandbox_call
+from explorer.ui.common.live_run import live_call
 from explorer.ui.common.query_params import validate
+from explorer.ui.optimizer import run_link
+from explorer.ui.optimizer.options import Options, keep_options, read_options
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
-from explorer.ui.optimizer.settings import show_settings
-
-Session = TrainingSession | RemoteSession
+from explorer.ui.optimizer.run_link import LinkedRun
+from explorer.ui.optimizer.settings import read_link
+from explorer.ui.optimizer.workspace import Workspace
 
 #: Memory for the snapshots of one reader's session; a second run may take as much again.
 HISTORY_BYTES = 16 * 2**20
-#: A run is shown in about this many pictures, each after about this many seconds at most.
-PICTURES, SLICE = 20, 0.25
-#: Most iterations of one run.
-MOST = 10_000
 
 _KEY, _REFUSED, _PLACE = "steps", "steps.refused", "steps.place"
 
@@ -55,156 +40,45 @@ def reserve_place() -> None:
 def _replay(request: Any) -> Any:
     """Have the sandbox replay the reader's own problem. Raises ProgramRefused."""
     place = st.session_state.get(_PLACE) or st.empty()
-    submit = partial(sandbox.submit, "replay", request, timeout=sandbox.options().seconds)
+
+    def submit(reader: str | None, on_progress: Any) -> sandbox.Call[Any]:
+        # It counts iterations, which the page does itself: a run is done in parts.
+        timeout = sandbox.options().seconds
+        return sandbox.submit("replay", request, timeout=timeout, reader=reader)
+
     return sandbox_call.wait_for(submit, label="Computing", place=place)
 
 
-@dataclass
-class IterationRun:
-    """`wanted` iterations under way. `first` is the number of presses before it."""
+def open_session(chosen: ChosenProblem, optimizer: str) -> Workspace:
+    """The reader's workspace, with all presses done.
 
-    wanted: int
-    first: int
-    done: int = 0
-
-    def slice(self) -> int:
-        """How many iterations to do before the next picture, if there is time."""
-        return min(-(-self.wanted // PICTURES), self.wanted - self.done)
-
-
-@dataclass
-class Workspace:
-    """One reader's session. `view` is its present state, `before` the state before the last press,
-    `event` what that press did, `shown` the settings that the page's widgets show for it."""
-
-    chosen: ChosenProblem
-    optimizer: str
-    session: Session
-    view: View
-    before: View | None = None
-    event: PressEvent | None = None
-    run: IterationRun | None = None
-    version: int = 0
-    shown: dict[str, Any] = field(default_factory=dict)
-    queue: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
-    lock: Any = field(default_factory=threading.RLock)
-    cache: dict[str, Any] = field(default_factory=dict)
-    _points: tuple[int, tuple[Point, ...]] = (-1, ())
-
-    @property
-    def hyper(self) -> dict[str, Any]:
-        """The settings in force. (What came from the sandbox has lists for tuples.)"""
-        hyper = self.view.hyper
-        return {k: tuple(v) if isinstance(v, list) else v for k, v in hyper.items()}
-
-    def changed_settings(self) -> dict[str, Any]:
-        """The settings that the widgets show otherwise than they are in force."""
-        now = self.hyper
-        return {name: value for name, value in self.shown.items() if now[name] != value}
-
-    def press(self, name: str, **arguments: Any) -> None:
-        """Note a press; `perform` does it. "run" and "stop" begin and end a run."""
-        self.queue.append((name, arguments))
-
-    def report(self, sentence: str) -> None:
-        """Say what could not be done."""
-        self.event = PressEvent("set", sentence, ProgramError(sentence))
-
-    def perform(self) -> None:
-        """Do what was pressed since, and the next part of a run."""
-        with self.lock:
-            while self.queue:
-                self._do(*self.queue.popleft())
-            if self.run is not None:
-                with self._updating():
-                    self._do_slice(self.run)
-
-    def points(self) -> tuple[Point, ...]:
-        """Where the run has been since the reset, once per step; the present last."""
-        with self.lock:
-            if self._points[0] != self.version:
-                by_step = {point.steps: point for point in self.session.points()}
-                self._points = (self.version, tuple(by_step.values()))
-            return self._points[1]
-
-    def script(self) -> str:
-        """The run so far as PyTorch code. Raises ProgramRefused."""
-        with self.lock:
-            return self.session.script()
-
-    def _do(self, name: str, arguments: dict[str, Any]) -> None:
-        if name == "run" and self.run is not None:
-            return
-        if name == "stop":
-            if self.run is not None:
-                self._end(self.run, f"Stopped after {self.run.done} of {self.run.wanted}.")
-            return
-        self.run = None
-        if name == "run":
-            self.run = IterationRun(max(1, min(int(arguments["n"]), MOST)), self.view.undoable)
-            return
-        if name == "new seed":
-            name, arguments = "reset", {"seed": random.randrange(1, 10_000)}
-        with self._updating():
-            self.event = getattr(self.session, name)(**arguments)
-
-    @contextmanager
-    def _updating(self) -> Iterator[None]:
-        """Look at the session again after a press, whether or not it worked."""
-        try:
-            yield
-        finally:
-            self.before, self.view = self.view, self.session.view()
-            self.version += 1
-
-    def _do_slice(self, run: IterationRun) -> None:
-        steps, trouble = self.view.steps, self.view.trouble
-        event = self.session.iterate(run.slice(), seconds=SLICE)
-        self.session.join(run.first)
-        now = self.session.view()
-        run.done += max(0, min(now.steps - steps, run.slice()))  # a child may answer any number
-        if not event.ok:
-            state = f"the state after iteration {run.done} is kept"
-            rest = state if run.done else "nothing was changed"
-            message = f"Iteration {run.done + 1} of {run.wanted} failed; {rest}."
-            self._end(run, message, event.error)
-        elif now.trouble and not trouble:
-            self._end(run, f"Stopped after {run.done} of {run.wanted}.")
-        elif run.done >= run.wanted:
-            loss = f"The last loss is {format_number(now.losses[-1])}." if now.losses else ""
-            self._end(run, f"{pluralize(run.done, 'iteration')} done. {loss}")
-
-    def _end(self, run: IterationRun, message: str, error: ProgramError | None = None) -> None:
-        self.run, self.event = None, PressEvent("run", message, error)
-
-
-def open_session(chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any]) -> Workspace:
-    """The reader's workspace; changed settings are noted like a press before all others.
-
-    Where no session can be made of the chosen problem or settings, the one before stays;
-    `refusal` says why.
+    Where no session can be made of the chosen problem, the one before stays; `refusal` says why.
     """
     workspace: Workspace | None = st.session_state.get(_KEY)
-    wanted = (chosen.name, optimizer)
-    if workspace is None or (workspace.chosen.name, workspace.optimizer) != wanted:
-        workspace = _replace(workspace, chosen, optimizer, hyper)
+    arrived = sandbox_call.take_arrival()
+    wanted = (chosen.name, optimizer, read_options(arrived))
+    asked = run_link.texts_in_link() if arrived else {}
+    if (
+        workspace is None
+        or workspace.kind != wanted
+        or not asked.items() <= run_link.link_of(workspace)["params"].items()
+    ):
+        workspace = _replace(workspace, chosen, optimizer, arrived)
     elif refusal() is not None:
         st.session_state[_REFUSED] = None
-    workspace.shown = hyper if (workspace.chosen.name, workspace.optimizer) == wanted else {}
-    changed = ("set", workspace.changed_settings())
-    if changed[1] and changed not in workspace.queue:
-        workspace.queue.appendleft(changed)
+    workspace.perform_presses()
+    workspace.shown = workspace.rare_settings()
     return workspace
 
 
 def catch_up(workspace: Workspace) -> None:
-    """Do what was pressed. Settings that this changed, or that were refused, are shown as they
-    are by another run of the page."""
+    """Do what was pressed. Where this changed rare settings, another run of the page shows them."""
+    if workspace.chosen.key == OWN:
+        # A fragment may write to a place outside only if it did so in the run of the whole page.
+        st.session_state[_PLACE].empty()
     workspace.perform()
-    if workspace.changed_settings():
-        show_settings(workspace.hyper)
+    if workspace.rare_settings() != workspace.shown:
         st.rerun()
-    _save_seed(workspace.view.seed)
 
 
 def refusal() -> ProgramError | None:
@@ -222,49 +96,121 @@ def explain_fallback(workspace: Workspace, chosen: ChosenProblem) -> str:
 
 
 def open_workspace(
-    chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any], seed: int
+    chosen: ChosenProblem,
+    optimizer: str,
+    hyper: dict[str, Any],
+    seed: int,
+    options: Options | None = None,
+    linked: LinkedRun | None = None,
 ) -> Workspace:
-    """A new session, with the problem's opening presses done.
+    """A new session, with the presses of a link if it has any.
 
     ValueError for settings and ProgramRefused for a program of which no session can be made.
     """
     session: Session
+    event: PressEvent | None = None
+    settings: dict[str, Any] = {**hyper, **(options or {})}
+    start = linked.start if linked else None
     if chosen.key == OWN:
-        session = RemoteSession(chosen.problem, _replay, optimizer, seed=seed, **hyper)  # type: ignore[arg-type]
+        assert isinstance(chosen.problem, ProgramProblem)
+        session = RemoteSession(
+            chosen.problem,
+            _replay,
+            optimizer,
+            seed=seed,
+            start=start,
+            ask_ahead=partial(live_call, "look_ahead"),
+            tries_forward=linked is None or linked.presses is None,
+            **settings,
+        )
+        event = session.forward_event
     else:
         session = TrainingSession(
-            chosen.problem, optimizer, seed=seed, history_bytes=HISTORY_BYTES, **hyper
+            chosen.problem,
+            optimizer,
+            seed=seed,
+            start=start,
+            history_bytes=HISTORY_BYTES,
+            **settings,
         )
-    workspace = Workspace(chosen, optimizer, session, session.view())
-    for name in chosen.offer.opening:
-        workspace.press(name)
-    workspace.perform()
+    workspace = Workspace(chosen, optimizer, session, session.view(), options=options or {})
+    if linked is not None and linked.presses is not None:
+        workspace.run = linked.repeat()
+        workspace.perform()
+    elif event is not None and not event.ok:  # reported now, not at the first press
+        workspace.event = event
+    return workspace
+
+
+def _open_linked(
+    chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any], seed: int, options: Options
+) -> Workspace:
+    """A workspace with the run that the link asks for, as far as there can be one."""
+    linked = run_link.read_run(optimizer, hyper)
+    trouble = linked.trouble
+    try:
+        workspace = open_workspace(chosen, optimizer, linked.hyper, seed, options, linked)
+    except (ValueError, ProgramRefused) as error:
+        if linked.start is None:
+            raise
+        reason = error.error.message if isinstance(error, ProgramRefused) else error
+        trouble = [f"The start in the link cannot be used. {reason}", *trouble]
+        workspace = open_workspace(chosen, optimizer, hyper, seed, options)
+    if trouble:
+        workspace.report(" ".join(trouble))
     return workspace
 
 
 def _replace(
-    before: Workspace | None, chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any]
+    before: Workspace | None, chosen: ChosenProblem, optimizer: str, arrived: bool
 ) -> Workspace:
-    """A workspace for the chosen problem; or the one before, where it cannot be opened."""
-    wanted = (chosen.name, optimizer, tuple(hyper.items()))
+    """A workspace for the chosen problem; or the one before, where it cannot be opened. The link
+    counts only when the reader has `arrived` with it."""
+    options = adapt_groups(read_options(), optimizer_spec(optimizer))
+    if before is not None and before.chosen.key != chosen.key and not arrived:
+        options.pop("groups", None)  # they name parameters of the other problem
+    keep_options(options)
+    wanted = (chosen.name, optimizer, options)
     refused = st.session_state.get(_REFUSED)
     if before is not None and refused and refused[0] == wanted and not is_temporary(refused[1]):
         return before
+    own, report = chosen.offer.settings(optimizer), ""
+    seed = _seed() if before is None or arrived else before.view.seed
+    if before is None or arrived:
+        hyper = read_link(chosen.offer, optimizer)
+    else:
+        same = (before.chosen.key, before.optimizer) == (chosen.key, optimizer)
+        hyper = before.settings if same else own
     try:
-        workspace = open_workspace(chosen, optimizer, hyper, _seed())
+        try:
+            make = _open_linked if arrived else open_workspace
+            workspace = make(chosen, optimizer, hyper, seed, options)
+        except ValueError as error:
+            report = f"{error} The problem's own settings are used instead."
+            keep_options({})
+            workspace = open_workspace(chosen, optimizer, own, seed)
         st.session_state[_REFUSED] = None
     except ProgramRefused as refused_now:
         st.session_state[_REFUSED] = (wanted, refused_now.error)
         workspace = before or _open_first()
-    except ValueError as error:
-        workspace = open_workspace(chosen, optimizer, chosen.offer.settings(optimizer), _seed())
-        st.session_state[_REFUSED] = None
-        show_settings(workspace.hyper)
-        st.session_state[_KEY] = workspace
-        workspace.report(f"{error} The problem's own settings are used instead.")
-        st.rerun()
+    else:
+        if report:
+            workspace.report(report)
+        elif before is not None and before.chosen.name == chosen.name:
+            workspace.event = _begin_anew(before, workspace)
     st.session_state[_KEY] = workspace
     return workspace
+
+
+def _begin_anew(before: Workspace, now: Workspace) -> PressEvent:
+    """What is said of a new run on the same problem."""
+    if before.optimizer != now.optimizer:
+        lr = format_number(now.hyper["lr"])
+        message = f"begins a new run, with this problem's learning rate for it: lr = {lr}."
+        return PressEvent(now.optimizer, message)
+    changed = [kind for kind, option in now.options.items() if before.options.get(kind) != option]
+    names = [kind if kind == "groups" else now.options[kind]["name"] for kind in changed]
+    return PressEvent(", ".join(names) or "reset", "A new run begins.")
 
 
 def _open_first() -> Workspace:
@@ -287,8 +233,3 @@ def _is_seed(text: str) -> bool:
         return validate_seed(int(text)) >= 0
     except ValueError:
         return False
-
-
-def _save_seed(seed: int) -> None:
-    if st.query_params.get("seed", "0") != str(seed):
-        st.query_params["seed"] = str(seed)

@@ -1,43 +1,103 @@
-"""The loss around the path, and its picture: computed once and kept while the path stays in it.
+"""The loss over a plane or along a line, with the paths of all runs; its point can be dragged.
 
-Presets open in the same state for everybody, so their surfaces are shared by all readers.
+The loss is computed once and kept while the path stays in it. Presets open in the same state for
+everybody, so their surfaces are shared by all readers. Only numbers are sent; surface.js draws.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import io
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
-from matplotlib.figure import Figure
 
-from explorer.trace.colours import CONTOUR
-from explorer.training import Plane, Point, Surface, through_element, through_elements, through_path
-from explorer.ui.common.plot import Axis, Line, Plot, around
+from explorer.language import ProgramRefused
+from explorer.trace.codec import to_plain
+from explorer.training import Plane, Point, Surface, View, history
+from explorer.training.compare import Session
+from explorer.training.extent import extend_ahead, extent_of_path
+from explorer.ui.common.errors import program_error
+from explorer.ui.common.live_run import end_live_run
+from explorer.ui.common.plot import AXES, Axis, around
+from explorer.ui.common.shared_cache import shared
+from explorer.ui.optimizer import planes
+from explorer.ui.optimizer.planes import PlaneChoice
 from explorer.ui.optimizer.problems import OWN
-from explorer.ui.optimizer.session import Session, Workspace
+from explorer.ui.optimizer.workspace import Workspace
 
-#: An element as (parameter, flattened place).
-AxisPair = tuple[tuple[str, int], tuple[str, int]]
-_KEY = "surface"
-#: The first picture reaches this many times as far as the start is from 0.
-_REACH = 1.2
+_KEY, _RUNS = "surface", "surface.runs"
+#: Most points that are sent of one run's path, and of all together.
+_MOST, _MOST_OF_ALL = 600, 1200
+#: Heights and positions are sent as whole numbers up to this one; the next one is none.
+_WHOLE = 65534
+#: Positions are kept from so many lengths of an axis below it, over so many.
+_FROM, _OVER = -4.0, 9.0
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "loss_surface",
+    html="""
+<div class="surface">
+  <button type="button" class="save" title="Download as SVG" aria-label="Download as SVG">↓</button>
+  <div class="picture"><canvas aria-hidden="true"></canvas><svg role="group"
+    xmlns="http://www.w3.org/2000/svg"></svg></div>
+  <div class="player">
+    <button type="button" class="play"></button>
+    <div class="moment"><input type="range" min="0" step="any" aria-label="Point of the run"
+      title="The point of the run that the pictures show"><output></output></div>
+    <select class="speed" aria-label="Speed" title="Speed of the replay">
+      <option value="0.5">0.5×</option><option value="1" selected>1×</option>
+      <option value="2">2×</option><option value="4">4×</option><option value="8">8×</option>
+    </select>
+  </div>
+  <div class="plane"></div>
+  <div class="words"><span class="reading"></span><span class="about"></span></div>
+</div>""",
+    css=(_HERE / "surface.css").read_text(encoding="utf-8"),
+    js=AXES
+    + "".join(
+        (_HERE / f"{name}.js").read_text(encoding="utf-8")
+        for name in ("surface_map", "surface_scene", "surface_play", "surface_planes", "surface")
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of the pictures: its name, state and path. The reader's own comes first."""
+
+    name: str
+    view: View
+    points: tuple[Point, ...]
+    session: Any
+    zero_grad: bool = True
 
 
 @dataclass(frozen=True)
 class DrawnSurface:
-    """A surface with its picture, and the number of steps after which it was computed."""
+    """A surface with what is sent of it, and the number of steps after which it was computed."""
 
     name: str
     plane: Plane
     surface: Surface
-    image: str
+    picture: Mapping[str, Any]
     steps: int
+
+    @property
+    def is_line(self) -> bool:
+        return len(self.surface.y) == 1
+
+    @property
+    def names(self) -> list[str]:
+        """What the axes are; a line has one."""
+        return list(self.surface.labels[: 1 if self.is_line else 2])
 
     def place(self, points: Sequence[Point]) -> np.ndarray:
         """Coordinates of these points, (n, 2); not finite where they are not."""
@@ -45,152 +105,212 @@ class DrawnSurface:
             return self.plane.place(points)
 
 
-def plot_surface(
-    workspace: Workspace,
-    pair: AxisPair | None,
-    points: tuple[Point, ...],
-    moment: int,
-    second: tuple[str, tuple[Point, ...]] | None,
-) -> Plot:
-    """The surface, or the curve of a single parameter, with the path of the run until now and a
-    marker at `points[moment]`. `second` is the name and the path of the run to compare with.
-
-    Raises ProgramRefused."""
-    drawn = compute_surface(workspace, pair, points)
-    paths = [(drawn.place(points), "main", "")]
-    if second is not None:
-        paths.append((drawn.place(second[1]), "beside", second[0]))
-    if len(drawn.surface.y) == 1:
-        return _plot_line(drawn, paths, moment)
-    return _plot_plane(drawn, paths, moment, _caption(drawn, workspace))
+def drawn_surface(workspace: Workspace) -> DrawnSurface | None:
+    """The surface that the reader sees."""
+    drawn: DrawnSurface | None = workspace.cache.get(_KEY)
+    return drawn
 
 
-def _plot_plane(drawn: DrawnSurface, paths: list[Any], moment: int, caption: str) -> Plot:
-    surface = drawn.surface
-    lines = [
-        Line(p[:, 0], p[:, 1], kind, name, dots=len(p) <= 60) for p, kind, name in reversed(paths)
-    ]
-    across, up = surface.labels
-    return Plot(
-        Axis(across, float(surface.x[0]), float(surface.x[-1])),
-        Axis(up, float(surface.y[0]), float(surface.y[-1])),
-        tuple(lines),
-        f"Loss over {across} and {up} (darker = lower), with the path of the run",
-        image=drawn.image,
-        now=tuple(paths[0][0][moment].tolist()),
-        caption=caption,
+def drawn_runs(workspace: Workspace) -> Sequence[Run]:
+    """The runs that the reader sees."""
+    runs: Sequence[Run] = workspace.cache.get(_RUNS, ())
+    return runs
+
+
+def draw_surface(workspace: Workspace, runs: Sequence[Run]) -> None:
+    """Draw the surface with these runs. Where the reader puts the point, a new run begins."""
+    now = runs[0].points[-1]
+    choice = planes.read_choice(now)
+    try:
+        drawn = compute_surface(workspace, choice, runs[0].points)
+    except ProgramRefused as refused:
+        program_error(refused.error)
+        return
+    workspace.cache[_RUNS] = tuple(runs)
+
+    def placed() -> None:
+        end_live_run()
+        event = st.session_state[_KEY].placed
+        if isinstance(event, dict):
+            with suppress(ValueError):
+                values = place_values(workspace, event.get("names"), event.get("value"))
+                workspace.press("move", values=values)
+
+    def chosen() -> None:
+        event = st.session_state[_KEY].chosen
+        if isinstance(event, dict):
+            planes.choose(now, event)
+
+    _component(
+        key=_KEY,
+        data={**to_data(workspace, drawn, runs), "planes": planes.to_data(now, choice)},
+        on_placed_change=placed,
+        on_chosen_change=chosen,
     )
 
 
-def _plot_line(drawn: DrawnSurface, paths: list[Any], moment: int) -> Plot:
-    """One parameter: the loss as a curve, and where the run has been on it."""
-    surface = drawn.surface
-    row = surface.loss[0]
-    lines = [Line(surface.x, row, "faint")]
-    for path, kind, name in reversed(paths):
-        x = path[:, 0]
-        y = np.interp(x, surface.x, row, left=np.nan, right=np.nan)
-        lines.append(Line(x, y, kind, name, dots=True))
-    x = float(paths[0][0][moment, 0])
-    return Plot(
-        Axis(surface.labels[0], float(surface.x[0]), float(surface.x[-1])),
-        around(row.tolist(), "loss", linear=True),
-        tuple(lines),
-        f"Loss over {surface.labels[0]}, with the path of the run",
-        now=(x, float(np.interp(x, surface.x, row))),
-    )
+def place_values(workspace: Workspace, names: Any, value: Any) -> dict[str, np.ndarray]:
+    """The parameters where the hand is, at a `value` on the axes of these `names`. ValueError for
+    what the surface has not."""
+    drawn = drawn_surface(workspace)
+    if drawn is None or names != drawn.names or not isinstance(value, list):
+        raise ValueError("no such surface")
+    axes = (drawn.surface.x, drawn.surface.y)[: len(names)]
+    if len(value) != len(axes) or any(type(v) not in (int, float) for v in value):
+        raise ValueError("no place")
+    ends = [(float(axis[0]), float(axis[-1])) for axis in axes]  # NumPy compares no huge integers
+    if not all(low <= v <= high for v, (low, high) in zip(value, ends, strict=True)):
+        raise ValueError("outside of the surface")
+    a, b = (*map(float, value), 0.0)[:2]
+    return drawn.plane.point((a, b), workspace.points()[-1])
+
+
+def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> dict[str, Any]:
+    """What surface.js draws."""
+    most = min(_MOST, _MOST_OF_ALL // len(runs))
+    axes = _axes(drawn)
+    sent = [_run_data(drawn, run, axes, most) for run in runs]
+    for other in sent[1:]:
+        if other["steps"] == sent[0]["steps"]:
+            other["steps"] = None
+    at = drawn.place(runs[0].points[-1:])[0]
+    is_finite = bool(np.isfinite(at).all())
+    return {
+        **drawn.picture,
+        "x": vars(axes[0]),
+        "y": vars(axes[1]),
+        "names": drawn.names,
+        "exact": drawn.plane.exact,
+        "at": [float(f"{v:.10g}") for v in at] if is_finite else None,
+        "runs": sent,
+        "run": f"{id(workspace)} {drawn.name}",
+        "version": workspace.version,
+        "running": workspace.run is not None,
+        "arrows": _arrows(workspace.view, drawn, runs[0].points[-1]),
+        "caption": _caption(drawn, workspace),
+        "alt": _alt(drawn),
+    }
+
+
+def _axes(drawn: DrawnSurface) -> tuple[Axis, Axis]:
+    x, y = drawn.surface.x, drawn.surface.y
+    across = Axis(drawn.surface.labels[0], float(x[0]), float(x[-1]))
+    if drawn.is_line:
+        return across, around(drawn.surface.loss[0].tolist(), "loss", linear=True)
+    return across, Axis(drawn.surface.labels[1], float(y[0]), float(y[-1]))
+
+
+def _run_data(drawn: DrawnSurface, run: Run, axes: tuple[Axis, Axis], most: int) -> dict[str, Any]:
+    points = run.points
+    if len(points) > most:
+        every = -(-len(points) // most)
+        points = (*points[:-1:every], points[-1])
+    path = drawn.place(points)
+    low = np.array([axis.low for axis in axes])
+    length = np.array([axis.high - axis.low for axis in axes])
+    with np.errstate(all="ignore"):
+        share = ((path - low) / length - _FROM) / _OVER
+    if drawn.is_line:
+        share[:, 1] = np.where(np.isfinite(share[:, 0]), 0.5, np.nan)
+    return {
+        "name": run.name,
+        "path": _encode(share),
+        "steps": [point.steps for point in points],
+    }
+
+
+def _arrows(view: View, drawn: DrawnSurface, at: Point) -> dict[str, Any]:
+    """What step would do now, if the gradient is that of this place."""
+    if not view.norm_steps or view.norm_steps[-1] != view.steps:
+        return {}
+    change = {name: update.after - update.before for name, update in view.next.items()}
+    if not change or any(
+        value.shape != at.values[name].shape or not np.isfinite(value).all()
+        for name, value in change.items()
+    ):
+        return {}
+    return {"update": [float(f"{v:.6g}") for v in drawn.plane.arrow(change, at)]}
+
+
+def _alt(drawn: DrawnSurface) -> str:
+    across, up = drawn.surface.labels
+    if drawn.is_line:
+        return f"Loss over {across}, with the path of the run"
+    return f"Loss over {across} and {up} (darker = lower), with the path of the run"
 
 
 def _caption(drawn: DrawnSurface, workspace: Workspace) -> str:
     if not np.isfinite(drawn.surface.loss).any():
         return "The loss is not finite anywhere near here."
+    said = [] if drawn.is_line else ["Darker = lower loss."]
     if not drawn.plane.exact:
-        return (
-            "Loss in the plane of two directions, chosen from the path until step "
-            f"{drawn.steps:,}; the path is projected onto it."
-        )
-    if sum(p.value.size for p in workspace.view.parameters.values()) > 2:
-        return f"Darker = lower loss. All other parameters as after step {drawn.steps:,}."
-    return "Darker = lower loss."
+        said += [drawn.plane.explanation, "The path is projected onto the plane."]
+    elif sum(p.value.size for p in workspace.view.parameters.values()) > 2:
+        said += [drawn.plane.explanation, f"Computed after step {drawn.steps:,}."]
+    return " ".join(said)
 
 
 def compute_surface(
-    workspace: Workspace, pair: AxisPair | None, points: Sequence[Point]
+    workspace: Workspace, choice: PlaneChoice, points: Sequence[Point]
 ) -> DrawnSurface:
-    """The surface through two elements (equal ones: a line), or along the path if None.
+    """The surface in this plane.
 
     Computed anew when the path leaves it or, where other parameters move too, when the number of
-    steps has doubled. Raises ProgramRefused.
+    steps is twice or half of what it was. Raises ProgramRefused.
     """
-    name = f"{workspace.view.seed} {pair}"
+    name = f"{workspace.view.seed} {choice}"
     cached: DrawnSurface | None = workspace.cache.get(_KEY)
     if cached is not None and cached.name == name and not _is_stale(cached, points):
         return cached
-    plane = _plane(pair, points)
-    path = plane.place([*points, *_corners(plane, points[0])] if plane.exact else points)
     with workspace.lock:
-        if workspace.chosen.key == OWN:
-            surface, image = _compute(workspace.session, plane, path)
+        plane = choice.plane(points, workspace.session)
+        extent = extent_of_path(plane, plane.place(points))
+        if workspace.chosen.key == OWN:  # one child does both
+            surface, picture = _compute(workspace.session, plane, extent, ahead=True)
         else:
-            surface, image = _share(
-                _cache_key(workspace, plane, path), workspace.session, plane, path
+            extent = _extent(_state_key(workspace, plane, extent), workspace.session, plane, extent)
+            surface, picture = _share(
+                _cache_key(workspace, plane, extent), workspace.session, plane, extent
             )
-    drawn = workspace.cache[_KEY] = DrawnSurface(name, plane, surface, image, points[-1].steps)
+    drawn = workspace.cache[_KEY] = DrawnSurface(name, plane, surface, picture, points[-1].steps)
     return drawn
 
 
-def _cache_key(workspace: Workspace, plane: Plane, path: np.ndarray) -> str:
-    """A name for everything that a preset's surface depends on."""
-    parts = (workspace.chosen.name, workspace.session.seed, plane.labels, plane.exact, path.shape)
+def _state_key(workspace: Workspace, plane: Plane, extent: np.ndarray) -> str:
+    """A name for everything that a preset's path ahead depends on."""
+    session = workspace.session
+    done = json.dumps(to_plain(history.to_data(session.actions)))
+    return _cache_key(workspace, plane, extent, session.optimizer, done)
+
+
+def _cache_key(workspace: Workspace, plane: Plane, extent: np.ndarray, *more: str) -> str:
+    """A name for everything that a preset's surface depends on, and for `more`."""
+    parts = (workspace.chosen.name, workspace.session.seed, plane.labels, plane.exact, *more)
     name = hashlib.sha256(repr(parts).encode())
-    for array in (plane.origin, plane.first, plane.second, path):
+    for array in (plane.origin, plane.first, plane.second, extent):
         name.update(array.tobytes())
     return name.hexdigest()
 
 
-def _compute(session: Session, plane: Plane, path: np.ndarray) -> tuple[Surface, str]:
-    surface = session.surface(plane, path)
-    return surface, _draw_contours(surface)
+def _compute(
+    session: Session, plane: Plane, extent: np.ndarray, *, ahead: bool = False
+) -> tuple[Surface, Mapping[str, Any]]:
+    surface = session.surface(plane, extent, ahead=ahead)
+    return surface, _picture(surface)
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _share(name: str, _session: Session, _plane: Plane, _path: np.ndarray) -> tuple[Surface, str]:
+@shared(2**20, key=lambda name, *_: name)
+def _extent(name: str, session: Session, plane: Plane, extent: np.ndarray) -> np.ndarray:
+    """What the picture has to show. It is the same for all readers who have done the same."""
+    return extend_ahead(session, plane, extent)
+
+
+@shared(32 * 2**20, key=lambda name, *_: name)
+def _share(
+    name: str, session: Session, plane: Plane, extent: np.ndarray
+) -> tuple[Surface, Mapping[str, Any]]:
     """Immutable, so all readers may share one; a second reader waits while it is computed."""
-    return _compute(_session, _plane, _path)
-
-
-def _plane(pair: AxisPair | None, points: Sequence[Point]) -> Plane:
-    if pair is None:
-        return through_path(points)
-    at = points[-1] if _finite(points[-1]) else points[0]
-    first, second = ((name, _index(at, name, place)) for name, place in pair)
-    if first == second:
-        return through_element(at, first)
-    return through_elements(at, first, second)
-
-
-def _finite(point: Point) -> bool:
-    return all(np.isfinite(value).all() for value in point.values.values())
-
-
-def _index(point: Point, name: str, place: int) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(place, point.values[name].shape))
-
-
-def _corners(plane: Plane, start: Point) -> list[Point]:
-    """Opposite corners of the first picture, symmetric around 0."""
-    (a, b) = plane.place([start])[0]
-    reach = [_REACH * max(abs(float(v)), 1.0) / 1.35 for v in (a, b)]
-    return [_point(plane, start, sign * reach[0], sign * reach[1]) for sign in (-1, 1)]
-
-
-def _point(plane: Plane, like: Point, a: float, b: float) -> Point:
-    joined = plane.origin + a * plane.first + b * plane.second
-    values, used = {}, 0
-    for name, value in like.values.items():
-        values[name] = joined[used : used + value.size].reshape(value.shape)
-        used += value.size
-    return Point(like.steps, values)
+    return _compute(session, plane, extent)
 
 
 def _is_stale(drawn: DrawnSurface, points: Sequence[Point]) -> bool:
@@ -200,27 +320,38 @@ def _is_stale(drawn: DrawnSurface, points: Sequence[Point]) -> bool:
         return False  # so far away there is nothing to see
     if not x[0] <= a <= x[-1] or (len(y) > 1 and not y[0] <= b <= y[-1]):
         return True
-    others = drawn.plane.origin.any() or not drawn.plane.exact
-    return bool(others) and points[-1].steps >= max(2, 2 * drawn.steps)
+    others, steps = drawn.plane.origin.any() or not drawn.plane.exact, points[-1].steps
+    return bool(others) and (steps >= max(2, 2 * drawn.steps) or 2 * steps < drawn.steps)
 
 
-def _draw_contours(surface: Surface) -> str:
-    """Filled contours, without axes, as a data URL; empty for a line."""
-    if len(surface.y) == 1:
-        return ""
+def _picture(surface: Surface) -> Mapping[str, Any]:
+    """The heights of a surface, logarithmic from the lowest place; the curve of a line."""
     loss = np.where(np.isfinite(surface.loss), surface.loss, np.nan)
-    low = float(np.nanmin(loss)) if np.isfinite(loss).any() else 0.0
-    height = np.log10(np.clip(loss - low, 0, 1e30) + _floor(loss - low))
-    figure = Figure(figsize=(4, 3), dpi=90, frameon=False)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    known = height[np.isfinite(height)]
-    if len(known) and known.max() > known.min():
-        axes.contourf(surface.x, surface.y, height, levels=16, cmap="GnBu_r", extend="both")
-        axes.contour(surface.x, surface.y, height, levels=16, colors=CONTOUR, linewidths=0.3)
-    out = io.BytesIO()
-    figure.savefig(out, format="png")
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    if len(surface.y) == 1:
+        values = [None if np.isnan(v) else float(f"{v:.6g}") for v in loss[0].tolist()]
+        return {"map": None, "curve": {"x": surface.x.tolist(), "y": values}}
+    is_known = bool(np.isfinite(loss).any())
+    low = float(np.nanmin(loss)) if is_known else 0.0
+    floor = _floor(loss - low)
+    height = np.log10(np.clip(loss - low, 0, 1e30) + floor)
+    least, most = (float(f(height)) if is_known else 0.0 for f in (np.nanmin, np.nanmax))
+    return {
+        "curve": None,
+        "map": {
+            "columns": len(surface.x),
+            "rows": len(surface.y),
+            "heights": _encode((height - least) / ((most - least) or 1.0)),
+            **{"low": low, "floor": floor, "least": least, "most": most},
+        },
+    }
+
+
+def _encode(shares: np.ndarray) -> str:
+    """Numbers from 0 to 1 as text; what is not finite is marked."""
+    with np.errstate(all="ignore"):
+        whole = np.rint(np.clip(shares, 0, 1) * _WHOLE)
+    codes = np.where(np.isfinite(shares), whole, _WHOLE + 1).astype("<u2")
+    return base64.b64encode(codes.tobytes()).decode()
 
 
 def _floor(above: np.ndarray) -> float:

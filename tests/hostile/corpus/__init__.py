@@ -6,7 +6,16 @@
 and seen nothing; the others may run, if they change nothing.
 """
 
-from tests.hostile.corpus import arrivals, recording
+from tests.hostile.corpus import (
+    accepted,
+    arrivals,
+    everyday,
+    figures,
+    recording,
+    surface,
+    syntax,
+    training,
+)
 from tests.hostile.corpus.holes import EXCHANGED, HARMLESS, REFUSED, STOPPED
 from tests.hostile.corpus.layouts import CAPTURED, LAYOUTS, RESIZED
 from tests.hostile.corpus.libraries import STATE, TORCH
@@ -19,19 +28,41 @@ from tests.hostile.corpus.resources import DISPLAY, MEMORY, PARSER, PRINTED, TIM
 GROUPS: dict[str, list[str]] = {
     "python": PYTHON,
     "torch": TORCH,
-    "state": STATE,
+    "state": STATE + training.STATE,
     "memory": MEMORY,
-    "time": TIME,
+    "time": TIME + surface.ENDLESS + everyday.TIME,
     "parser": PARSER,
     "display": DISPLAY,
     "crashes": CRASHES,
     "nested": NESTED,
     "reentrant": REENTRANT,
-    "harmless": HARMLESS + arrivals.HARMLESS + recording.HARMLESS + PRINTED,
-    "refused": REFUSED + arrivals.REFUSED + recording.REFUSED,
+    "harmless": HARMLESS
+    + arrivals.HARMLESS
+    + figures.HARMLESS
+    + recording.HARMLESS
+    + PRINTED
+    + accepted.HARMLESS
+    + surface.HARMLESS
+    + syntax.HARMLESS
+    + training.HARMLESS
+    + everyday.HARMLESS,
+    "refused": REFUSED
+    + arrivals.REFUSED
+    + figures.REFUSED
+    + recording.REFUSED
+    + accepted.REFUSED
+    + surface.REFUSED
+    + syntax.REFUSED
+    + training.REFUSED
+    + everyday.REFUSED,
     "exchanged": [*EXCHANGED, *RESIZED, *CAPTURED],
     "layouts": LAYOUTS,
-    "stopped": STOPPED + arrivals.STOPPED + recording.STOPPED,
+    "stopped": STOPPED
+    + arrivals.STOPPED
+    + recording.STOPPED
+    + accepted.STOPPED
+    + syntax.STOPPED
+    + everyday.STOPPED,
     "closed": CLOSED,
     "arriving": ARRIVING,
 }

@@ -29,7 +29,57 @@ _NODE_CALLS = [
     "torch.func.vjp(n, g)",
 ]
 
+#: Objects in an index: C++ code of torch would call them while it reads the list they are in.
+_DATASETS = """\
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, TensorDataset
+called, batch = [], [0, 1]
+class Evil:
+    def __len__(self):
+        called.append(1)
+        return 2
+    def __getitem__(self, i):
+        called.append(1)
+        if len(called) > 9:
+            raise IndexError
+        return 0
+class Index:
+    def __lt__(self, other):
+        return other == 7
+    def __gt__(self, other):
+        return False
+    def __sub__(self, other):
+        return [Evil()]
+    __rsub__ = __sub__
+class Own(Dataset):
+    def __len__(self):
+        return 1
+    def __getitem__(self, i):
+        batch[1] = Index()
+        return (torch.tensor(0),)
+class Batches:
+    def __iter__(self):
+        yield batch
+    def __len__(self):
+        return 1
+numbers = TensorDataset(torch.arange(3))
+"""
+_INDICES = [
+    "d = ConcatDataset([numbers, numbers])\nd.cumulative_sizes[0] = Index()\nd[5]",
+    "d = ConcatDataset([Own(), numbers, numbers])\nlist(DataLoader(d, batch_sampler=Batches()))",
+]
+#: torch's generator, made to read beyond its 624 numbers.
+_BEYOND_NUMBERS = """\
+import torch
+state = torch.get_rng_state()
+state[8:12] = torch.tensor([112, 2, 0, 0])
+state[16:18] = torch.tensor([%s])
+torch.set_rng_state(state)
+torch.rand(1000)
+"""
+
 REFUSED = [
+    *(_BEYOND_NUMBERS % place for place in ("112, 2", "2, 0", "111, 2")),
     "import numpy as np\nt = (np.array(['%s']) % [print]).tolist()[0]",
     "import numpy as np\na = np.array(['%s'])\na %= [print]",
     "import numpy as np\na = np.array([10 ** 6]) * ['a', print]",
@@ -88,8 +138,8 @@ REFUSED = [
     # targets of every kind
     "class A:\n    pass\nfor A.x, print.x in [(1, 2)]:\n    pass",
     "class A:\n    pass\na = A()\na.x, (print.x, *a.y) = 1, (2, 3)",
-    "def f():\n    pass\n(*f.x, f.y) = [1, 2]",
-    "def f():\n    pass\nf.x = f.y = 1",
+    "def f():\n    pass\n(*f.x, print.y) = [1, 2]",
+    "def f():\n    pass\nf.x = print.y = 1",
     "x = [1]\nx[print.x] += 1",
     "x = 'ab'\nx.upper += 1",
     "class C:\n    def __enter__(self):\n        return 1, 2\n    def __exit__(self, *e):\n"
@@ -108,6 +158,10 @@ REFUSED = [
     "        ctx._inner_ctx\ntorch.vmap(F.apply)(torch.ones(2))",
 ]
 HARMLESS = [
+    *(_DATASETS + text + "\nassert not called" for text in _INDICES),
+    "import torch\nstate = torch.get_rng_state()\na = torch.rand(3)\n"
+    "for s in (state, torch.get_rng_state()):\n    torch.set_rng_state(s)\n    b = torch.rand(3)\n"
+    "    assert (a == b).all() == (s is state)",
     "import torch\na = torch.zeros(3, dtype=torch.int16)\n"
     "b = torch.logical_not(torch.tensor([0, 1, 0]), out=a)\n"
     "assert b is a and a.tolist() == [1, 0, 1]",

@@ -382,7 +382,6 @@ _NOT_FILLED = [
     _N + "m = nn.BatchNorm1d(1000)\nm.running_mean = torch.zeros(1).expand(1000)\n"
     "m(torch.randn(2, 1000))",
     _N + "e = torch.zeros(1).expand(1000)\nF.batch_norm(torch.randn(2, 1000), e, e, training=True)",
-    _N + "torch.ones(1).new_empty(9000)",
     _N + "torch.empty_strided((9000,), (1,))",
     _N + "torch.empty_permuted((9000,), (0,))",
 ]

@@ -129,13 +129,9 @@ _TRUSTED = [
 _META = [
     f"{_N}one = torch.ones(1, 99, 99)\n{make}\nprint(torch.baddbmm(one, other, one))"
     for make in (
-        "other = torch.ones(1, 99, 99, device='meta')",
-        "other = one.to('meta')",
-        "other = one.new_ones(1, 99, 99, device=torch.device('meta'))",
-        "other = nn.Linear(99, 99, device='meta').weight[None]",
-        "other = nn.Linear(99, 99).to('meta').weight[None]",
-        "with torch.device('meta'):\n    other = torch.ones(1, 99, 99)",
-        "other = torch.tensor([[[1.0]]], device='meta').expand(1, 99, 99)",
+        "other = nn.Linear(99, 99, True, 'meta').weight[None]",
+        "other = nn.Conv1d(99, 99, 1, 1, 0, 1, 1, True, 'zeros', 'meta').weight[None, :, :, 0]",
+        "other = nn.Bilinear(1, 99, 99, True, 'meta').weight[None, :, 0]",
     )
 ]
 

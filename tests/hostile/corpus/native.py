@@ -3,6 +3,8 @@
 from tests.hostile.corpus.libraries import LINER, OPT, N, R, T
 
 _CRASH_LINES = """
+F.pad(torch.ones(2, 3, 4, 5), (2**63 - 1,) * 4, mode="replicate")
+nn.ReplicationPad2d((2**63 - 1,) * 4)(torch.ones(2, 3, 4, 5))
 F.max_pool1d(torch.ones(1, 1, 4), 2 ** 62)
 F.max_pool1d(torch.ones(1, 1, 4), 2 ** 63 - 1)
 F.max_pool1d(torch.ones(1, 1, 8), (5,), dilation=[2 ** 62])

@@ -49,7 +49,7 @@ _OBJECTS = [
     ("", "property(lambda self: 1)", "fget fset fdel deleter __get__ __set_name__"),
     ("", "staticmethod(len)", "__func__ __wrapped__ __get__ __dict__"),
     ("from functools import partial\n", "partial(print, 1)", "func args keywords __setstate__ x"),
-    ("from itertools import chain\n", "chain", "from_iterable __new__ mro"),
+    ("from itertools import chain\n", "chain", "__new__ mro __self__"),
     (
         "from collections import defaultdict\n",
         "defaultdict(list)",
@@ -59,7 +59,7 @@ _OBJECTS = [
     (
         "import random\n",
         "random",
-        "_os _inst SystemRandom Random setstate getstate getrandbits path",
+        "_os _inst SystemRandom setstate getstate path",
     ),
     ("import random\n", "random.uniform", "__self__ __func__ getstate"),
     (
@@ -72,7 +72,7 @@ _OBJECTS = [
         "e",
         "value __reduce__ __init__",
     ),
-    (_T, "torch", "path member _members os sys _C __dict__ nn.os autograd.graph _tensor overrides"),
+    (_T, "torch", "path member _members os sys _C __dict__ nn.os autograd.os _tensor overrides"),
     (_T, "torch.Tensor", "wrapped make mro __call__ _make_subclass as_subclass __init__"),
     (_T, "torch.Size([1])", "__new__ __reduce__ _fields n_fields"),
     (_T, "torch.ones(3).max(0)", "_fields n_fields n_sequence_fields n_unnamed_fields _replace"),
@@ -85,13 +85,13 @@ _OBJECTS = [
         _T,
         "torch.ones(2, requires_grad=True)",
         "_backward_hooks _post_accumulate_grad_hooks _grad_fn _cdata _is_param _is_view volatile "
-        "data_ptr untyped_storage storage _typed_storage apply_ map_ map2_ set_ resize_ new ctypes "
+        "data_ptr untyped_storage _typed_storage apply_ map_ map2_ set_ resize_ ctypes "
         "__dlpack__ __array__ __reduce_ex__ __setstate__ as_subclass grad_dtype module_load",
     ),
     (
         _T,
         "torch.ones(2, requires_grad=True).exp().grad_fn",
-        "_sequence_nr _set_sequence_nr _register_hook_dict _input_metadata _raw_saved_result "
+        "_sequence_nr _set_sequence_nr _register_hook_dict _input_metadata _raw_saved_nothing "
         "_saved_nothing getAttribute __call__ __class__.x",
     ),
     (
@@ -110,16 +110,16 @@ _OBJECTS = [
         "    def forward(ctx, x):\n        kept.append(ctx)\n        return x * 2\n"
         "Fn.apply(torch.ones(2, requires_grad=True))\n",
         "kept[0]",
-        "to_save dirty_tensors non_differentiable saved_for_forward save_for_forward _forward_cls "
+        "to_save dirty_tensors non_differentiable saved_for_forward _forward_cls "
         "apply apply_jvp maybe_clear_saved_tensors _raw_saved_tensors",
     ),
     (
         _N,
         "nn.Linear(1, 1)",
-        "_parameters _buffers _modules _forward_hooks _non_persistent_buffers_set _version _apply "
+        "_parameters _buffers _forward_hooks _non_persistent_buffers_set _version _apply "
         "_call_impl _wrapped_call_impl _compiled_call_impl _get_name _named_members T_destination "
         "_load_from_state_dict _save_to_state_dict _replicate_for_data_parallel dump_patches "
-        "register_state_dict_post_hook register_load_state_dict_post_hook call_super_init "
+        "call_super_init "
         "_register_state_dict_hook __dict__ __setattr__ __getstate__ share_memory to_empty compile",
     ),
     (_N, "nn.Linear(1, 1).forward", "__func__ __self__ __globals__ __code__"),
@@ -130,7 +130,7 @@ _OBJECTS = [
         _OPT,
         "opt",
         "_optimizer_step_pre_hooks _step_count _opt_called profile_hook_step _patch_step_function "
-        "register_step_post_hook register_state_dict_pre_hook __dict__ __setstate__ "
+        "_optimizer_state_dict_pre_hooks __dict__ __setstate__ "
         "_zero_grad_profile_name OptimizerPreHook",
     ),
     (_OPT, "opt.step", "__self__ __func__ __wrapped__ hooked _wrapped_by_lr_sched"),
@@ -143,7 +143,7 @@ _OBJECTS = [
     (
         _DATA,
         "DataLoader([1])",
-        "sampler batch_sampler collate_fn multiprocessing_context _iterator",
+        "multiprocessing_context _iterator __initialized",
     ),
     (
         _DATA,
@@ -153,13 +153,13 @@ _OBJECTS = [
     (
         _DATA + "class D(Dataset):\n    def __len__(self):\n        return 1\n",
         "D() + D()",
-        "datasets cumulative_sizes cumsum",
+        "cumsum __class_getitem__",
     ),
     (
         _NP,
         "np.ones(3)",
         "base ctypes data flags flat view tofile dump dumps setflags resize byteswap getfield "
-        "setfield strides choose partition __array_interface__ __array_struct__ __array_finalize__",
+        "setfield strides __array_interface__ __array_struct__ __array_finalize__",
     ),
     (_NP, "np.float64(1)", "base data flags flat tobytes view newbyteorder __array_interface__"),
     (_NP, "np.ones(1).dtype", "type newbyteorder fields names subdtype metadata descr __reduce__"),
@@ -289,7 +289,7 @@ _KINDS = [
     "type(dict[int])(dict, 5)",
     "dict[int].fromkeys([1])",
     "class A(*[type(iter([]))]):\n    pass",
-    "from typing import List\nclass A(List[int]):\n    pass",
+    "from typing import List\nclass A(List[int]):\n    pass\nA().append(print)",
     _DATA + "class A(Dataset[int]):\n    pass",
     _DATA + "Dataset['().nothing'].copy_with((1,))",
     _DATA + "isinstance(1, Dataset[int])",
@@ -309,7 +309,7 @@ _KINDS = [
     _NP + "class D:\n    def __hash__(self):\n        return hash('names')\n"
     "    def __eq__(self, other):\n        return True\n"
     "np.zeros(3, dtype={D(): ['a'], 'formats': ['O']})",
-    _NP + "type(np.array([0], dtype='M8[s]').tolist()[0])(2020, 1, 1)",
+    _NP + "type(np.array([0], dtype='M8[s]').tolist()[0]).__new__",
     _NP + "np.array([0], dtype='M8[s]').tolist()[0].today()",
     "import random\nrandom.seed([1])",
 ]

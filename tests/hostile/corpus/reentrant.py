@@ -64,6 +64,7 @@ class D(Dataset):
         return (1, OrderedDict([("x", np.zeros(1) if i == 0 else items)]))
 list(DataLoader(D(), batch_size=2))""",
     "TensorDataset(torch.ones(3))[items]",
+    "from torch.utils.data import WeightedRandomSampler\nWeightedRandomSampler(items, 1)",
     "TensorDataset(torch.ones(3))[items] += 1",
     "np.random.default_rng(items)",
     *(
@@ -138,22 +139,6 @@ np.array([S(), *items[1:]])""",
     "m = nn.Module()\nm.register_parameter('a\\ud800', p)",
     "m = nn.Module()\nm.register_parameter('a\\n', p)",
     "m = nn.Module()\nm.add_module('a' * 201, Part())",
-    # a generator's end, at whatever moment Python collects it
-    """
-def g():
-    try:
-        yield 1
-    finally:
-        spoil()
-for k in range(720):
-    ring = [g()]
-    next(ring[0])
-    ring.append(ring)
-    pad = [[] for i in range(k)]
-    torch.tensor([[1.0]] * 20001)""",
-    "def g():\n    with torch.no_grad():\n        yield 1\nx = next(g())",
-    "def g():\n    try:\n        with torch.no_grad():\n            for i in [1]:\n"
-    "                x = yield 1\n    except ValueError:\n        pass",
 ]
 
 _SHAPES = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load.serving import Server, _family, serving
+from benchmarks.load.serving import Server, family, serving
 from benchmarks.load.tab import Tab
 from explorer.sandbox.settings import Settings
 from tests.sandbox.test_calls import eventually
@@ -35,9 +35,9 @@ async def _run_two_programs(server: Server) -> list[int]:
     for number, tab in enumerate(tabs):
         await tab.open("expression", program=ENDLESS.format(number))
     limit = time.monotonic() + 150
-    while len(_family(server.pid)) < 5 and time.monotonic() < limit:  # server, zygote, children
+    while len(family(server.pid)) < 5 and time.monotonic() < limit:  # server, zygote, children
         await asyncio.sleep(0.02)
-    return _family(server.pid)
+    return family(server.pid)
 
 
 def test_a_signal_ends_the_app_and_its_programs(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_a_signal_ends_the_app_and_its_programs(tmp_path: Path) -> None:
         serving(tmp_path / "log", EXPLORER_SECONDS="60") as server,
         ThreadPoolExecutor(1) as apart,  # browser tests leave an event loop in this thread
     ):
-        family = apart.submit(asyncio.run, _run_two_programs(server)).result()
-        assert len(family) >= 5
+        pids = apart.submit(asyncio.run, _run_two_programs(server)).result()
+        assert len(pids) >= 5
         os.kill(server.pid, signal.SIGTERM)
         # Half a second; Python alone would wait a minute for the programs.
-        assert eventually(lambda: all(map(_gone, family)), seconds=20)
+        assert eventually(lambda: all(map(_gone, pids)), seconds=20)
     assert "Traceback" not in (tmp_path / "log").read_text()

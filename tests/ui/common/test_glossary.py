@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 import explorer
-from explorer.trace.records import Answer
+from explorer.trace import Answer, Trace
+from explorer.training.optimizers import OPTIMIZERS
 from explorer.ui.common import glossary_dialog
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.expression import answers, tensor_table
-from explorer.ui.network import table as layers
+from explorer.ui.expression.program import ProgramRun
+from explorer.ui.network import tree
 from explorer.ui.optimizer import numbers
 
 pytestmark = pytest.mark.fast
@@ -37,7 +39,9 @@ def test_text_is_escaped_and_mark_up_is_not() -> None:
 @pytest.mark.parametrize("key", ["laef", "", "__class__", '"><script>'])
 def test_what_a_run_tells_may_name_no_word(key: str) -> None:
     assert optional_term_link(key) == ""
-    shown = answers.as_html(Answer("none.failed", "Why?", "Because.", glossary=key))
+    shown = answers.as_html(
+        Answer("none.failed", "Why?", "Because.", glossary=key), ProgramRun(Trace(""))
+    )
     assert "data-term" not in shown
     assert key not in shown or not key
 
@@ -49,10 +53,15 @@ def test_what_the_browser_says_may_be_anything(said: object) -> None:
 
 
 def test_headings_open_words_that_exist() -> None:
-    headed = [column.term for column in (*tensor_table.COLUMNS, *layers.COLUMNS) if column.term]
+    headed = [column.term for column in tensor_table.COLUMNS if column.term]
+    columns = (*tree.LAYER_COLUMNS, *tree.PARAMETER_COLUMNS)
+    in_tree = [column for column in columns if column.term]
+    assert all(column.term and column.term[0] in column.title for column in in_tree)
+    headed += [column.term[1] for column in in_tree if column.term]
     labelled = [term for _, term in numbers.LABELS.values()]
-    assert len(headed) >= 10
-    assert {*headed, *labelled, *numbers.BUFFERS.values()} <= set(GLOSSARY)
+    buffers = {spec.term for spec in OPTIMIZERS.values()}
+    assert len(headed) >= 8
+    assert {*headed, *labelled, *buffers} <= set(GLOSSARY)
 
 
 def test_a_none_opens_the_word_behind_its_reason() -> None:

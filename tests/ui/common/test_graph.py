@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.ui.common import render_dot
+from explorer.trace import render_dot
 
 pytestmark = pytest.mark.fast
 

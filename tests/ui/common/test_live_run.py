@@ -10,7 +10,7 @@ from explorer.language import ProgramError, ProgramRefused
 from explorer.trace import Trace
 from explorer.ui.common import live_run as module
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.live_run import end_live_run, live_run
+from explorer.ui.common.live_run import end_live_run, live_call, live_run
 
 pytestmark = pytest.mark.fast
 
@@ -27,6 +27,12 @@ class Live:
         if source == "slow":
             raise ProgramRefused(ProgramError("Too slow."))
         return Trace(source)
+
+    def call(self, job: str, request: Any) -> Any:
+        self.sent.append((job, request))
+        if request == "slow":
+            raise ProgramRefused(ProgramError("Too slow."))
+        return request
 
     def close(self) -> None:
         self.is_closed = True
@@ -62,6 +68,16 @@ def test_after_a_slow_frame_there_are_no_more_until_the_end(lives: list[Live]) -
     assert lives[0].is_closed
     assert live_run("fine") == Trace("fine")
     assert len(lives) == 2
+
+
+def test_a_slow_call_is_the_last_until_the_end(lives: list[Live]) -> None:
+    assert live_call("look_ahead", "fine") == "fine"
+    for request in ("slow", "fine"):
+        with pytest.raises(ProgramRefused, match="Too slow"):
+            live_call("look_ahead", request)
+    assert lives[0].sent == [("look_ahead", "fine"), ("look_ahead", "slow")]
+    end_live_run()
+    assert live_call("look_ahead", "fine") == "fine"
 
 
 def test_leaving_the_page_ends_it(lives: list[Live]) -> None:

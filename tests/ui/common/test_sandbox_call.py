@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import tracemalloc
+from functools import partial
 
 import pytest
-from cachetools import LRUCache
 
-import explorer
 from explorer.language import ProgramError
-from explorer.trace import Trace, from_plain, to_plain
+from explorer.trace import Trace
 from explorer.ui.common import sandbox_call
+from explorer.ui.common.shared_cache import SharedCache
 
 pytestmark = pytest.mark.fast
 
@@ -28,6 +26,8 @@ class Answered:
     def result(self) -> Trace:
         return self._result
 
+    done, position, started = True, 0, 0.0
+
     def cancel(self) -> None:
         pass
 
@@ -43,7 +43,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return Answered(Trace(source, error=errors.get(source)))
 
     monkeypatch.setattr(sandbox_call.sandbox, "submit_run", submit)
-    monkeypatch.setattr(sandbox_call, "_traces", LRUCache(2))
+    monkeypatch.setattr(sandbox_call, "_traces", SharedCache(2000, measure=lambda trace: 1))
     monkeypatch.setattr(sandbox_call.st, "session_state", {})
     return sent
 
@@ -73,32 +73,35 @@ def test_a_crowd_is_not_remembered(asked: list[str]) -> None:
     assert asked == ["busy", "busy"]
 
 
-def test_large_traces_leave_earlier() -> None:
-    traces = LRUCache(sandbox_call.KEPT_BYTES, getsizeof=sandbox_call.charge)
-    part = sandbox_call.KEPT_BYTES // 10
-    for key in "abc":
-        traces[key] = Trace(key, variables={"text": key * 4 * part})
-    assert list(traces) == ["b", "c"]
-    traces["huge"] = Trace("huge", variables={"text": "h" * 11 * part})
-    assert list(traces) == ["huge"]
-    del traces["huge"]
-    for number in range(sandbox_call.KEPT + 1):
-        traces[str(number)] = Trace("small")
-    assert list(traces) == [str(number) for number in range(1, sandbox_call.KEPT + 1)]
-
-
-def test_the_size_of_a_trace_is_about_what_it_takes() -> None:
-    source = "import torch\nx = torch.ones(64, 64, requires_grad=True)\ny = x\n"
-    source += "for i in range(100):\n    y = y * 1.0\ny.sum().backward()"
-    plain = json.dumps(to_plain(explorer.run(source)))
-    tracemalloc.start()
-    trace = from_plain(Trace, json.loads(plain))
-    taken = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert 0.7 < sandbox_call.size(trace) / taken < 1.4
-
-
 def test_the_oldest_is_let_go(asked: list[str]) -> None:
     for source in ("a", "b", "a", "c", "a", "b"):
         sandbox_call.run(source)
     assert asked == ["a", "b", "c", "b"]
+
+
+def test_a_job_that_rests_is_submitted_when_it_is_wanted(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = partial(sandbox_call.sandbox.submit_run, "fine")
+    ask = partial(sandbox_call.ask, "slot", "key", submit, label="")
+    place = sandbox_call.st.empty()
+    monkeypatch.setattr(sandbox_call, "_show", lambda slot: None)
+    assert ask(rest=60.0, place=place) is None
+    assert ask(rest=60.0, place=place) is None
+    assert asked == []
+    assert ask(place=place) == Trace("fine")
+    assert asked == ["fine"]
+
+
+@pytest.mark.parametrize(("times", "looks"), [(0, [0.0]), (1, [0.2]), (3, [0.2, 0.2, 0.2])])
+def test_a_page_waits_for_a_job_in_steps(times: int, looks: list[float]) -> None:
+    waited: list[float] = []
+
+    class Slow(Answered):
+        def wait(self, seconds: float) -> bool:
+            waited.append(seconds)
+            return len(waited) > 2
+
+    job = sandbox_call.Job("", "", False, lambda: Slow(Trace("")))
+    assert sandbox_call._wait(job, times) == (len(looks) > 2)
+    assert waited == looks

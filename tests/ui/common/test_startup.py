@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer import sandbox
+from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, kernel_restrictions
+from explorer.sandbox.exit_reasons import out_of_time, queue_full
 from explorer.sandbox.kernel_restrictions import Walls
 from explorer.ui.common import startup
 
@@ -80,7 +83,7 @@ def test_with_walls_everyone_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_is_refused_sees_one_sentence_and_no_page(
     monkeypatch: pytest.MonkeyPatch, no_landlock: None
 ) -> None:
-    monkeypatch.setattr(startup, "_reader_is_local", lambda: False)
+    monkeypatch.setattr(startup, "reader_is_local", lambda: False)
     at = AppTest.from_file(HOME, default_timeout=60).run()
     assert not at.exception
     (error,) = at.error
@@ -120,11 +123,22 @@ def test_a_part_that_fails_is_found() -> None:
     assert failure.part == "threads"
 
 
-def test_a_busy_server_is_no_failure() -> None:
+@pytest.mark.parametrize("error", [queue_full(), out_of_time(120.0, None)])
+def test_a_busy_server_is_no_failure(error: ProgramError) -> None:
     def call(*arguments: Any, **options: Any) -> Any:
-        from explorer.language import ProgramRefused
-        from explorer.sandbox import exit_reasons
-
-        raise ProgramRefused(exit_reasons.queue_full())
+        raise ProgramRefused(error)
 
     assert find_failure(call) is None
+
+
+@pytest.mark.fast
+def test_small_messages_are_sent_at_once() -> None:
+    """As Streamlit makes its socket; what it accepts inherits the option."""
+    with socket.socket(socket.AF_INET) as listening, socket.socket(socket.AF_INET) as client:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        startup.send_small_messages_at_once()
+        client.connect(listening.getsockname())
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

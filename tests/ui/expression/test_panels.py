@@ -22,6 +22,7 @@ from explorer.ui.expression import (
     memory_panel,
     tensor_panel,
 )
+from explorer.ui.expression.program import ProgramRun
 
 pytestmark = pytest.mark.fast
 
@@ -165,8 +166,9 @@ def test_statistics_count_what_is_not_finite() -> None:
 
 
 def test_an_answer_opens_to_its_cure_and_its_word() -> None:
-    (found, *_) = explorer.run(SOURCES["nonleaf"]).answers
-    shown = answers.as_html(found, open=True)
+    trace = explorer.run(SOURCES["nonleaf"])
+    (found, *_) = trace.answers
+    shown = answers.as_html(found, ProgramRun(trace), open=True)
     assert shown.startswith('<details class="ax-answer" open>')
     for part in ("Why is y.grad None?", "ax-cure", "Non-leaf"):
         assert part in shown

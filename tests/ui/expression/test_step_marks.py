@@ -39,7 +39,11 @@ def marks_at(shown: BackwardPass, index: int) -> Marks:
     return step_marks.marks(at(shown, index), shown, shown.nodes)
 
 
-@pytest.mark.parametrize("key", PROGRAMS)
+#: Its backward pass ends in the middle, so some gradients never arrive.
+CUT_SHORT = {"anomaly", "carried"}
+
+
+@pytest.mark.parametrize("key", sorted(PROGRAMS.keys() - CUT_SHORT))
 def test_gradients_are_hidden_until_everything_that_uses_the_tensor_has_run(key: str) -> None:
     for shown in explorer.run(PROGRAMS[key]).passes:
         users: dict[str, set[str]] = {}

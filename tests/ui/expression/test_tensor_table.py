@@ -37,6 +37,21 @@ def test_a_gradient_says_where_it_was_seen() -> None:
     assert (row.tensor, row.line) == (0, 2)  # what hovering marks
 
 
+def test_a_tangent_has_a_column_only_where_there_is_one() -> None:
+    plain, dual = record(), record(1, tangent=np.array([3.0]))
+    titles = [c.title for c in tensor_table.tensor_columns([plain, dual])]
+    place = titles.index("Tangent")
+    assert titles[place - 1] == "Value"
+    rows = tensor_table.tensor_rows([plain, dual])
+    assert [row.cells[place] for row in rows] == ["", "[3]"]
+    assert "Tangent" not in [c.title for c in tensor_table.tensor_columns([plain])]
+
+
+def test_an_inference_tensor_is_marked() -> None:
+    (row,) = tensor_table.tensor_rows([record(requires_grad=False, is_inference=True)])
+    assert "inference tensor" in row.cells
+
+
 def test_a_none_says_why() -> None:
     (row,) = tensor_table.tensor_rows([record(why_none="It was never used.")])
     assert row.cells[-1] == "None"

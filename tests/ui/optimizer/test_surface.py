@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import threading
 from dataclasses import replace
 from itertools import combinations
@@ -11,29 +13,33 @@ import numpy as np
 import pytest
 
 from explorer.networks import constant_init, planar
-from explorer.training import ProgramProblem, TrainingSession, loss_surface
-from explorer.ui.optimizer import surface
+from explorer.training import ProgramProblem, TrainingSession
+from explorer.training.landscape import surface_around
+from explorer.ui.optimizer import planes, surface
+from explorer.ui.optimizer.planes import ELEMENTS, PATH, PlaneChoice
 from explorer.ui.optimizer.problems import OFFERS, OWN, ChosenProblem
-from explorer.ui.optimizer.session import Workspace
+from explorer.ui.optimizer.workspace import Workspace
 
 pytestmark = pytest.mark.fast
 
-W = (("w", 0), ("w", 1))
-B = (("w", 0), ("b", 0))
+W = PlaneChoice(ELEMENTS, ("w", 0), ("w", 1))
+B = PlaneChoice(ELEMENTS, ("w", 0), ("b", 0))
+AB = PlaneChoice(ELEMENTS, ("a", 0), ("b", 0))
+ALONG = PlaneChoice(PATH)
 #: Problem, variant, optimizer, settings, seed, pair, presses. No two are the same.
 SETTINGS: list[tuple[str, str, str, dict[str, Any], int, Any, int]] = [
     ("linear regression", "", "SGD", {"lr": 0.1}, 0, W, 3),
     ("linear regression", "", "SGD", {"lr": 0.1}, 0, W, 4),
     ("linear regression", "", "SGD", {"lr": 0.1}, 0, B, 3),
-    ("linear regression", "", "SGD", {"lr": 0.1}, 0, None, 3),
+    ("linear regression", "", "SGD", {"lr": 0.1}, 0, ALONG, 3),
     ("linear regression", "", "SGD", {"lr": 0.1}, 1, W, 3),
     ("linear regression", "", "SGD", {"lr": 0.100001}, 0, W, 3),
     ("linear regression", "", "SGD", {"lr": 0.1, "momentum": 0.5}, 0, W, 3),
     ("linear regression", "", "Adam", {"lr": 0.1}, 0, W, 3),
-    ("planar", "moons", "SGD", {"lr": 0.1}, 0, None, 3),
-    ("planar", "xor", "SGD", {"lr": 0.1}, 0, None, 3),
-    ("tenths", "today", "SGD", {"lr": 1.0}, 0, None, 1),
-    ("tenths", "float64", "SGD", {"lr": 1.0}, 0, None, 1),
+    ("planar", "moons", "SGD", {"lr": 0.1}, 0, ALONG, 3),
+    ("planar", "xor", "SGD", {"lr": 0.1}, 0, ALONG, 3),
+    ("tenths", "today", "SGD", {"lr": 1.0}, 0, ALONG, 1),
+    ("tenths", "float64", "SGD", {"lr": 1.0}, 0, ALONG, 1),
 ]
 
 
@@ -41,9 +47,9 @@ SETTINGS: list[tuple[str, str, str, dict[str, Any], int, Any, int]] = [
 def coarse(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Pictures of few places, so that many can be compared; nothing kept before."""
     monkeypatch.setattr("explorer.training.session.SURFACE_SECONDS", 1e-9)
-    surface._share.clear()
+    surface._share.cache.clear()
     yield
-    surface._share.clear()
+    surface._share.cache.clear()
 
 
 def opened(
@@ -56,7 +62,8 @@ def opened(
     }
     problem = makes.get(key, OFFERS[key].make)()
     session = TrainingSession(problem, optimizer, seed=seed, **hyper)
-    session.iterate(presses)
+    if presses:
+        session.iterate(presses)
     chosen = ChosenProblem(key, OFFERS[key], problem, f"{key}\0{problem.name}\0{problem.source}")
     return Workspace(chosen, optimizer, session, session.view())
 
@@ -72,20 +79,20 @@ def test_everybody_gets_the_surface_of_their_own_setting() -> None:
         space = opened(*setting, presses)
         second = drawn(space, pair)
         assert second.surface is first.surface
-        assert second.image is first.image
-        points = space.points()
-        around = [*points, *surface._corners(first.plane, points[0])]
-        afresh = loss_surface(
+        assert second.picture is first.picture
+        afresh = surface_around(
             space.chosen.problem,
             first.plane,
-            around if first.plane.exact else points,
+            first.surface.path,
             seed=space.session.seed,
             size=len(first.surface.x),
         )
-        for name in ("x", "y", "loss", "path"):
+        for name in ("x", "y", "path"):
             assert np.array_equal(getattr(first.surface, name), getattr(afresh, name)), setting
+        # Computed at once or one by one, whichever was faster.
+        assert np.allclose(first.surface.loss, afresh.loss, rtol=1e-5, equal_nan=True), setting
         assert first.surface.labels == afresh.labels
-        assert first.image == surface._draw_contours(afresh)
+        assert first.picture == surface._picture(first.surface)
     for a, b in combinations(found, 2):
         assert found[a].surface is not found[b].surface, (SETTINGS[a], SETTINGS[b])
 
@@ -93,7 +100,7 @@ def test_everybody_gets_the_surface_of_their_own_setting() -> None:
 def test_each_part_alone_makes_another_name() -> None:
     """Where two settings differ in one thing only, such as the data of the same network."""
     space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3)
-    plane = surface._plane((("a", 0), ("b", 0)), space.points())
+    plane = AB.plane(space.points(), space.session)
     path = plane.place(space.points())
     other = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 1, 3)
     named = replace(space, chosen=replace(space.chosen, name="another"))
@@ -123,7 +130,7 @@ def test_two_readers_at_once_compute_it_once(monkeypatch: pytest.MonkeyPatch) ->
     def reader() -> None:
         space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3)
         both.wait(20)
-        found.append(drawn(space, (("a", 0), ("b", 0))))
+        found.append(drawn(space, AB))
 
     threads = [threading.Thread(target=reader) for _ in range(2)]
     for thread in threads:
@@ -135,9 +142,7 @@ def test_two_readers_at_once_compute_it_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_shared_surface_cannot_be_written_to() -> None:
-    found = drawn(
-        opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3), (("a", 0), ("b", 0))
-    ).surface
+    found = drawn(opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3), AB).surface
     for array in (found.x, found.y, found.loss, found.path):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
@@ -153,6 +158,162 @@ def test_a_readers_own_program_is_not_shared() -> None:
         session.iterate(2)
         chosen = ChosenProblem(OWN, OFFERS[OWN], problem, "same")
         space = Workspace(chosen, "SGD", session, session.view())
-        found.append(drawn(space, (("a", 0), ("a", 1))))
+        found.append(drawn(space, PlaneChoice(ELEMENTS, ("a", 0), ("a", 1))))
     assert found[0].surface is not found[1].surface
     assert np.array_equal(found[0].surface.loss, found[1].surface.loss)
+
+
+# -- what is in the picture -----------------------------------------------------------------------
+
+
+def read(picture: Any, text: str) -> np.ndarray:
+    """Whole numbers as surface.js reads them; what is not finite is NaN."""
+    codes = np.frombuffer(base64.b64decode(text), "<u2").astype(float)
+    return np.where(codes == 65535, np.nan, codes / 65534)
+
+
+def test_heights_and_paths_can_be_read_again() -> None:
+    space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3)
+    found = drawn(space, AB)
+    data = surface.to_data(space, found, [own_run(space)])
+    picture = data["map"]
+    share = read(picture, picture["heights"]).reshape(picture["rows"], picture["columns"])
+    height = picture["least"] + share * (picture["most"] - picture["least"])
+    loss = 10**height - picture["floor"] + picture["low"]
+    assert np.allclose(loss, found.surface.loss, rtol=1e-3, atol=1e-3 * np.ptp(loss))
+    share = read(data, data["runs"][0]["path"]).reshape(-1, 2)
+    for i, axis in enumerate((data["x"], data["y"])):
+        place = axis["low"] + (9 * share[:, i] - 4) * (axis["high"] - axis["low"])
+        wanted = [point.values["ab"[i]].item() for point in space.points()]
+        assert place == pytest.approx(wanted, abs=2e-4 * (axis["high"] - axis["low"]))
+    assert data["at"] == pytest.approx([p.value.item() for p in space.view.parameters.values()])
+    assert len(json.dumps(data)) < 8_000
+
+
+def test_of_a_long_run_every_few_points_are_sent_and_the_last() -> None:
+    space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.01}, 0, 1500)
+    run = own_run(space)
+    data = surface.to_data(space, drawn(space, AB), [run, replace(run, name="other")] * 2)
+    mine, *others = data["runs"]
+    assert len(mine["steps"]) <= 301
+    assert (mine["steps"][0], mine["steps"][-1]) == (0, 1500)
+    assert [other["steps"] for other in others] == [None] * 3  # the same
+    assert len(json.dumps(data)) < 15_000
+
+
+def test_the_picture_shows_the_path_and_where_it_goes() -> None:
+    space = opened("linear regression", "", "SGD", {"lr": 0.1}, 0, 0)
+    found = drawn(space, W)
+    assert found.surface.x[0] < 0 < 2 < found.surface.x[-1]  # the weights that made the data
+    assert found.surface.y[0] < -3.4 < 0 < found.surface.y[-1]
+
+
+def test_a_run_that_diverges_does_not_make_the_picture_large() -> None:
+    calm = drawn(opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.1}, 0, 0), AB)
+    wild = drawn(opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.6}, 0, 0), AB)
+    assert np.ptp(wild.surface.y) <= np.ptp(calm.surface.y)
+
+
+def test_the_arrow_is_what_step_would_do() -> None:
+    space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3)
+    assert surface.to_data(space, drawn(space, AB), [own_run(space)])["arrows"] == {}
+    space.press("zero_grad")
+    space.press("forward")
+    space.press("backward")
+    space.perform()
+    before = {name: p.value.item() for name, p in space.view.parameters.items()}
+    arrow = surface.to_data(space, drawn(space, AB), [own_run(space)])["arrows"]["update"]
+    space.press("step")
+    space.perform()
+    after = {name: p.value.item() for name, p in space.view.parameters.items()}
+    assert arrow == pytest.approx([after[name] - before[name] for name in "ab"], rel=1e-5)
+
+
+# -- the hand -------------------------------------------------------------------------------------
+
+
+def test_a_place_becomes_parameters_and_the_others_stay() -> None:
+    space = opened("linear regression", "", "SGD", {"lr": 0.1}, 0, 2)
+    drawn(space, W)
+    values = surface.place_values(space, ["w[0, 0]", "w[1, 0]"], [1.25, -0.5])
+    assert values["w"].ravel().tolist() == [1.25, -0.5]
+    assert np.array_equal(values["b"], space.points()[-1].values["b"])
+
+
+@pytest.mark.parametrize(
+    ("names", "value"),
+    [
+        (["a"], [1.0]),
+        (["b", "a"], [1.0, 1.0]),
+        (["a", "b"], [1.0]),
+        (["a", "b"], [1.0, float("nan")]),
+        (["a", "b"], [1.0, float("inf")]),
+        (["a", "b"], [1.0, 1e9]),
+        (["a", "b"], [1.0, 10**400]),
+        (["a", "b"], [True, 1.0]),
+        (["a", "b"], ["1", 1.0]),
+        (["a", "b"], {"0": 1.0, "1": 1.0}),
+        ("ab", [1.0, 1.0]),
+        (None, None),
+    ],
+)
+def test_what_is_no_place_is_refused(names: Any, value: Any) -> None:
+    space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 1)
+    drawn(space, AB)
+    with pytest.raises(ValueError, match=r"no such surface|no place|outside"):
+        surface.place_values(space, names, value)
+
+
+def own_run(space: Workspace) -> surface.Run:
+    return surface.Run("your run", space.view, space.points(), space.session)
+
+
+# -- the choice of the plane ----------------------------------------------------------------------
+
+
+class Link(dict[str, str]):
+    """What the page's link has."""
+
+
+@pytest.mark.parametrize(
+    ("link", "wanted"),
+    [
+        ({}, AB),
+        ({"across": "path"}, AB),  # there is nothing to choose
+        ({"across": "b"}, PlaneChoice(ELEMENTS, ("b", 0), ("a", 0))),
+        ({"across": "a", "up": "a"}, AB),
+        ({"across": "<b>", "up": "[]"}, AB),
+    ],
+)
+def test_two_numbers_are_the_axes(
+    link: dict[str, str], wanted: PlaneChoice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 0).points()[-1]
+    monkeypatch.setattr(planes.st, "query_params", Link(link))
+    assert planes.read_choice(point) == wanted
+    assert planes.to_data(point, wanted) is None
+
+
+def test_a_choice_is_kept_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = opened("linear regression", "", "SGD", {"lr": 0.1}, 0, 2)
+    point, link = space.points()[-1], Link()
+    monkeypatch.setattr(planes.st, "query_params", link)
+    assert planes.read_choice(point) == W
+    planes.choose(point, {"kind": "elements", "across": "w[0, 0]", "up": "b[0]"})
+    assert planes.read_choice(point) == B
+    for kind in ("path", "gradient", "random"):
+        planes.choose(point, {"kind": kind})
+        choice = planes.read_choice(point)
+        assert choice == PlaneChoice(kind)
+        found = drawn(space, choice)
+        assert not found.plane.exact
+        assert np.isfinite(found.surface.loss).all()
+        assert found.plane.explanation in surface._caption(found, space)
+    planes.choose(point, {"kind": "random"})
+    assert planes.read_choice(point) == PlaneChoice("random", seed=1)
+    before = dict(link)
+    for event in ({}, {"kind": "sphere"}, {"kind": "elements", "across": "w[9, 9]", "up": "b[0]"}):
+        planes.choose(point, event)
+        assert link == before
+    link.update(across="random", up="9" * 400)
+    assert planes.read_choice(point) == PlaneChoice("random")

@@ -1,0 +1,79 @@
+"""The servers that the scenarios measure."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.load.crowd import Crowd, run_crowd, visit_every_page
+from benchmarks.load.serving import ROOT, Server, serving
+
+#: Seconds after the first page until the app has imported what else it needs and tested itself.
+_START = 14.0
+
+
+@dataclass
+class Servers:
+    """The servers of one command. Scenarios that follow each other share one; those that need
+    another kind end it first, so that only one is measured."""
+
+    options: argparse.Namespace
+    _kind: object = None
+    _server: Any = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def one(self, root: Path = ROOT, module: str = "streamlit", **environment: str) -> Server:
+        """The app in one process, started as in README.md, each page visited; or the server at
+        the address that was given."""
+        if self.options.address:
+            return Server(self.options.address)
+        kind = (root, module, *environment.items())
+        if kind != self._kind:
+            self.end()
+            self._kind, self._server = kind, self.another(root, module, **environment)
+        server: Server = self._server
+        return server
+
+    def another(self, root: Path, module: str = "streamlit", **environment: str) -> Server:
+        """One more beside the others."""
+        log = self.folder() / "log"
+        server = self._stack.enter_context(serving(log, module, root, **environment))
+        first = time.monotonic()
+        asyncio.run(visit_every_page(server))
+        time.sleep(max(0.0, first + _START - time.monotonic()))
+        return server
+
+    def replicas(self, number: int) -> Any:
+        """So many replicas behind the proxy: `deploy.replicas.Replicas`."""
+        from deploy.replicas import running
+
+        kind = ("replicas", number)
+        if kind != self._kind:
+            self.end()
+            self._server = self._stack.enter_context(running(number, self.folder()))
+            self._kind = kind
+        return self._server
+
+    def folder(self) -> Path:
+        return Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+
+    def end(self) -> None:
+        self._kind = self._server = None
+        self._stack.close()
+
+
+def crowd(servers: Servers, server: Server, readers: int, seconds: float, **more: Any) -> Crowd:
+    """A crowd with the warm-up and the seed of the command."""
+    seed = more.pop("seed", f"{servers.options.seed} {readers}")
+    warm_up = servers.options.warm_up
+    coming: Coroutine[Any, Any, Crowd] = run_crowd(
+        server, readers, seconds, seed, set(), warm_up=warm_up, **more
+    )
+    return asyncio.run(coming)

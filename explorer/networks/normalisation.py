@@ -1,0 +1,92 @@
+"""What batch norm, layer norm and their relatives make the same: before and after each layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from explorer.networks.borrow import borrow_seeded
+from explorer.networks.inspection import copy_tensors
+
+_TYPES = (_NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
+#: The rows and the channels that are given, at most.
+MAX_ROWS, MAX_CHANNELS = 32, 64
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Means over positions, (rows, channels), and (mean, standard deviation) of each row over all
+    its channels and positions, and of each channel over all rows and positions."""
+
+    means: np.ndarray
+    of_rows: np.ndarray
+    of_channels: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class NormLayer:
+    """One call of a normalising layer. A row is a sample, or a token where the layer normalises
+    each token."""
+
+    name: str
+    type: str
+    before: Values
+    after: Values
+
+
+def is_norm(type_name: str) -> bool:
+    """Whether a layer of this type normalises."""
+    return "Norm" in type_name
+
+
+def normalisation(
+    model: nn.Module,
+    *inputs: Any,
+    seed: int | None = None,
+) -> tuple[NormLayer, ...]:
+    """Run `model(*inputs)` and look at what goes into each normalising layer and what comes out.
+
+    The model runs in the mode it is in. Raises what it raises.
+    """
+    layers: list[NormLayer] = []
+    with borrow_seeded(model, seed) as loan, torch.no_grad():
+        for name, module in model.named_modules():
+            if isinstance(module, _TYPES):
+
+                def look(norm: Any, args: Any, output: Any, name: str = name) -> None:
+                    kind = type(norm).__name__
+                    before, after = (_values(norm, t) for t in (args[0], output))
+                    layers.append(NormLayer(name or kind, kind, before, after))
+
+                loan.keep(module.register_forward_hook(look))
+        model(*copy_tensors(inputs))
+    return tuple(layers)
+
+
+def _values(norm: nn.Module, tensor: Tensor) -> Values:
+    table = _table(norm, tensor.detach().float().cpu())
+    rows, channels = table[:MAX_ROWS], table[:, :MAX_CHANNELS]
+    return Values(
+        rows[:, :MAX_CHANNELS].mean(2).numpy(),
+        _moments(rows.flatten(1)),
+        _moments(channels.transpose(0, 1).flatten(1)),
+    )
+
+
+def _table(norm: nn.Module, tensor: Tensor) -> Tensor:
+    """(rows, channels, positions)."""
+    if isinstance(norm, nn.LayerNorm | nn.RMSNorm):
+        over = len(norm.normalized_shape)
+        rows = tensor.flatten(0, -over - 1) if tensor.dim() > over else tensor[None]
+        return rows.flatten(2) if over > 1 else rows[:, :, None]
+    return tensor.flatten(2) if tensor.dim() > 2 else tensor[:, :, None]
+
+
+def _moments(table: Tensor) -> np.ndarray:
+    """(n, 2): mean and standard deviation of each row, divided by n as the layers do."""
+    return torch.stack([table.mean(1), table.std(1, correction=0)], 1).numpy()

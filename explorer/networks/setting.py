@@ -1,0 +1,217 @@
+"""What is run: a preset or a reader's program, and the reader's changes to it."""
+
+from __future__ import annotations
+
+import copy
+import re
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from explorer.networks.classifiers import CLASSIFIERS
+from explorer.networks.from_program import from_program
+from explorer.networks.presets import CPU, problem
+from explorer.networks.problems import ModuleProblem, Network, SampledProblem, Samples
+from explorer.training.problem import random_stream
+
+RANDOM, IMAGENET = "Random", "ImageNet"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A preset, or if `source` is not empty the network of that program, and the changes to it;
+    None means unchanged.
+
+    `side` is the side of square input images in pixels, which are then noise; `nan` puts a NaN
+    into the last parameter. The report's numbers are computed on `device`, everything else on the
+    CPU.
+    """
+
+    name: str
+    source: str = ""
+    weights: str = RANDOM
+    train: bool | None = None
+    batch: int | None = None
+    side: int | None = None
+    nan: bool = False
+    device: str = CPU
+
+    @property
+    def key(self) -> str:
+        return repr(asdict(self))
+
+    @property
+    def large(self) -> bool:
+        """Whether structure and cost are shown before the numbers have been computed."""
+        return self.name in CLASSIFIERS
+
+
+@dataclass(frozen=True)
+class PresetFacts:
+    """What decides which changes a preset allows.
+
+    `shape` is that of the first input; `samples` is 0 if they cannot be passed one by one, and
+    then only the mode can be changed. Of a reader's network that can be trained, `setup` is the
+    program without its training.
+    """
+
+    shape: tuple[int, ...]
+    samples: int
+    batch: int
+    train: bool
+    title: str
+    note: str
+    source: str = ""
+    loss_source: str = ""
+    setup: str = ""
+
+
+def describe_preset(name: str) -> PresetFacts:
+    """The facts of a preset; a large one is built without values."""
+    with _on_meta(name in CLASSIFIERS), random_stream(0):
+        preset = problem(name)
+        if isinstance(preset, SampledProblem):
+            data = preset.collect()
+            return _describe(preset, data.model, tuple(data.inputs.shape[1:]), len(data.inputs))
+        network = preset.make()
+        return _describe(preset, network.model, tuple(network.inputs[0].shape), 0)
+
+
+def describe_program(own: ModuleProblem, network: Network) -> PresetFacts:
+    """The facts of the network of a program; all samples are passed at once."""
+    first = next(iter(network.inputs), None)
+    shape = tuple(first.shape) if isinstance(first, Tensor) else ()
+    samples = own.batch if isinstance(own, SampledProblem) else 0
+    return _describe(own, network.model, shape[1:] if samples else shape, samples)
+
+
+def _describe(
+    preset: ModuleProblem, model: nn.Module, shape: tuple[int, ...], samples: int
+) -> PresetFacts:
+    batch = preset.batch if isinstance(preset, SampledProblem) else 0
+    texts = (preset.title, preset.note, preset.source, preset.loss_source, preset.setup)
+    return PresetFacts(shape, samples, batch, model.training, *texts)
+
+
+def make_problem(setting: Setting) -> ModuleProblem:
+    """The preset with the changes. Raises ValueError for weights that are not on this computer."""
+    preset = _unchanged(setting)
+    if not isinstance(preset, SampledProblem):
+
+        def make() -> Network:
+            network = preset.make()
+            return Network(_change(network.model, setting), network.inputs, network.criterion)
+
+        return replace(preset, make=make)
+    batch = setting.batch or preset.batch
+
+    def collect() -> Samples:
+        data = _collect(setting, preset)
+        inputs = _resize(data.inputs, setting.side)
+        return Samples(_change(data.model, setting), inputs, data.targets, data.criterion)
+
+    def make_batch() -> Network:
+        model, inputs, targets, criterion = collect()
+        batch_targets = targets[:batch]
+        return Network(model, (inputs[:batch],), lambda output: criterion(output, batch_targets))
+
+    return replace(preset, collect=collect, make=make_batch, batch=batch)
+
+
+def _collect(setting: Setting, preset: SampledProblem) -> Samples:
+    """The preset's samples. Where noise replaces its images, only their shape is needed: they are
+    drawn once for each state of the random numbers, and the stream goes on as it would behind
+    them."""
+    if setting.side is None or setting.source:
+        return preset.collect()
+    generator = torch.default_generator
+    start = generator.get_state().numpy().tobytes()
+    key = (setting.name, setting.weights, torch.get_default_device(), start)
+    if key not in _collected:
+        data = preset.collect()
+        _collected[key] = data._replace(inputs=data.inputs.to("meta")), generator.get_state()
+        while len(_collected) > _MOST_COLLECTED:
+            del _collected[next(iter(_collected))]
+    data, after = _collected[key]
+    generator.set_state(after)
+    return data._replace(model=copy.deepcopy(data.model))
+
+
+#: The samples without their images, and the state of the random numbers after them. Used by one
+#: thread at a time: each holds the lock of `random_stream`.
+_collected: dict[Any, tuple[Samples, Tensor]] = {}
+_MOST_COLLECTED = 16
+
+
+def _unchanged(setting: Setting) -> ModuleProblem:
+    if setting.source:
+        return from_program(setting.source)
+    return problem(setting.name, setting.weights if setting.weights == IMAGENET else None)
+
+
+def make_network(setting: Setting) -> Network:
+    """The changed network, built from seed 0."""
+    with random_stream(0):
+        return make_problem(setting).make()
+
+
+def make_on_meta(setting: Setting) -> Network:
+    """The changed network without values, for its structure and cost."""
+    untrained = replace(setting, weights=RANDOM)  # values do not matter
+    with _on_meta(True):
+        return make_network(untrained)
+
+
+def make_script(setting: Setting, facts: PresetFacts) -> str:
+    """The same run in plain PyTorch; it prints the loss and the norm of every gradient."""
+    loss = facts.loss_source
+    if setting.source and "\nnet = " not in facts.source:
+        return facts.source  # a network inside a function is out of reach
+    if setting.batch is not None and setting.source:
+        loss = f"# The page passed the first {setting.batch} samples only.\n{loss}"
+    elif setting.batch is not None:
+        loss = re.sub(r"\[:\d+\]", f"[:{setting.batch}]", loss)
+    lines = ["import torch", "", "torch.manual_seed(0)", "", facts.source.rstrip()]
+    if setting.train is not None:
+        lines.append(f"net.{'train' if setting.train else 'eval'}()")
+    if setting.nan:
+        lines += [
+            "with torch.no_grad():",
+            '    list(net.parameters())[-1].view(-1)[0] = float("nan")',
+        ]
+    if setting.side is not None and setting.source:
+        lines.append(f"# The page passed images of noise, {setting.side} pixels wide.")
+    elif setting.side is not None:
+        lines.append(f"images = torch.randn(*images.shape[:2], {setting.side}, {setting.side})")
+    if setting.source:  # the program may have called backward itself
+        lines.append("net.zero_grad()")
+    lines += [loss.rstrip(), "loss.backward()", ""]
+    return "\n".join(lines) + _PRINT
+
+
+_PRINT = """
+print(f"loss {loss.item():.6g}")
+for name, parameter in net.named_parameters():
+    norm = None if parameter.grad is None else f"{parameter.grad.norm().item():.6g}"
+    print(name, tuple(parameter.shape), norm)
+"""
+
+
+def _on_meta(wanted: bool) -> AbstractContextManager[Any]:
+    return torch.device("meta") if wanted else nullcontext()
+
+
+def _change(model: nn.Module, setting: Setting) -> nn.Module:
+    if setting.train is not None:
+        model.train(setting.train)
+    if setting.nan:
+        with torch.no_grad():
+            list(model.parameters())[-1].view(-1)[0] = torch.nan
+    return model
+
+
+def _resize(inputs: Tensor, side: int | None) -> Tensor:
+    return inputs if side is None else torch.randn(*inputs.shape[:2], side, side)

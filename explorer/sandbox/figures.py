@@ -1,0 +1,44 @@
+"""Drawing the figures that a program recorded, in a child: see `explorer.trace.drawing`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from explorer.language import ProgramRefused
+from explorer.sandbox import client, exit_reasons
+from explorer.sandbox.client import TIMEOUT, Call, Sandbox
+from explorer.trace import to_plain
+from explorer.trace.figures import DrawnFigure, Figure, read_drawing
+
+
+def draw_figure(
+    figure: Figure,
+    theme: str = "light",
+    *,
+    print_size: bool = False,
+    timeout: float = TIMEOUT,
+    sandbox: Sandbox | None = None,
+) -> DrawnFigure:
+    """Draw a figure of `Trace.figures` as PNG, for the theme "light" or "dark", for the screen or
+    for print. Raises ProgramRefused."""
+    ask = client.call if sandbox is None else sandbox.call
+    request = _request(figure, theme, print_size)
+    return _read(lambda: ask("draw_figure", request, timeout=timeout))
+
+
+def submit_figure(figure: Figure, theme: str = "light", **options: Any) -> Call[DrawnFigure]:
+    """The same for the screen, without waiting; `options` are those of `Sandbox.submit`."""
+    return client.submit("draw_figure", _request(figure, theme, False), read=_read, **options)
+
+
+def _request(figure: Figure, theme: str, print_size: bool) -> dict[str, Any]:
+    return {"figure": to_plain(figure), "theme": theme, "print": print_size}
+
+
+def _read(get: Callable[[], Any]) -> DrawnFigure:
+    answer = get()
+    try:
+        return read_drawing(answer)
+    except Exception:
+        raise ProgramRefused(exit_reasons.unreadable_answer()) from None

@@ -1,0 +1,36 @@
+"""The runs of the Network page for a reader's program, in a child: see `explorer.networks.runs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from explorer.language import ProgramRefused
+from explorer.networks.runs import read_run
+from explorer.networks.setting import Setting
+from explorer.sandbox import client, exit_reasons
+from explorer.sandbox.client import Call
+from explorer.trace import to_plain
+
+
+def submit_network(
+    name: str,
+    setting: Setting,
+    arguments: Mapping[str, Any],
+    *,
+    sandbox: client.Sandbox | None = None,
+    **options: Any,
+) -> Call[Any]:
+    """Do the run `name` of `explorer.networks.runs` with the program of `setting`; `options` are
+    those of `Sandbox.submit`. The call's result raises ProgramRefused."""
+    request = {"name": name, "setting": to_plain(setting), "arguments": to_plain(dict(arguments))}
+
+    def read(get: Callable[[], Any]) -> Any:
+        answer = get()
+        try:
+            return read_run(name, answer)
+        except Exception:
+            raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+
+    submit = client.submit if sandbox is None else sandbox.submit
+    return submit("network", request, read=read, **options)

@@ -1,0 +1,163 @@
+"""Tries the answers of a run: a cure is shown only if running the changed program confirms it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from explorer.language import ProgramError
+from explorer.language.draft import changed_line
+from explorer.trace.answers.order import arrange, can_be_tried, causes_first, is_explained
+from explorer.trace.records import Answer, Trace
+from explorer.trace.render_dot import digest
+from explorer.trace.running import run
+from explorer.trace.symptoms import CHECKS, is_same_error, is_worse
+
+#: Seconds that all tries of a program may take together, and the longest run that is repeated.
+LIMIT, LONGEST = 2.0, 0.5
+#: Most changed programs that are run.
+MOST_TRIES = 16
+#: Why an answer was not tried.
+NOT_TRIED = f"Not tried: the program runs for longer than {LONGEST:g} s."
+NO_TIME = "Not tried: there was not enough time."
+IS_ANOTHER = "Not tried: the program behaves differently each time it runs."
+REASONS = (NOT_TRIED, NO_TIME, IS_ANOTHER)
+
+
+def prove(trace: Trace, *, deadline: float | None = None) -> Trace:
+    """The same Trace with its answers tried.
+
+    Each `fix` is run with the inputs and the seed of the trace. An answer stays if its symptom is
+    gone then and nothing worse appears, and `tried` says what the run showed; otherwise its next
+    alternative is tried, and if there is none, the answer is left out. A `counterfactual` is tried
+    in the same way, and the error's `fix` too. Answers that offer nothing to run stay. Where the
+    program or the tries take too long, answers stay without their `fix`, and `tried` says so.
+
+    All tries together take `LIMIT` seconds at most, or until `deadline`, a time.monotonic() value.
+    """
+    end = time.monotonic() + LIMIT
+    tries = _Tries(trace, end if deadline is None else min(end, deadline))
+    kept: list[Answer] = []
+    for answer in causes_first(trace.answers):
+        judged = answer if is_explained(answer, kept) else tries.judge(answer)
+        kept += [judged] if judged is not None else []
+    return Proof(arrange(kept), tries.judge_error(trace.error)).of(trace)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the tries have left of a trace: its answers, and its error. Without `is_same`, nothing
+    was tried, for the program did something else when it was run again."""
+
+    answers: tuple[Answer, ...]
+    error: ProgramError | None
+    is_same: bool = True
+
+    def of(self, trace: Trace) -> Trace:
+        if not self.is_same:
+            return untried(trace, IS_ANOTHER)
+        error = trace.error
+        if error is not None and error.fix is not None:
+            error = replace(error, fix=self.error.fix if self.error else None)
+        return replace(trace, answers=self.answers, error=error)
+
+
+def has_tries(trace: Trace) -> bool:
+    """Whether there is something to try."""
+    return bool(trace.error and trace.error.fix) or any(map(can_be_tried, trace.answers))
+
+
+def name_of_answers(trace: Trace) -> str:
+    """A short name for the answers and the error of a run: the same for the same."""
+    error = trace.error and (trace.error.line, trace.error.message, trace.error.fix)
+    return digest(repr((trace.answers, error)))
+
+
+def is_final(trace: Trace) -> bool:
+    """Whether trying it again would find the same."""
+    return all(answer.tried not in (NO_TIME, IS_ANOTHER) for answer in trace.answers)
+
+
+def untried(trace: Trace, reason: str = NOT_TRIED) -> Trace:
+    """The trace, of whose answers none offers what nobody has run."""
+    answers = [
+        replace(a, fix=None, counterfactual=None, alternatives=(), tried=reason)
+        if can_be_tried(a)
+        else a
+        for a in trace.answers
+    ]
+    error = None if trace.error is None else replace(trace.error, fix=None)
+    return replace(trace, answers=arrange(answers), error=error)
+
+
+@dataclass
+class _Tries:
+    """Changed programs of one trace, each run once at most."""
+
+    before: Trace
+    end: float
+    runs: dict[str, Trace | None] = field(default_factory=dict)
+
+    def judge(self, answer: Answer) -> Answer | None:
+        """The answer, or one of its alternatives, as it is known to be; None if all are refuted."""
+        for candidate in (answer, *answer.alternatives):
+            plain = replace(candidate, alternatives=(), counterfactual=None)
+            changed = candidate.fix or candidate.counterfactual
+            if changed is None or candidate.symptom is None:
+                return replace(plain, fix=None)
+            after = self.run(changed)
+            if after is None:
+                return replace(plain, fix=None, tried=self.reason)
+            check = CHECKS[candidate.symptom.kind]
+            if check.is_there(self.before, after, candidate) or is_worse(self.before, after):
+                continue
+            shown = check.shows(self.before, after, candidate)
+            return replace(plain, tried=_sentence(candidate, self.before.source, shown))
+        return None
+
+    def judge_error(self, error: ProgramError | None) -> ProgramError | None:
+        """The error, with its fix only if that helps."""
+        if error is None or error.fix is None:
+            return error
+        after = self.run(error.fix)
+        helps = after is not None and not is_same_error(self.before, after)
+        return (
+            error
+            if helps and not is_worse(self.before, after or self.before)
+            else replace(error, fix=None)
+        )
+
+    def run(self, changed: str) -> Trace | None:
+        """What a changed program does; None if there is no time to find out."""
+        if changed not in self.runs:
+            is_too_much = self.before.seconds > LONGEST or len(self.runs) >= MOST_TRIES
+            self.runs[changed] = None if is_too_much else self._run(changed)
+        return self.runs[changed]
+
+    @property
+    def reason(self) -> str:
+        """Why something was not run."""
+        return NOT_TRIED if self.before.seconds > LONGEST else NO_TIME
+
+    def _run(self, changed: str) -> Trace | None:
+        if time.monotonic() >= self.end:
+            return None
+        before = self.before
+        options: dict[str, Any] = {"seed": before.seed, "capture": before.capture}
+        after = run(
+            changed,
+            inputs=before.inputs,
+            upstream=before.upstream,
+            deadline=self.end,
+            **options,
+        )
+        return None if time.monotonic() >= self.end else after
+
+
+def _sentence(answer: Answer, source: str, shown: str) -> str:
+    """What running a changed program showed."""
+    if answer.fix is not None:
+        return f"With this change, {shown}" if shown else "With this change, the problem is gone."
+    line, text = changed_line(source, answer.counterfactual or "")
+    return f"As a check, line {line} was changed to `{text[:80]}`: {shown or 'then it is gone.'}"

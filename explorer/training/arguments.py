@@ -1,0 +1,87 @@
+"""Arguments a reader may set: their meaning, their default, and which values make sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: The largest whole number, and how many a list may have.
+MOST = 1_000_000
+MOST_ITEMS = 20
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call. Its type is that of `default`; a tuple is one of whole numbers.
+
+    A number is from `low` to `high`; `above` leaves out `low` itself. `options` are all values
+    a text may have.
+    """
+
+    meaning: str
+    default: Any
+    low: float = 0.0
+    high: float = math.inf
+    above: bool = False
+    options: tuple[str, ...] = ()
+
+    def validate(self, name: str, value: Any) -> Any:
+        """The value as the default's type; ValueError, with a sentence, if it makes no sense."""
+        if isinstance(self.default, tuple):
+            if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_ITEMS:
+                shown = f"1 to {MOST_ITEMS} whole numbers, such as {self.default}"
+                raise ValueError(f"{name} takes {shown}.")
+            return tuple(self._number(name, item, whole=True) for item in value)
+        if isinstance(self.default, bool):
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} can be True or False.")
+            return value
+        if isinstance(self.default, str):
+            if value not in self.options:
+                raise ValueError(f"{name} can be {' or '.join(self.options)}.")
+            return str(value)
+        return self._number(name, value, whole=isinstance(self.default, int))
+
+    def _number(self, name: str, value: Any, whole: bool) -> int | float:
+        low, high = self.low, min(self.high, MOST) if whole else self.high
+        good = (
+            not isinstance(value, bool)
+            and isinstance(value, int | float)
+            and math.isfinite(value)
+            and (not whole or value == int(value))
+            and low <= value <= high
+            and not (self.above and value == low)
+        )
+        if not good:
+            kind = "a whole number" if whole else "a number"
+            bounds = f"above {low:g}" if self.above else f"of at least {low:g}"
+            upper = f" and at most {high:,}" if math.isfinite(high) else ""
+            raise ValueError(f"{name} takes {kind} {bounds}{upper}.")
+        return int(value) if whole else float(value)
+
+
+def validate_arguments(
+    of: str, arguments: Mapping[str, Argument], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All arguments of the call `of`: those given, and defaults for the others."""
+    settings = {name: argument.default for name, argument in arguments.items()}
+    for name, value in given.items():
+        if name not in arguments:
+            raise ValueError(f"{of} has no {str(name)[:40]}; it has {', '.join(arguments)}.")
+        settings[name] = arguments[name].validate(name, value)
+    return settings
+
+
+def split_name(call: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The name of a call and its arguments, from {"name": "StepLR", "step_size": 30}."""
+    arguments = dict(call)
+    return arguments.pop("name", None), arguments
+
+
+def validate_count(n: Any) -> int:
+    """A number of iterations; ValueError, with a sentence, for anything else."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ValueError(f"iterate takes a whole number of 1 or more, not {n!r}.")
+    return n

@@ -1,0 +1,47 @@
+"""What a picture of the loss has to show: where a run has been, and where it is going."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from explorer.language import ProgramRefused
+from explorer.training.planes import Plane
+
+#: The first picture reaches this many times as far as the start is from 0.
+_REACH = 1.2
+#: Steps ahead that it shows as well, and the seconds they may take.
+_AHEAD, _SECONDS = 100, 0.06
+#: A projected path, which may have hardly begun, may go on so many times as far.
+_WIDER = 20
+
+
+def extent_of_path(plane: Plane, path: np.ndarray) -> np.ndarray:
+    """The lowest and the highest coordinates, (2, 2), of a path in the plane; around a start on
+    chosen axes as much as it is from 0."""
+    if plane.exact:
+        reach = _REACH * np.maximum(np.abs(path[0]), 1.0) / 1.35
+        path = np.concatenate([path, [-reach, reach]])
+    return _ends(path)
+
+
+def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:
+    """The extent, in round numbers, of these coordinates and of where the session is going, if it
+    goes down."""
+    low, high = _ends(path)
+    with suppress(ProgramRefused, ValueError):
+        ahead = session.look_ahead(plane, steps=_AHEAD, seconds=_SECONDS)
+        if len(ahead.losses) and ahead.losses[-1] <= ahead.losses[0]:
+            room = (1 if plane.exact else _WIDER) * (high - low)
+            way = np.clip(ahead.path, low - room, high + room)
+            low, high = np.minimum(low, way.min(0)), np.maximum(high, way.max(0))
+    with np.errstate(divide="ignore"):
+        unit = np.where(high > low, 10.0 ** np.floor(np.log10((high - low) / 5)), 1.0)
+    return np.array([np.floor(low / unit) * unit, np.ceil(high / unit) * unit])
+
+
+def _ends(path: np.ndarray) -> np.ndarray:
+    finite = path[np.isfinite(path).all(1)]
+    return np.array([finite.min(0), finite.max(0)] if len(finite) else [np.zeros(2), np.ones(2)])

@@ -1,0 +1,217 @@
+"""What becomes of a run: it converges, oscillates, diverges or stands still; and which learning
+rate is too large.
+
+For SGD on a quadratic loss each direction of the Hessian is a small linear recurrence of its own,
+whose eigenvalues say everything: Goh 2017, "Why Momentum Really Works",
+https://distill.pub/2017/momentum/. Everything else is read from the path ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from explorer.training.curvature import Curvature
+from explorer.training.formatting import format_number, pluralize
+
+if TYPE_CHECKING:
+    from explorer.training.lookahead import Ahead
+
+#: What may become of a run.
+REGIMES = ("converges", "converges, oscillating", "oscillates", "diverges", "stands still")
+#: Steps of a path that are too few to say anything.
+FEWEST = 20
+#: How far a factor may be from 1 and still be one, for rounding.
+_TINY = 1e-6
+#: What an overshoot must be of the distance before, to be seen.
+_VISIBLE = 0.01
+
+#: What an optimizer does that 2/λ does not describe; those not named scale by past gradients.
+_OTHERS = {
+    "ASGD": "lowers its learning rate as it goes",
+    "LBFGS": "measures the curvature itself",
+    "Lion": "uses only signs",
+    "Muon": "makes all its steps equally long",
+    "Rprop": "uses only the signs of gradients",
+}
+
+
+@dataclass(frozen=True)
+class Stability:
+    """What becomes of a run with these settings.
+
+    `critical` is the learning rate from which on it diverges, None where there is no such number;
+    `formula` is how it follows from the largest curvature λ, and `scope` where it holds: "for any
+    start" or "here". `reason` says in a sentence why there is none. `regime` is one of `REGIMES`
+    or empty, where the path is too short to tell; `sentence` explains it.
+    """
+
+    critical: float | None = None
+    formula: str = ""
+    scope: str = ""
+    reason: str = ""
+    regime: str = ""
+    sentence: str = ""
+
+
+def find_stability(ahead: Ahead) -> Stability:
+    """What becomes of a run that goes this way."""
+    hyper, curvature, name = ahead.hyper, ahead.curvature, ahead.optimizer
+    regime, sentence = read_path(ahead)
+    reason = ""
+    if name != "SGD":
+        how = _OTHERS.get(name, "scales each step by past gradients")
+        reason = f"{name} {how}, so λ sets no fixed limit."
+    elif not ahead.is_plain:
+        reason = "The limit 2/λ holds with one lr, all samples, no clipping, and zero_grad."
+    elif curvature is None:
+        reason = "The curvature is not known here, so no limit can be given."
+    if reason or curvature is None:
+        return Stability(reason=reason, regime=regime, sentence=sentence)
+    critical, formula = critical_lr(curvature.largest, hyper)
+    reason = "" if critical is not None else _why_none(curvature, hyper)
+    scope = "for any start" if curvature.is_constant else "here"
+    if curvature.is_constant and regime != "stands still":
+        closed = quadratic_regime(curvature, hyper, critical)
+        regime, sentence = closed if closed[0] else (regime, sentence)
+    return Stability(critical, formula, scope, reason, regime, sentence)
+
+
+def critical_lr(largest: float, hyper: Mapping[str, Any]) -> tuple[float | None, str]:
+    """The learning rate from which on SGD diverges in the direction of the largest curvature, and
+    its formula; None where it diverges with any, or with none."""
+    momentum, damping = hyper.get("momentum", 0.0), 1 - hyper.get("dampening", 0.0)
+    curve = _effective(largest, hyper)
+    if curve <= 0 or not 0 <= momentum < 1 or damping <= 0:
+        return None, ""
+    decay = " + weight_decay" if hyper.get("weight_decay") else ""
+    of = f"(λ{decay})" if decay else "λ"
+    if not momentum:
+        return 2 / curve, f"2 / {of}"
+    if hyper.get("nesterov"):
+        return 2 * (1 + momentum) / ((1 + momentum + damping * momentum) * curve), (
+            f"2 (1 + momentum) / ((1 + 2 momentum) {of})"
+        )
+    dampened = "" if damping == 1 else "(1 − dampening) "
+    below = f"({dampened}{of})" if dampened else of
+    return 2 * (1 + momentum) / (damping * curve), f"2 (1 + momentum) / {below}"
+
+
+def factors(curve: float, hyper: Mapping[str, Any]) -> np.ndarray:
+    """The eigenvalues of one step of SGD along a direction with this curvature, of the distance
+    from the minimum and the momentum buffer together."""
+    lr, momentum = hyper["lr"], hyper.get("momentum", 0.0)
+    slope = _effective(curve, hyper)
+    if not momentum:
+        return np.array([1 - lr * slope])
+    kept = (1 - hyper.get("dampening", 0.0)) * slope
+    if hyper.get("nesterov"):
+        first = [1 - lr * (slope + momentum * kept), -lr * momentum**2]
+    else:
+        first = [1 - lr * kept, -lr * momentum]
+    return np.linalg.eigvals(np.array([first, [kept, momentum]]))
+
+
+def quadratic_regime(
+    curvature: Curvature, hyper: Mapping[str, Any], critical: float | None
+) -> tuple[str, str]:
+    """The regime on a quadratic loss, from any start, and a sentence; empty where the loss is flat
+    in a direction and still slopes there, and where all of the gradient is left out."""
+    lr, momentum = hyper["lr"], hyper.get("momentum", 0.0)
+    if lr == 0:
+        return "stands still", "With lr 0, step changes nothing."
+    if hyper.get("dampening", 0.0) >= 1:
+        return "", ""
+    curves = np.array([_effective(value, hyper) for value in curvature.eigenvalues])
+    level = np.abs(curves) <= _TINY * max(np.abs(curves).max(), 1e-300)
+    if (np.abs(curvature.gradient[level]) > _TINY * np.abs(curvature.gradient).max()).any():
+        return "", ""
+    if (curves[~level] < 0).any():
+        return "diverges", "The loss falls without end in one direction, so there is no minimum."
+    if level.all():
+        return "", ""
+    found = np.concatenate([factors(v, hyper) for v in curvature.eigenvalues[~level]])
+    worst = float(np.abs(found).max())
+    if worst > 1 + _TINY:
+        limit = f"lr {format_number(lr)} is above the limit {format_number(critical or 0)}"
+        if critical is None:
+            limit = f"momentum is {format_number(momentum)}"
+        return "diverges", f"Each step goes further past the minimum than the last: {limit}."
+    if worst > 1 - _TINY:
+        return "oscillates", "It swings around the minimum and comes no closer."
+    rate = f"each step multiplies the distance by about {format_number(round(worst, 4))}"
+    if (_overshoot(found) > _VISIBLE).any():
+        swings = "jumps across" if not momentum else "swings around"
+        return "converges, oscillating", f"It {swings} the minimum; in the long run, {rate}."
+    return "converges", f"It approaches the minimum from one side; in the long run, {rate}."
+
+
+def _overshoot(found: np.ndarray) -> np.ndarray:
+    """What these factors leave of a distance when it changes its sign: after half a turn of a
+    complex factor, and 0 where it never does."""
+    turn = np.abs(np.angle(found))
+    turns = turn > 1e-9
+    sizes: np.ndarray = np.abs(found) ** (np.pi / np.where(turns, turn, 1.0)) * turns
+    return sizes
+
+
+def read_path(ahead: Ahead) -> tuple[str, str]:
+    """The regime that the steps ahead show, and a sentence; both empty if they are too few."""
+    path, climbs = ahead.path, ahead.hyper.get("maximize", False)
+    losses = -ahead.losses if climbs else ahead.losses
+    falls, grows = ("rises", "falls") if climbs else ("falls", "grows")
+    rising = "rising" if climbs else "falling"
+    steps = len(losses)
+    if "becomes" in ahead.trouble:
+        return "diverges", ahead.trouble
+    if steps < FEWEST:
+        return "", ""
+    moves = np.diff(path, axis=0)
+    size = np.abs(path).max()
+    if np.abs(moves).max() <= 1e-9 * max(size, 1e-9):
+        return "stands still", f"Nothing moves in the next {steps} steps."
+    quarter = steps // 4
+    first, last = losses[:quarter], losses[-quarter:]
+    before = losses[-2 * quarter : -quarter]
+    span = _rounding(losses)
+    swings = _swings(moves)
+    told = f"in the next {pluralize(steps, 'step')}"
+    if last.mean() > first.max() + span and last.mean() > before.mean() + span:
+        return "diverges", f"The loss {grows} {told}."
+    settled = np.ptp(path[-quarter:], axis=0).max() <= 0.01 * np.ptp(path, axis=0).max()
+    if settled or last.mean() < before.mean() - span:
+        still = "" if settled else f" and is still {rising} then"
+        said = f"The loss {falls} {told}{still}"
+        if swings:
+            return "converges, oscillating", f"{said}, on a path that swings."
+        return "converges", f"{said}."
+    if swings:
+        return "oscillates", f"The path goes back and forth {told} and does not settle."
+    return "", ""
+
+
+def _effective(curve: float, hyper: Mapping[str, Any]) -> float:
+    """The curvature that the optimizer descends: of −loss to climb, and with weight decay."""
+    signed = -curve if hyper.get("maximize") else curve
+    return float(signed + hyper.get("weight_decay", 0.0))
+
+
+def _swings(moves: np.ndarray) -> bool:
+    """Whether some coordinate turns round again and again while it still moves visibly."""
+    visible = np.abs(moves) > 1e-3 * np.abs(moves).max(0)
+    turns = (moves[1:] * moves[:-1] < 0) & visible[1:] & visible[:-1]
+    return bool((turns.sum(0) >= 2).any())
+
+
+def _rounding(losses: np.ndarray) -> float:
+    """A difference of losses that may be rounding alone."""
+    return float(1e-6 * np.abs(losses).max())
+
+
+def _why_none(curvature: Curvature, hyper: Mapping[str, Any]) -> str:
+    if _effective(curvature.largest, hyper) <= 0:
+        return "The loss does not curve upwards here, so no learning rate is too large for it."
+    return "With momentum 1 or more, or all of the gradient left out, no learning rate converges."

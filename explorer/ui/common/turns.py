@@ -1,0 +1,150 @@
+"""Turns: while many pages run at once, whoever has used least lately goes first.
+
+Python executes one thread at a time, and each run of a page is one; forty that are under way make
+each of them forty times slower. So no more than a few begin at once. Of those that wait, the one
+goes next whose session has used the least processor time lately: whoever floods the app from one
+session waits for everybody else. Forty sessions of one client are forty readers here. A run does
+not count while it waits for the sandbox, nor after `QUICK` seconds: it may be waiting for something
+else than the processor.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+
+#: Runs that may be under way at once, and seconds after which one no longer counts.
+SLOTS, QUICK = 2 * (os.cpu_count() or 1), 0.5
+#: Seconds in which half of what was used is forgotten.
+HALF_LIFE = 10.0
+#: How soon a waiting run notices that it is no longer needed, in seconds.
+INTERVAL = 0.1
+
+
+@dataclass
+class Use:
+    """The seconds of processor time that a reader has used lately, as of `now`."""
+
+    seconds: float = 0.0
+    now: float = field(default_factory=time.monotonic)
+
+    def add(self, seconds: float, now: float) -> None:
+        self.seconds = self.recent(now) + seconds
+        self.now = now
+
+    def recent(self, now: float) -> float:
+        return self.seconds * 0.5 ** ((now - self.now) / HALF_LIFE)
+
+
+@dataclass(order=True)
+class _Ticket:
+    """A run that waits: who has used less goes first, then who came first."""
+
+    used: float
+    number: int
+    may_begin: threading.Event = field(default_factory=threading.Event, compare=False)
+
+
+class Turns:
+    """Who runs and who waits."""
+
+    def __init__(self, slots: int = SLOTS) -> None:
+        self._slots = slots
+        self._lock = threading.Lock()
+        self._numbers = count()
+        self._waiting: list[_Ticket] = []
+        self._running: dict[int, float] = {}  # when each began to count
+
+    def begin(self, used: float, still_needed: Callable[[], object]) -> int:
+        """Wait for a turn; the number to `end` it with. `still_needed` is called now and then while
+        it waits, and may raise."""
+        with self._lock:
+            ticket = _Ticket(used, next(self._numbers))
+            self._waiting.append(ticket)
+            self._call_next()
+        try:
+            while not ticket.may_begin.wait(INTERVAL):
+                still_needed()
+                with self._lock:
+                    self._call_next()  # one under way may have become long
+        except BaseException:
+            with self._lock:
+                if ticket in self._waiting:
+                    self._waiting.remove(ticket)
+                self._running.pop(ticket.number, None)
+                self._call_next()
+            raise
+        return ticket.number
+
+    def count_from(self, number: int, moment: float) -> None:
+        """Let a run count for `QUICK` seconds from this moment of time.monotonic() on."""
+        with self._lock:
+            self._running[number] = moment
+            self._call_next()
+
+    def end(self, number: int) -> None:
+        with self._lock:
+            self._running.pop(number, None)
+            self._call_next()
+
+    def _call_next(self) -> None:
+        """Let as many begin as there is room for. Others sleep on: each thread that wakes up takes
+        the interpreter from those that run."""
+        now = time.monotonic()
+        under_way = sum(began > now - QUICK for began in self._running.values())
+        while self._waiting and under_way < self._slots:
+            ticket = min(self._waiting)
+            self._waiting.remove(ticket)
+            self._running[ticket.number] = now
+            ticket.may_begin.set()
+            under_way += 1
+
+
+class _Run:
+    """A run of a page. It ends when nothing holds it any more."""
+
+    def __init__(self, turns: Turns, use: Use, still_needed: Callable[[], object]) -> None:
+        self._turns, self._use = turns, use
+        self._number = turns.begin(use.recent(time.monotonic()), still_needed)
+        self._start = time.thread_time()
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        self._turns.count_from(self._number, -math.inf)
+        try:
+            yield
+        finally:
+            self._turns.count_from(self._number, time.monotonic())
+
+    def __del__(self) -> None:
+        if hasattr(self, "_start"):
+            self._use.add(time.thread_time() - self._start, time.monotonic())
+            self._turns.end(self._number)
+
+
+_turns = Turns()
+_thread = threading.local()
+
+
+def take_turn(use: Use, still_needed: Callable[[], object]) -> None:
+    """Wait until this thread's run of a page may begin. It ends with the thread, or with the next
+    run of the same thread: Streamlit tells a page nothing of its end."""
+    _thread.run = None
+    _thread.run = _Run(_turns, use, still_needed)
+
+
+@contextmanager
+def while_waiting() -> Iterator[None]:
+    """Let others begin while this thread's run waits for something else than the processor."""
+    run: _Run | None = getattr(_thread, "run", None)
+    if run is None:
+        yield
+    else:
+        with run.pause():
+            yield

@@ -1,0 +1,169 @@
+"""What the program printed and the figures it drew, in their order."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from functools import partial
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.language.cells import find_cells
+from explorer.trace import Figure, Trace
+from explorer.trace.figures import DrawnFigure, describe
+from explorer.ui.common.sandbox_call import ask, forget
+from explorer.ui.common.shared_cache import SharedCache
+from explorer.ui.common.widgets import download
+
+#: Most characters of printed text that are shown, and of one part of it between two figures.
+_PRINTED, _LEAST = 8000, 600
+#: How many bytes of drawn figures are kept for all readers, and seconds to draw one.
+_KEPT, _SECONDS = 64 * 2**20, 15.0
+#: Dots of a figure on the screen for each CSS pixel.
+_SHARPNESS = 1.5
+
+#: The key in the session of the figures that could not be drawn, by slot.
+_FAILED = "figures.failed"
+
+_drawn: SharedCache[DrawnFigure] = SharedCache(_KEPT)
+
+
+def draw_output(trace: Trace) -> None:
+    """Show what the program printed, its figures, and the first sentence of each
+    warning. Figures are drawn one after the other, without blocking the page."""
+    has_label, is_waiting = False, False
+    for part in parts(trace):
+        if isinstance(part, str):
+            title = "" if has_label else '<div class="ax-label">Printed</div>'
+            st.html(f'{title}<pre class="ax-printed">{escape(part)}</pre>')
+            has_label = True
+        elif isinstance(part, tuple):
+            line, text = part
+            st.html(f'<pre class="ax-printed ax-echo" title="Line {line}">{escape(text)}</pre>')
+        elif not is_waiting:
+            is_waiting = not _draw_figure(part, trace.figures)
+    for warning in trace.notes:
+        first = escape(warning.partition(". ")[0].rstrip("."))
+        st.html(f'<div class="ax-note" title="{escape(warning)}">Warning: {first}.</div>')
+
+
+def parts(trace: Trace) -> Iterator[str | int | tuple[int, str]]:
+    """The printed text, and between its parts the numbers of the figures shown there, and of a
+    program with cells their last values, each with its line."""
+    shown: list[tuple[int, int, int | tuple[int, str]]] = [
+        (figure.position, figure.line, number) for number, figure in enumerate(trace.figures)
+    ]
+    if find_cells(trace.source):
+        values = zip(trace.echo_at, trace.echo, strict=True)
+        shown += [(at, line, (line, text)) for at, (line, text) in values]
+    shown.sort(key=lambda item: item[:2])
+    most = max(_PRINTED // (len(shown) + 1), _LEAST)
+    start = 0
+    for position, _, item in shown:
+        end = min(max(position, start), len(trace.output))
+        yield from _shortened(trace.output[start:end], most)
+        yield item
+        start = end
+    yield from _shortened(trace.output[start:], most)
+
+
+def _shortened(text: str, most: int) -> Iterator[str]:
+    text, half = text.strip("\n"), most // 2
+    if len(text) > most:
+        text = f"{text[:half]}\n… {len(text) - most:,} characters …\n{text[-half:]}"
+    if text.strip():
+        yield text
+
+
+def _draw_figure(number: int, figures: tuple[Figure, ...]) -> bool:
+    """Draw a figure with its description and its download; False while it is being drawn."""
+    figure, theme = figures[number], _theme()
+    place = st.empty()  # always there, so that what follows keeps its place on the page
+    label = f"Drawing figure {number + 1} of {len(figures)}"
+    drawn = _drawing(figure, theme, f"figure-{number}", label, place)
+    if drawn is None:
+        return False
+    if isinstance(drawn, str):
+        place.html(f'<div class="ax-note">Figure {number + 1}: {escape(drawn)}</div>')
+        return True
+    with place.container(gap=None):
+        problems = "".join(f'<div class="ax-note">{escape(text)}</div>' for text in drawn.problems)
+        data, alt = base64.b64encode(drawn.png).decode(), escape(describe(figure), quote=True)
+        width = round(drawn.width / _SHARPNESS)
+        st.html(
+            f'<figure class="ax-figure"><img src="data:image/png;base64,{data}" alt="{alt}" '
+            f'width="{width}"/></figure>{problems}'
+        )
+        download(
+            partial(_print, figure),
+            f"figure-{number + 1}.png",
+            f"Figure {number + 1} at print size: 300 dots per inch, on white",
+            key=f"figure-{number}",
+        )
+    return True
+
+
+def _theme() -> str:
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def _drawing(
+    figure: Figure, theme: str, slot: str, label: str, place: object
+) -> DrawnFigure | str | None:
+    """The drawn figure, or why there is none; None while it is being drawn."""
+    key = f"{theme} {_digest(figure)}"
+    known = _drawn.get(key)
+    if known is not None:
+        return known
+    failures: dict[str, tuple[str, Figure, str]] = st.session_state.setdefault(_FAILED, {})
+    failed_key, failed, message = failures.get(slot, ("", None, ""))
+    if failed_key == key and failed is figure:
+        return message
+    submit = partial(
+        sandbox.submit_figure, figure, theme, timeout=min(_SECONDS, sandbox.options().seconds)
+    )
+    try:
+        drawn: DrawnFigure | None = ask(slot, key, submit, label=label, place=place, shared=True)
+    except ProgramRefused as refused:
+        # It may be the machine's fault: it is tried again once the program has run again.
+        message = refused.error.message.replace("The program", "Drawing it", 1)
+        message = f"{message} {refused.error.hint}"
+        failures[slot] = (key, figure, message)
+        return message
+    if drawn is not None:
+        forget(slot)
+        _drawn.put(key, drawn)
+    return drawn
+
+
+def _digest(figure: Figure) -> str:
+    """Equal for figures that are drawn in the same way."""
+    digest = hashlib.blake2b(repr((figure.size, figure.style, figure.sheets)).encode())
+
+    def add(value: object) -> None:
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).data)
+        elif isinstance(value, list | tuple):
+            digest.update(b"[")
+            for item in value:
+                add(item)
+            digest.update(b"]")
+        elif isinstance(value, dict):
+            add([part for item in value.items() for part in item])
+        else:
+            digest.update(repr(value).encode())
+
+    for call in figure.calls:
+        add((call.target, call.name, call.args, call.kwargs, call.result))
+    return digest.hexdigest()
+
+
+def _print(figure: Figure) -> bytes:
+    """The figure as a PNG for print."""
+    return sandbox.draw_figure(figure, "light", print_size=True).png

@@ -1,0 +1,60 @@
+"""The More tab: ways to look at an image that are needed less often, one of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from explorer.ui.common.errors import reported
+from explorer.ui.common.widgets import choice, note
+from explorer.ui.feature_maps.adversarial import draw_adversarial
+from explorer.ui.feature_maps.changed_image import draw_changed_image
+from explorer.ui.feature_maps.integrated_gradients import draw_integrated_gradients
+from explorer.ui.feature_maps.long_run import leave_long_run
+from explorer.ui.feature_maps.occlusion import draw_occlusion
+from explorer.ui.feature_maps.results import ModelInput
+from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.feature_maps.two_images import draw_two_images
+
+#: In the session: the way to look that is on the page.
+_DRAWN = "look-drawn"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One way to look; `classes` says whether it explains a prediction, and so needs one."""
+
+    draw: Callable[[ModelInput, Selection], None]
+    classes: bool = False
+
+
+#: In the order on the page. The titles are part of links.
+LOOKS = {
+    "Change the image": Look(draw_changed_image),
+    "Two images": Look(draw_two_images),
+    "Occlusion": Look(draw_occlusion, classes=True),
+    "Integrated gradients": Look(draw_integrated_gradients, classes=True),
+    "Adversarial step": Look(draw_adversarial, classes=True),
+}
+
+
+def draw_more(model_input: ModelInput, selected: Selection) -> None:
+    """Draw the choice of a way to look, and the chosen one."""
+    options = [title for title, look in LOOKS.items() if model_input.labels or not look.classes]
+    if st.session_state.get("look") not in [None, *options]:
+        del st.session_state["look"]
+    chosen = choice("Way to look", "look", options, "What to do with the image or the network")
+    if not model_input.labels:
+        note(
+            "Occlusion, integrated gradients and the adversarial step explain a prediction. "
+            "This network makes none."
+        )
+    if st.session_state.setdefault(_DRAWN, chosen) != chosen:
+        st.session_state[_DRAWN] = chosen
+        leave_long_run()
+        # Streamlit leaves a fragment of the last look where it is, unless the whole page runs.
+        st.rerun()
+    with reported(model_input.loaded.module):
+        LOOKS[chosen].draw(model_input, selected)

@@ -1,0 +1,222 @@
+"""Histograms of gradients over steps of training, as ridges: one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from explorer.networks.runs import InspectedNetwork
+from explorer.networks.setting import Setting
+from explorer.networks.training_histograms import (
+    MOST_STEPS,
+    OPTIMIZERS,
+    TrainingHistograms,
+    TrainingStep,
+    edges,
+)
+from explorer.trace.colours import BAR, FIGURE_TEXT
+from explorer.trace.text import number
+from explorer.ui.common.glossary import term_link
+from explorer.ui.common.layout import columns
+from explorer.ui.common.widgets import choice, label, note, whole
+from explorer.ui.network import norms
+from explorer.ui.network.charts import draw_chart
+from explorer.ui.network.runs import await_stoppable
+
+ONE_RUN, TRAINING = "One run", "Over training"
+#: How many times higher than the distance of two ridges the highest one is.
+_OVERLAP = 1.8
+#: Pixels between two ridges, and the most characters of a name.
+_DISTANCE, _LONGEST = 20, 22
+_START = 8
+#: Pixels of a list of ridges, which scrolls if it is longer.
+_HEIGHT = 440
+
+
+def draw_histogram_tab(setting: Setting, inspected: InspectedNetwork | None) -> None:
+    """Draw the histogram of one run, or those over steps of training."""
+    views = [ONE_RUN, TRAINING]
+    if (
+        choice("Histograms of", "histograms", views, "One backward, or steps of training")
+        == ONE_RUN
+    ):
+        norms.draw_histogram_tab(inspected)
+    else:
+        _draw_training(setting)
+
+
+def _draw_training(setting: Setting) -> None:
+    """Draw the controls; one parameter's gradient at every step; every parameter's at one step."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        steps = whole(
+            "Steps", "train-steps", 1, MOST_STEPS, start=_START, width=110, help="Steps of training"
+        )
+        optimizer = st.selectbox(
+            "Optimizer",
+            list(OPTIMIZERS),
+            key="train-optimizer",
+            bind="query-params",
+            width=110,
+            help="What takes the steps; all other options are PyTorch's defaults",
+        )
+        lr = st.number_input(
+            "Learning rate",
+            0.0,
+            10.0,
+            0.01,
+            format="%g",
+            key="train-rate",
+            bind="query-params",
+            width=130,
+            help="The learning rate of each step",
+        )
+    run = _train(setting, steps or _START, optimizer or "SGD", float(lr or 0.0))
+    if run is None or not run.steps:
+        return
+    if not run.steps[0].names:
+        note("No parameter has a gradient.")
+        return
+    left, right = columns(0.5, 0.5)
+    with left:
+        name = norms.choose_parameter(list(run.steps[0].names))
+        label("Its ", term_link("gradient", "gradient"), " before each step")
+        rows = [(f"step {s.step}", s, name) for s in run.steps if name in s.names]
+        _draw_ridges(rows, key="ridges-steps", alt=f"Gradient of {name} at each step")
+    with right:
+        step = _choose_step(run.steps)
+        label(f"Every parameter before step {step.step}: loss {number(step.loss)}")
+        rows = [(name, step, name) for name in step.names]
+        alt = f"Gradient of every parameter at step {step.step}"
+        _draw_ridges(rows, key="ridges-layers", alt=alt)
+    note(
+        "How many elements of the gradient have which size, on a logarithmic scale. Each ridge is "
+        "scaled to its own highest bin; elements that are exactly 0 are in no bin."
+    )
+
+
+def _train(setting: Setting, steps: int, optimizer: str, lr: float) -> TrainingHistograms | None:
+    run = await_stoppable(
+        "train_steps",
+        setting,
+        again="Train again",
+        total=f"{steps} steps",
+        so_far=TrainingHistograms,
+        steps=steps,
+        optimizer=optimizer,
+        lr=lr,
+    )
+    if run is not None and len(run.steps) < steps and run.steps:
+        last = run.steps[-1]
+        if not np.isfinite(last.loss):
+            note(f"The loss is {last.loss} at step {last.step}: the training diverged.")
+    return run
+
+
+def _choose_step(steps: Sequence[TrainingStep]) -> TrainingStep:
+    if len(steps) == 1:
+        return steps[0]
+    if not 1 <= st.session_state.get("train-step", 1) <= len(steps):
+        st.session_state["train-step"] = len(steps)
+    chosen = st.slider(
+        "Step", 1, len(steps), len(steps), key="train-step", help="The step that is shown below"
+    )
+    return steps[min(max(chosen, 1), len(steps)) - 1]
+
+
+def _draw_ridges(rows: Sequence[tuple[str, TrainingStep, str]], *, key: str, alt: str) -> None:
+    """Draw a ridge for each title, step and name of a parameter."""
+    borders = edges()
+    counts = [step.counts[step.names.index(name)] for _, step, name in rows]
+    used = np.flatnonzero(np.sum(counts, axis=0))
+    first, last = (int(used[0]), int(used[-1])) if used.size else (0, len(borders) - 2)
+    data: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    titles: list[dict[str, Any]] = []
+    for row, ((title, step, name), count) in enumerate(zip(rows, counts, strict=True)):
+        i = step.names.index(name)
+        highest, total = max(int(count.max()), 1), int(count.sum()) + step.zeros[i] + step.lost[i]
+        titles.append({"title": title[-_LONGEST:], "base": -row})
+        for j in range(max(first - 1, 0), min(last + 2, len(count))):
+            point = (
+                *(row, -row, -row + _OVERLAP * int(count[j]) / highest),
+                *(float(borders[j] + borders[j + 1]) / 2, title),
+                f"{10 ** borders[j]:.2g} to {10 ** borders[j + 1]:.2g}",
+                *(f"{int(count[j]):,} of {total:,}", step.zeros[i], number(step.norms[i])),
+            )
+            for values, value in zip(data.values(), point, strict=True):
+                values.append(value)
+    left = 8 + 6.4 * max((len(title["title"]) for title in titles), default=0)
+    long = _DISTANCE * len(rows) > _HEIGHT
+    with st.container(height=_HEIGHT if long else "content", border=False):
+        draw_chart(
+            data,
+            _ridges(titles) | {"padding": {"left": left, "right": 8, "top": 4, "bottom": 4}},
+            height=int(_DISTANCE * (len(rows) + _OVERLAP)),
+            key=key,
+            alt=alt,
+        )
+
+
+#: What is known at each point of a ridge.
+_COLUMNS = ("row", "base", "top", "size", "which", "from", "elements", "zero", "norm")
+
+
+def _ridges(titles: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The chart in Vega-Lite: the ridges, the points under the pointer, and the names."""
+    domain = [0.2 - len(titles), _OVERLAP + 0.1]
+    ridge = {"type": "area", "interpolate": "monotone", "color": BAR, "fillOpacity": 0.55}
+    name = {"type": "text", "align": "right", "baseline": "bottom", "fontSize": 11}
+    return {
+        "layer": [
+            {
+                "encoding": {
+                    "x": {
+                        "field": "size",
+                        "type": "quantitative",
+                        "title": "absolute value of an element",
+                        "scale": {"nice": False},
+                        "axis": {"labelExpr": "'1e' + datum.value", "tickMinStep": 1, "grid": True},
+                    },
+                    "y": {
+                        "field": "top",
+                        "type": "quantitative",
+                        "axis": None,
+                        "scale": {"domain": domain, "nice": False},
+                    },
+                },
+                "layer": [
+                    {
+                        "mark": ridge | {"line": {"color": BAR, "strokeWidth": 1}},
+                        "encoding": {
+                            "y2": {"field": "base"},
+                            "detail": {"field": "row", "type": "ordinal"},
+                        },
+                    },
+                    {
+                        "mark": {"type": "circle", "size": 90, "opacity": 0, "color": BAR},
+                        "encoding": {"tooltip": _TOOLTIP},
+                    },
+                ],
+            },
+            {
+                "data": {"values": titles},
+                "mark": name | {"color": FIGURE_TEXT},
+                "encoding": {
+                    "x": {"value": -6},
+                    "y": {"field": "base", "type": "quantitative"},
+                    "text": {"field": "title", "type": "nominal"},
+                },
+            },
+        ],
+    }
+
+
+_TOOLTIP = [
+    {"field": "which", "type": "nominal", "title": "gradient"},
+    {"field": "from", "type": "nominal", "title": "size"},
+    {"field": "elements", "type": "nominal"},
+    {"field": "zero", "type": "quantitative", "title": "exactly 0"},
+    {"field": "norm", "type": "nominal"},
+]

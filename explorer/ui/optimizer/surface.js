@@ -1,0 +1,363 @@
+// The loss over a plane or along a line, with the paths of all runs. The point can be dragged, which
+// is told to the window as `ax-drag`; the numbers of a frame come back as `ax-numbers`. Where the
+// hand lets go, the trigger `placed` is the press.
+
+const ASK = 60 // ms after a picture until the path ahead of it is asked for
+const AGAIN = 1500 // ms after which it is asked for again
+const APART = 20 // ms between the last move of a hand and its press
+const LOST = 3000 // ms after which a press is no longer waited for
+const FINE = 10 // arrow keys with Shift go this much less far
+const states = new WeakMap()
+
+const say = (name, detail) => window.dispatchEvent(new CustomEvent(name, { detail }))
+
+function make(root, send) {
+  const find = (selector) => root.querySelector(selector)
+  const [picture, canvas, svg] = [find(".picture"), find("canvas"), find("svg")]
+  const state = { root, send, drag: null, frame: null, ahead: null, asked: 0 }
+  const groups = { axes: node("g", {}), legend: node("g", {}), moving: node("g", {}), arrows: node("g", { "pointer-events": "none" }), handle: node("g", { class: "handle", tabindex: 0, role: "slider" }) }
+  const clip = node("clipPath", { id: "surface-box" })
+  groups.moving.setAttribute("clip-path", "url(#surface-box)")
+  svg.append(clip, groups.axes, groups.moving, groups.legend, groups.handle, groups.arrows)
+  groups.handle.append(node("circle", { r: 22, fill: "transparent" }), node("circle", { r: 8.5, class: "dot" }))
+  state.player = makePlayer(() => state.drawMoving())
+
+  const present = () => state.drag?.at ?? state.data.at
+  const isLine = () => state.data.curve !== null
+  const onCurve = (at) => {
+    const { x, y } = state.data.curve
+    const place = ((at - x[0]) / (x.at(-1) - x[0])) * (x.length - 1)
+    const i = clamp(Math.floor(place), 0, x.length - 2)
+    const near = [y[i - 1], y[i], y[i + 1], y[i + 2]]
+    if (place < 0 || place > x.length - 1 || near[1] === null || near[2] === null) return null
+    // Between lines a parabola would be too high, and far too high at its minimum.
+    return near.every(Number.isFinite) ? catmullRom(place - i).reduce((sum, weight, k) => sum + weight * near[k], 0) : near[1] + (place - i) * (near[2] - near[1])
+  }
+  // A point of a path as [x, y] on the axes.
+  const lift = (point) => {
+    if (!point || !isLine()) return point
+    const y = onCurve(point[0])
+    return y === null ? null : [point[0], y]
+  }
+  const lossNear = ([a, b]) => {
+    if (isLine()) return onCurve(a)
+    const { x, y } = state.data
+    const [across, up] = [(a - x.low) / (x.high - x.low), (b - y.low) / (y.high - y.low)]
+    return state.map && across >= 0 && across <= 1 && up >= 0 && up <= 1 ? lossAt(state.map, across, up) : null
+  }
+
+  state.drawAll = () => {
+    const { data } = state
+    state.width = Math.max(240, picture.clientWidth)
+    state.height = Math.max(200, picture.clientHeight)
+    state.paint = { ...colours(root), ...SURFACE[isDark(root) ? "dark" : "light"] }
+    state.family = getComputedStyle(root).fontFamily
+    const { width, height, paint, family } = state
+    const longest = arrange(legend({ gradient: " × 0.0001", update: " (shortened)" }), width - 30, family, data.y.label)
+    state.rows = Math.max(1, ...longest.map((entry) => entry.row + 1))
+    const frame = (state.frame = layOut(data, width, height, state.rows))
+    frame.y.flat = isLine()
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`)
+    svg.setAttribute("aria-label", data.alt)
+    clip.replaceChildren(node("rect", frame.box))
+    groups.axes.replaceChildren(...drawAxes(frame, data, paint, width, height, family, []))
+    state.map = data.map && readMap(data.map)
+    const { box } = frame
+    Object.assign(canvas.style, { left: `${box.x}px`, top: `${box.y}px`, width: `${box.width}px`, height: `${box.height}px` })
+    canvas.hidden = !state.map
+    const painted = JSON.stringify([data.map, box, paint.palette])
+    if (state.map && painted !== state.painted) {
+      const ratio = Math.min(2, devicePixelRatio)
+      canvas.width = Math.round(box.width * ratio)
+      canvas.height = Math.round(box.height * ratio)
+      paintMap(canvas, state.map, paint)
+    }
+    state.painted = painted
+    state.drawMoving()
+  }
+
+  function legend(words) {
+    const { data, paint } = state
+    const runs = data.runs.length > 1 ? data.runs.map((run, i) => ({ kind: "path", text: run.name, colour: paint.runs[i] })) : []
+    return [
+      ...runs,
+      { kind: "ahead", text: "path ahead", colour: paint.runs[0] },
+      isLine() ? { kind: "slope", text: "slope", colour: paint.gradient } : { kind: "arrow", text: `−gradient${words.gradient ?? ""}`, colour: paint.gradient },
+      { kind: "arrow", text: `next step${words.update ?? ""}`, colour: paint.update },
+    ]
+  }
+
+  state.drawMoving = () => {
+    const { data, frame, paint, player, drag, ahead } = state
+    const shown = Math.round(player.at)
+    const isNow = player.at >= player.last
+    const parts = []
+    if (isLine()) parts.push(node("path", { d: trace(data.curve.x.map((x, i) => (data.curve.y[i] === null ? null : [x, data.curve.y[i]])), frame), fill: "none", stroke: paint.faint, "stroke-width": 2.2 }))
+    const step = data.runs[0].steps[shown]
+    state.paths.forEach((path, i) => {
+      const lifted = path.map(lift)
+      const steps = data.runs[i].steps
+      const end = isNow ? path.length : steps.findLastIndex((s) => s <= step) + 1
+      if (!isNow || drag) parts.push(...drawPath(lifted, frame, paint.runs[i], paint, { opacity: 0.3, dots: false }))
+      if (!drag) parts.push(...drawPath(until(lifted, i === 0 ? player.at + 1 : end), frame, paint.runs[i], paint, { dots: path.length <= DOTS }))
+    })
+    let [words, arrowParts] = [{}, []]
+    if (isNow || drag) {
+      for (const [i, run] of (ahead?.runs ?? []).entries()) if (state.paths[i]) parts.push(...drawAhead(run[0].map((x, k) => lift([x, run[1][k] ?? 0])), frame, paint.runs[i], paint, i ? 0.4 : 1))
+      const at = lift(present())
+      const arrows = { ...ahead?.arrows, ...(drag || ahead?.live ? {} : data.arrows) }
+      if (at && isLine() && arrows.gradient) {
+        const rise = (x) => at[1] + arrows.gradient[0] * (x - at[0])
+        parts.push(node("path", { d: trace([data.x.low, data.x.high].map((x) => [x, rise(x)]), frame), stroke: paint.gradient, "stroke-width": 1.7, "stroke-dasharray": "6 3" }))
+      }
+      if (at) {
+        const drawn = drawArrows(arrows, at, frame, paint)
+        arrowParts = drawn.parts
+        words = drawn.words
+      }
+    }
+    // The other runs' points, and that of a replay.
+    state.paths.forEach((path, i) => {
+      const end = isNow ? path.length : data.runs[i].steps.findLastIndex((s) => s <= step) + 1
+      const at = i === 0 ? (isNow ? null : between(path.map(lift), player.at)) : drag ? null : lift(path[end - 1])
+      if (at) parts.push(node("circle", { cx: frame.x.place(at[0]), cy: frame.y.place(at[1]), r: 6.5, fill: paint.runs[i], stroke: paint.ground, "stroke-width": 2, class: "moment" }))
+    })
+    groups.moving.replaceChildren(...parts)
+    groups.arrows.replaceChildren(...arrowParts)
+    const entries = arrange(legend(words), state.width - 30, state.family, data.y.label)
+    groups.legend.replaceChildren(...entries.flatMap(({ kind, text, colour, left, row }) => [...symbol(kind, colour, paint, left + 2, 11 + ROW * row), node("text", { fill: paint.text, x: left + 29, y: 15.5 + ROW * row }, text)]))
+    drawHandle()
+    showMoment(isNow, shown)
+  }
+
+  function drawHandle() {
+    const { data, frame, paint, player, drag } = state
+    const at = lift(present())
+    const place = at && [frame.x.place(at[0]), frame.y.place(at[1])]
+    const inside = place && place[0] >= frame.box.x - 1 && place[0] <= frame.box.x + frame.box.width + 1 && place[1] >= frame.box.y - 1 && place[1] <= frame.box.y + frame.box.height + 1
+    groups.handle.setAttribute("display", inside ? "inline" : "none")
+    if (inside) groups.handle.setAttribute("transform", `translate(${place[0]},${place[1]})`)
+    const [, dot] = groups.handle.children
+    dot.setAttribute("fill", paint.runs[0])
+    dot.setAttribute("stroke", paint.ground)
+    groups.handle.style.opacity = player.at >= player.last || drag ? 1 : 0.35
+    const text = describe(present())
+    const attributes = { "aria-label": `Point of the run at ${data.names.join(" and ")}`, "aria-valuemin": data.x.low, "aria-valuemax": data.x.high, "aria-valuenow": present()?.[0] ?? 0, "aria-valuetext": text }
+    for (const [name, value] of Object.entries(attributes)) groups.handle.setAttribute(name, value)
+  }
+
+  function describe(at, loss, digits = 1000) {
+    const { data } = state
+    if (!at || at.some((v) => !Number.isFinite(v))) return "The run is not finite."
+    const axes = [data.x, data.y]
+    const where = data.names.map((name, i) => `${name} = ${format(at[i], (axes[i].high - axes[i].low) / digits)}`).join(", ")
+    const near = loss ?? lossNear(at)
+    if (near === null || !Number.isFinite(near)) return where
+    return `${data.exact ? `${where}: ` : ""}loss ${loss === undefined || loss === null ? "≈ " : ""}${format(near, Math.abs(near) / (loss === undefined || loss === null ? 100 : 1000) || 1)}`
+  }
+
+  // Whether a frame is that of this place: while the hand moves, the last one may be of another.
+  function isOf(frame, at) {
+    const axes = [state.data.x, state.data.y]
+    return frame && (!frame.at || frame.at.every((v, i) => Math.abs(v - at[i]) <= 1e-6 * (axes[i].high - axes[i].low)))
+  }
+
+  function showMoment(isNow, shown) {
+    const { data, player, drag, ahead } = state
+    const steps = data.runs[0].steps
+    const slider = find(".moment input")
+    slider.max = player.last
+    if (slider.matches(":active") === false || player.playing) slider.value = player.at
+    const step = steps[shown]
+    const words = `step ${step} of ${steps.at(-1)}`
+    find(".moment output").textContent = player.last < 1 ? "Each step adds a point." : words
+    slider.setAttribute("aria-valuetext", words)
+    find(".player").classList.toggle("idle", player.last < 1)
+    for (const control of root.querySelectorAll(".player :is(button, input, select)")) control.disabled = player.last < 1
+    const button = find(".play")
+    button.textContent = player.playing ? "❚❚" : "▶"
+    button.title = player.playing ? "Pause" : "Play the run so far"
+    button.setAttribute("aria-label", button.title)
+    const at = drag ? drag.at : isNow ? data.at : state.paths[0][shown]
+    find(".reading").textContent = state.pointed ?? describe(at, (drag || isNow) && isOf(ahead, at) ? ahead.loss : undefined, drag || isNow ? 1000 : 100)
+    if (state.told !== (isNow ? null : step)) say("ax-moment", { step: isNow ? null : step })
+    state.told = isNow ? null : step
+  }
+
+  // -- the hand ------------------------------------------------------------------------------
+
+  const place = () => state.drag.at.slice(0, state.data.names.length)
+  const move = (at) => {
+    state.drag = { ...state.drag, at }
+    state.pointed = null
+    if (state.player.at < state.player.last) state.player.seek(state.player.last)
+    state.drawMoving()
+    say("ax-drag", { target: { point: state.data.names }, value: place(), phase: "move" })
+  }
+  // The press itself ends the drag. Streamlit sends what is asked in one moment as one message, and
+  // runs only the first fragment of it: so the press is sent after the move of a quick click or tap.
+  const drop = () => {
+    const drag = (state.drag = { ...state.drag, dropped: true })
+    const event = { names: state.data.names, value: place() }
+    setTimeout(() => state.send("placed", event), APART)
+    setTimeout(() => state.drag === drag && giveUp(), LOST)
+  }
+  const giveUp = () => {
+    state.drag = null
+    state.ahead = null
+    state.drawMoving()
+    state.ask()
+  }
+  const cancel = () => {
+    if (state.drag && !state.drag.dropped) giveUp()
+  }
+  const valueAt = (event) => {
+    const box = svg.getBoundingClientRect()
+    return [state.frame.x.value(event.clientX - box.left), isLine() ? 0 : state.frame.y.value(event.clientY - box.top)]
+  }
+  const isInside = (event) => {
+    const [r, { box }] = [svg.getBoundingClientRect(), state.frame]
+    const [x, y] = [event.clientX - r.left - box.x, event.clientY - r.top - box.y]
+    return x >= -4 && y >= -4 && x <= box.width + 4 && y <= box.height + 4
+  }
+  const isHandle = (event) => groups.handle.contains(event.target)
+  let held = null
+  svg.onpointerdown = (event) => {
+    if (state.drag?.dropped || event.button !== 0 || (!isInside(event) && !isHandle(event))) return
+    if (event.pointerType === "touch" && !isHandle(event)) return // it may be a scroll; a tap clicks
+    event.preventDefault()
+    groups.handle.focus({ preventScroll: true })
+    svg.setPointerCapture(event.pointerId)
+    held = { x: event.clientX, y: event.clientY, id: event.pointerId }
+    if (!isHandle(event)) move(valueAt(event))
+  }
+  svg.onpointermove = (event) => {
+    if (held) {
+      if (state.drag === null && Math.hypot(event.clientX - held.x, event.clientY - held.y) < 3) return
+      move(valueAt(event))
+    } else if (event.pointerType === "mouse") {
+      state.pointed = isInside(event) ? describe(valueAt(event)) : null
+      showMoment(state.player.at >= state.player.last, Math.round(state.player.at))
+    }
+  }
+  svg.onpointerleave = () => {
+    state.pointed = null
+    showMoment(state.player.at >= state.player.last, Math.round(state.player.at))
+  }
+  svg.onpointerup = () => {
+    if (held && state.drag) drop()
+    held = null
+  }
+  svg.onpointercancel = () => {
+    held = null
+    cancel()
+  }
+  svg.onclick = (event) => {
+    if (event.pointerType !== "touch" || state.drag || !isInside(event) || isHandle(event)) return
+    move(valueAt(event))
+    drop()
+  }
+  groups.handle.onkeydown = (event) => {
+    const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] }[event.key]
+    if (event.key === "Enter" && state.drag) (event.preventDefault(), drop())
+    if (event.key === "Escape") ((held = null), cancel())
+    if (!way || event.ctrlKey || event.metaKey || event.altKey) return
+    event.preventDefault()
+    const from = present()
+    if (!from) return
+    const { x, y } = state.data
+    const go = isLine() ? [way[0] + way[1], 0] : way
+    move([x, y].map((axis, i) => {
+      const step = (axis.high - axis.low) / 40 / (event.shiftKey ? FINE : 1)
+      return go[i] ? +clamp(from[i] + go[i] * step, axis.low, axis.high).toPrecision(6) : from[i]
+    }))
+  }
+  groups.handle.onblur = () => !held && cancel()
+
+  find(".play").onclick = () => (state.player.play(), state.drawMoving())
+  find(".moment input").oninput = (event) => (state.player.seek(Number(event.target.value)), state.drawMoving())
+  find(".speed").onchange = (event) => (state.player.speed = Number(event.target.value))
+  find(".save").onclick = () => {
+    const whole = svg.cloneNode(true)
+    const { box } = state.frame
+    if (!canvas.hidden) whole.prepend(node("image", { ...box, href: canvas.toDataURL(), preserveAspectRatio: "none" }))
+    save(whole, state.paint, "surface.svg", FONT)
+  }
+
+  // -- what the page says ----------------------------------------------------------------------
+
+  // Once the picture is there, what lies ahead is asked for.
+  state.ask = () => {
+    clearTimeout(state.asked)
+    const { version, running } = state.data
+    if (running) return // the next picture comes at once, and asks for itself
+    const ask = (times) => {
+      if (state.drag === null) say("ax-drag", { target: { ahead: version }, value: null, phase: "move" })
+      if (times < 3) state.asked = setTimeout(() => state.ahead?.version !== version && ask(times + 1), AGAIN)
+    }
+    state.asked = setTimeout(() => ask(0), ASK)
+  }
+  state.hear = ({ detail }) => {
+    const numbers = detail.surface
+    if (!numbers) return
+    if (numbers.at ? !state.drag : numbers.version !== state.data.version) return // too late
+    state.ahead = numbers
+    state.drawMoving()
+  }
+  state.update = (data) => {
+    const before = state.data
+    if (before?.version === data.version && JSON.stringify(before) === JSON.stringify(data)) return
+    state.data = data
+    const axes = [data.x, data.y]
+    state.paths = data.runs.map((run) => readPath(run.path, axes))
+    for (const run of data.runs) run.steps ??= data.runs[0].steps
+    const isSame = before?.run === data.run
+    if (state.drag && before?.version !== data.version) state.drag = null
+    if (!isSame || before.version !== data.version) state.ahead = null
+    state.player.present(state.paths[0].length - 1, isSame)
+    find(".about").textContent = data.caption
+    showPlanes(find(".plane"), data.planes, (choice) => state.send("chosen", choice))
+    root.classList.toggle("planar", data.planes !== null)
+    state.drawAll()
+    if (before?.version !== data.version) state.ask()
+  }
+  window.addEventListener("ax-numbers", state.hear)
+  state.observer = new ResizeObserver(() => state.data && (picture.clientWidth !== state.width || picture.clientHeight !== state.height) && state.drawAll())
+  state.observer.observe(picture)
+  const scheme = matchMedia("(prefers-color-scheme: dark)")
+  state.recolour = () => setTimeout(() => state.data && state.drawAll(), 100)
+  scheme.addEventListener("change", state.recolour)
+  state.end = () => {
+    clearTimeout(state.asked)
+    state.player.end()
+    window.removeEventListener("ax-numbers", state.hear)
+    scheme.removeEventListener("change", state.recolour)
+    state.observer.disconnect()
+  }
+  return state
+}
+
+// The points until a position between two of them.
+function until(points, end) {
+  const whole = points.slice(0, Math.floor(end))
+  const last = between(points, end - 1)
+  return last && end % 1 ? [...whole, last] : whole
+}
+
+function between(points, at) {
+  const [a, b, share] = [points[Math.floor(at)], points[Math.min(points.length - 1, Math.floor(at) + 1)], at % 1]
+  return a && b ? a.map((v, k) => v + share * (b[k] - v)) : null
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  const root = parentElement.querySelector(".surface")
+  let state = states.get(root)
+  if (!state) states.set(root, (state = make(root, (name, event) => state.trigger(name, event))))
+  state.trigger = setTriggerValue
+  state.update(data)
+  return () => {
+    state.end()
+    states.delete(root)
+  }
+}

@@ -1,0 +1,192 @@
+"""What the page keeps for one reader: the session, what was last pressed, and a run in progress.
+
+Streamlit may start a run of the page while the one before still works, so everything that touches
+the session holds the workspace's lock.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from explorer.language import ProgramError
+from explorer.training import (
+    Point,
+    PressEvent,
+    View,
+)
+from explorer.training.compare import Session
+from explorer.training.formatting import format_number, pluralize
+from explorer.ui.optimizer import run_link
+from explorer.ui.optimizer.options import Options
+from explorer.ui.optimizer.problems import ChosenProblem
+from explorer.ui.optimizer.run_link import Repeat
+from explorer.ui.optimizer.settings import flatten, rare_settings
+
+#: A run is shown in about this many pictures, each after about this many seconds at most.
+PICTURES, SLICE = 20, 0.25
+#: Most iterations of one run.
+MOST = 10_000
+
+
+@dataclass
+class IterationRun:
+    """`wanted` iterations under way. `first` is the number of presses before it."""
+
+    wanted: int
+    first: int
+    done: int = 0
+    unit: str = "iterations"
+
+    def slice(self) -> int:
+        """How many iterations to do before the next picture, if there is time."""
+        return min(-(-self.wanted // PICTURES), self.wanted - self.done)
+
+
+@dataclass
+class Workspace:
+    """One reader's session. `view` is its present state, `before` the state before the last press,
+    `event` what that press did, `shown` the settings that the menu More shows."""
+
+    chosen: ChosenProblem
+    optimizer: str
+    session: Session
+    view: View
+    before: View | None = None
+    event: PressEvent | None = None
+    run: IterationRun | Repeat | None = None
+    version: int = 0
+    shown: dict[str, Any] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
+    queue: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
+    lock: Any = field(default_factory=threading.RLock)
+    cache: dict[str, Any] = field(default_factory=dict)
+    _points: tuple[int, tuple[Point, ...]] = (-1, ())
+
+    @property
+    def kind(self) -> tuple[str, str, Options]:
+        """What another session would be needed for."""
+        return self.chosen.name, self.optimizer, self.options
+
+    @property
+    def hyper(self) -> dict[str, Any]:
+        """The settings in force."""
+        return _with_tuples(self.view.hyper)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the reader has chosen, which a scheduler may have changed since."""
+        return _with_tuples(self.view.chosen)
+
+    def rare_settings(self) -> dict[str, Any]:
+        """The settings that the menu More shows; lr is that of a scheduler's picture."""
+        names = rare_settings(self.optimizer) + ["lr"] * ("scheduler" in self.options)
+        flat = flatten(self.settings)
+        return {name: flat[name] for name in names}
+
+    def press(self, name: str, **arguments: Any) -> None:
+        """Note a press; `perform` does it. "run" and "stop" begin and end a run."""
+        self.queue.append((name, arguments))
+
+    def report(self, sentence: str) -> None:
+        """Say what could not be done."""
+        self.event = PressEvent("set", sentence, ProgramError(sentence))
+
+    def perform_presses(self) -> None:
+        """Do what was pressed since."""
+        with self.lock:
+            while self.queue:
+                self._do(*self.queue.popleft())
+
+    def perform(self) -> None:
+        """Do what was pressed since, and the next part of a run."""
+        with self.lock:
+            self.perform_presses()
+            end = time.perf_counter() + run_link.SECONDS
+            while isinstance(self.run, Repeat):
+                with self._updating():
+                    self._repeat(self.run)
+                if time.perf_counter() > end:
+                    break
+            if isinstance(self.run, IterationRun):
+                with self._updating():
+                    self._do_slice(self.run)
+
+    def points(self) -> tuple[Point, ...]:
+        """Where the run has been since the reset, once per step; the present last."""
+        with self.lock:
+            if self._points[0] != self.version:
+                by_step = {point.steps: point for point in self.session.points()}
+                self._points = (self.version, tuple(by_step.values()))
+            return self._points[1]
+
+    def script(self) -> str:
+        """The run so far as PyTorch code. Raises ProgramRefused."""
+        with self.lock:
+            return self.session.script()
+
+    def _do(self, name: str, arguments: dict[str, Any]) -> None:
+        if name == "run" and self.run is not None:
+            return
+        if name == "stop":
+            if self.run is not None:
+                self._end(self.run, f"Stopped after {self.run.done} of {self.run.wanted}.")
+            return
+        self.run = None
+        if name == "run":
+            self.run = IterationRun(max(1, min(int(arguments["n"]), MOST)), self.view.undoable)
+            return
+        if name == "new seed":
+            name, arguments = "reset", {"seed": random.randrange(1, 10_000)}
+        with self._updating():
+            self.event = getattr(self.session, name)(**arguments)
+
+    @contextmanager
+    def _updating(self) -> Iterator[None]:
+        """Look at the session again after a press, whether or not it worked."""
+        try:
+            yield
+        finally:
+            self.before, self.view = self.view, self.session.view()
+            self.version += 1
+
+    def _do_slice(self, run: IterationRun) -> None:
+        steps, trouble = self.view.steps, self.view.trouble
+        event = self.session.iterate(run.slice(), seconds=SLICE)
+        self.session.join(run.first)
+        now = self.session.view()
+        run.done += max(0, min(now.steps - steps, run.slice()))  # a child may answer any number
+        if not event.ok:
+            state = f"the state after iteration {run.done} is kept"
+            rest = state if run.done else "nothing was changed"
+            message = f"Iteration {run.done + 1} of {run.wanted} failed; {rest}."
+            self._end(run, message, event.error)
+        elif now.trouble and not trouble:
+            self._end(run, f"Stopped after {run.done} of {run.wanted}.")
+        elif run.done >= run.wanted:
+            loss = f"The last loss is {format_number(now.losses[-1])}." if now.losses else ""
+            self._end(run, f"{pluralize(run.done, 'iteration')} done. {loss}")
+
+    def _repeat(self, run: Repeat) -> None:
+        event = run.advance(self.session)
+        if event is not None and event.ok:
+            self.run, self.event = None, event
+        elif event is not None:
+            done = f"{run.done} of {run.wanted} {run.unit} were repeated."
+            self._end(run, f"Only {done} The next one failed.", event.error)
+
+    def _end(
+        self, run: IterationRun | Repeat, message: str, error: ProgramError | None = None
+    ) -> None:
+        self.run, self.event = None, PressEvent("run", message, error)
+
+
+def _with_tuples(hyper: dict[str, Any]) -> dict[str, Any]:
+    """What came from the sandbox has lists for tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in hyper.items()}

@@ -1,0 +1,1 @@
+"""Programs that are right, for which no explanation may appear."""

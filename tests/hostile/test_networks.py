@@ -1,0 +1,112 @@
+"""Hostile programs as the reader's own network: each ends in time and alone, is refused or gives a
+report that can be drawn, and the next reader's network is right."""
+
+import os
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from explorer import sandbox
+from explorer.language import ProgramRefused
+from explorer.networks.setting import Setting
+from explorer.sandbox import Sandbox
+from tests.hostile.corpus import GROUPS, MUST_FAIL, MUST_LIVE
+from tests.hostile.corpus.own_networks import NETWORKS
+from tests.hostile.test_corpus import SECRET, Canary, memory
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+
+LIMIT = 1.0
+GOOD = "model = nn.Linear(3, 2)\nx = torch.ones(2, 3)\nloss = model(x).pow(2).mean()\n"
+#: One program of so many in a group is run, and in a group whose programs have to be stopped.
+EVERY, SLOW = 60, {"time": 20, "memory": 30}
+#: A network that does in forward what the program does.
+INSIDE = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, given):
+        result = self.fc(given)
+{}
+        return result
+
+model = Net()
+model(torch.ones(2, 3))
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    os.environ[SECRET] = "do not tell"
+    box = Sandbox()
+    box.call("run", {"source": "x = 1"}, timeout=30)
+    yield box
+    box.stop()
+    del os.environ[SECRET]
+
+
+@pytest.fixture
+def canary(tmp_path):
+    made = Canary(tmp_path)
+    yield made
+    made.listener.close()
+
+
+def inspected(source: str, server: Sandbox, limit: float = LIMIT):
+    """The network of a program and the seconds it took; an error in place of one that has none."""
+    start = time.monotonic()
+    call = sandbox.submit_network(
+        "inspect_program", Setting("Your own", source), {}, timeout=limit, sandbox=server
+    )
+    try:
+        return call.result(), time.monotonic() - start
+    except ProgramRefused as refused:
+        return refused.error, time.monotonic() - start
+
+
+def check_each(sources, server: Sandbox, canary: Canary, *, must_fail: bool, must_live: bool):
+    expected = inspected(GOOD, server, 30)[0].inspected.report.loss
+    before = memory(os.getpid())
+    for text in sources:
+        source = text.replace("{file}", str(canary.file)).replace("{name}", SECRET)
+        source = source.replace("{port}", str(canary.port))
+        found, seconds = inspected(source, server)
+        if seconds > LIMIT + 1.5:  # a machine that is busy may be late once
+            found, seconds = inspected(source, server)
+        assert seconds < LIMIT + 1.5, source[-300:]
+        assert "do not tell" not in repr(found), source[-300:]
+        if must_fail:
+            assert not hasattr(found, "inspected") or found.inspected.report.error, source[-300:]
+        if must_live:
+            assert "ended by signal" not in getattr(found, "detail", ""), source[-300:]
+        assert canary.is_untouched(), source[-300:]
+    good = inspected(GOOD, server, 30)[0]
+    assert good.inspected.report.loss == expected
+    assert memory(os.getpid()) - before < 50 * 2**20
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param("python", marks=pytest.mark.fast), *(g for g in GROUPS if g != "python")]
+)
+def test_a_hostile_program_is_no_network(group, server, canary):
+    programs = GROUPS[group][:: SLOW.get(group, EVERY)]
+    check_each(programs, server, canary, must_fail=False, must_live=group in MUST_LIVE)
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param("torch", marks=pytest.mark.fast), *(g for g in GROUPS if g != "torch")]
+)
+def test_what_is_refused_of_a_program_is_refused_in_forward(group, server, canary):
+    programs = GROUPS[group][5 :: SLOW.get(group, EVERY)]
+    inside = [INSIDE.format(textwrap.indent(program, " " * 8)) for program in programs]
+    fails, lives = group in MUST_FAIL, group in MUST_LIVE
+    check_each(inside, server, canary, must_fail=fails, must_live=lives)
+
+
+@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.fast), 1, 2, 3])
+def test_a_network_that_means_harm_ends_alone(part, server, canary):
+    check_each(NETWORKS[part::4], server, canary, must_fail=False, must_live=True)

@@ -1,0 +1,309 @@
+"""Statements of scripts that tutorials use: patterns, generators, `import *`, names of a file; and
+what happens with those that are outside the language."""
+
+import pytest
+
+import explorer
+from explorer.ui.common.errors import as_html
+from tests.language.compare import compare, guarded, plain
+
+pytestmark = pytest.mark.fast
+
+LIKE_PYTHON = {
+    "match": """
+class Point:
+    __match_args__ = ("x", "y")
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+def kind(value):
+    match value:
+        case Point(0, y=height):
+            return "axis", height
+        case Point(x, y) if x > y:
+            return "below", x, y
+        case Point():
+            return "point"
+        case [1, *rest]:
+            return rest
+        case [first, [second, third], *_]:
+            return first, second, third
+        case {"lr": lr, **others}:
+            return lr, others
+        case "sgd" | "adam" as name:
+            return name
+        case bool() | None:
+            return "constant"
+        case int(n) | float(n):
+            return n
+        case str():
+            return "text"
+        case _:
+            return "?"
+values = [Point(0, 1), Point(3, 1), Point(1, 2), [1, 2, 3], (5, (6, 7), 8), {"lr": 1, "b": 2}]
+for value in values + ["adam", "other", True, None, 3, 2.5, [], {}, print]:
+    print(kind(value))
+""",
+    "match in a loop": """
+total = 0
+for value in [1, "a", 2, None, 3]:
+    match value:
+        case int(n) if n != 2:
+            total += n
+        case None:
+            break
+print(total, n)
+""",
+    "match on modules": """
+import torch
+from torch import nn
+for layer in nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Conv2d(1, 4, 2)):
+    match layer:
+        case nn.Linear(in_features=a, out_features=b):
+            print("linear", a, b)
+        case nn.Conv2d(out_channels=c):
+            print("convolution", c)
+        case nn.Module():
+            print("other")
+""",
+    "yield from": """
+def inner():
+    got = yield 1
+    print("got", got)
+    return "done"
+def outer():
+    result = yield from inner()
+    yield from [result, *"ab"]
+    yield from range(2)
+g = outer()
+print(next(g), g.send("x"), list(g))
+""",
+    "finally in a generator": """
+def read(name):
+    print("open", name)
+    try:
+        for i in range(3):
+            yield i
+    finally:
+        print("close", name)
+print(list(read("a")))
+for i in read("b"):
+    break
+print("after")
+g = read("c")
+next(g)
+g.close()
+print("closed")
+def first(n=2, *rest, step=1, **more):
+    with_default = n
+    try:
+        n += step
+        yield n, rest, more
+        yield from read("d")
+    finally:
+        print("end", n, with_default)
+for item in first(1, 5, step=2, z=3):
+    print(item)
+class Reader:
+    def __init__(self):
+        self.n = 2
+    def items(self):
+        try:
+            yield self.n
+        finally:
+            self.n = 0
+class Twice(Reader):
+    def items(self):
+        try:
+            for n in super().items():
+                yield 2 * n
+        finally:
+            print("twice")
+r = Twice()
+print(list(r.items()), r.n)
+""",
+    "with in a generator": """
+import torch
+x = torch.tensor(2.0, requires_grad=True)
+def values():
+    with torch.no_grad():
+        yield (x * 2).requires_grad
+    yield (x * 2).requires_grad
+print(list(values()), torch.is_grad_enabled())
+@torch.no_grad()
+def frozen():
+    try:
+        yield (x * 2).requires_grad
+    finally:
+        print("end")
+print([*frozen()], torch.is_grad_enabled())
+""",
+    "names of a file": """
+'''A script.'''
+__all__ = ["f"]
+__version__ = "1.0"
+__author__ = "someone"
+def f():
+    return __version__
+if __name__ == "__main__":
+    print(f(), __all__, __author__, __doc__)
+""",
+    "names of a class": """
+class Account:
+    __slots__ = ("__total", "owner")
+    __count = 0
+    def __init__(self, owner):
+        self.owner, self.__total = owner, 0
+        Account.__count += 1
+    def add(self, amount):
+        self.__total += self.__checked(amount)
+        return self
+    def __checked(self, amount, __least=0):
+        return max(amount, __least)
+    def total(self):
+        return self.__total, Account.__count, self._Account__total
+    def copy(self):
+        return self.__class__(self.owner)
+a = Account("me").add(3).add(-1)
+print(a.total(), type(a).__name__, a.__class__.__name__, a.copy().owner, a.add.__name__)
+""",
+    "class keywords": """
+from functools import reduce
+class A(metaclass=type):
+    def f(self, /, x, *, y=1):
+        return x + y
+print(A().f(1), (n := 3) + n)
+""",
+}
+
+
+@pytest.mark.parametrize("name", LIKE_PYTHON)
+def test_like_python(name):
+    compare(LIKE_PYTHON[name])
+
+
+def test_import_star_binds_what_python_binds():
+    source = (
+        "from torch import *\nfrom torch.nn import *\nfrom math import *\n"
+        "x = tensor([1.0, 2.0], requires_grad=True)\ny = sin(pi / 2) * x.sum()\ny.backward()\n"
+        "print(x.grad, Linear(2, 1).in_features, floor(2.5), max(tensor([1, 2])))"
+    )
+    output, variables = guarded(source)
+    assert output == plain(source)[0]
+    assert set(variables) == {"x", "y"}
+
+
+def test_a_suspended_generator_is_closed_at_the_end():
+    trace = explorer.run(
+        "def read():\n    try:\n        yield 1\n    finally:\n        print('closed')\n"
+        "h = read()\nnext(h)\nprint('end')"
+    )
+    assert trace.output == "end\nclosed\n"
+
+
+REFUSING = """\
+import torch
+x = torch.tensor(3.0, requires_grad=True)
+y = x * 2
+print(y.item())
+def unused():
+    return b"bytes"
+async def load():
+    await y
+print("not reached")
+class A(metaclass=Meta):
+    pass
+"""
+
+
+def test_what_precedes_a_refused_line_runs_and_the_error_names_the_others():
+    trace = explorer.run(REFUSING)
+    assert trace.output == "6.0\n"
+    assert trace.variables["y"].value == 6
+    error = trace.error
+    assert (error.line, error.message) == (7, "An async function is not supported here.")
+    assert error.text == "async def load():"
+    assert error.also == (
+        "Line 6 cannot run here: Bytes are not supported here.",
+        "Line 10 cannot run here: Class keywords are not supported here.",
+    )
+    assert "<li>Line 10 cannot run here: Class" in as_html(error)
+
+
+def test_a_refused_line_that_is_not_reached_is_mentioned():
+    trace = explorer.run("def unused():\n    return b'x'\nprint('fine')")
+    assert trace.error is None
+    assert trace.output == "fine\n"
+    sentence = "Line 2 cannot run here: Bytes are not supported here. It was not reached."
+    assert trace.readings == (sentence,)
+
+
+def test_a_refusal_is_not_caught_by_the_program():
+    trace = explorer.run("try:\n    x = b'x'\nexcept Exception:\n    print('caught')\nprint(1)")
+    assert trace.error.line == 2
+    assert trace.output == ""
+
+
+def test_at_most_ten_lines_are_named():
+    trace = explorer.run("\n".join(["x = b'x'"] * 50))
+    assert len(trace.error.also) == 11
+    assert trace.error.also[-1] == "39 more lines cannot run here."
+
+
+def test_other_lines_are_escaped():
+    trace = explorer.run("x = b'x'\n__html__.__ß__ = '<b>'\nf(__a__=1)")
+    assert len(trace.error.also) == 2
+    broken = trace.error.__class__("x", also=("<script>",))
+    assert "<script>" not in as_html(broken)
+
+
+@pytest.mark.parametrize(
+    "rest", ["y = (", "for i in range(3):\n    y = 1 +\nprint(2)", "return 5", "if 1:\npass"]
+)
+def test_what_precedes_a_line_that_python_cannot_read_runs(rest):
+    trace = explorer.run(f"import torch\nx = torch.ones(2)\nprint('here')\n{rest}")
+    assert trace.output == "here\n"
+    assert "x" in trace.variables
+    assert trace.error.line >= 4
+    assert "not" in trace.error.message
+    assert "y" not in trace.variables
+
+
+def test_nothing_of_a_block_runs_in_which_a_line_cannot_be_read():
+    trace = explorer.run("x = 1\nif True:\n    print('no')\nelse:\n    y = 2 2\n")
+    assert trace.output == ""
+    assert trace.error.line == 5
+
+
+def test_a_module_that_is_not_here_gives_no_names():
+    trace = explorer.run("from utils import *\nfrom .layers import Block\nprint(1)\nhelper()")
+    assert trace.output == "1\n"
+    assert trace.error.line == 4
+    assert "helper is not defined" in trace.error.message
+    assert "`import *` brings no names: this module is not available here (line 1)." in (
+        trace.readings
+    )
+
+
+def test_a_pattern_does_not_pass_by_what_is_not_supported():
+    trace = explorer.run("match (i for i in [1]):\n    case object(gi_frame=f):\n        pass")
+    assert trace.error.message == "generator.gi_frame is not supported here."
+
+
+def test_a_program_of_3000_lines_runs_and_gets_its_imports():
+    body = "".join(
+        f"def layer_{n}(x, scale=1.0):\n    # the gradient passes through both\n"
+        f"    y = relu(x) * scale + {n}\n    return torch.sin(y).mean() if scale else y.sum()\n\n"
+        for n in range(600)
+    )
+    source = f"{body}x = torch.ones(3, requires_grad=True)\nlayer_599(x).backward()\n"
+    assert source.count("\n") > 3000
+    trace = explorer.run(source)
+    assert trace.error is None
+    assert trace.variables["x"].grad is not None
+    assert trace.readings == ("`torch` was imported.", "`relu` was imported from `torch`.")
+
+
+def test_a_longer_program_is_refused_with_a_sentence():
+    error = explorer.run("x = 1\n" * 30_000).error
+    assert error.message == "The program is too long: 180,000 characters."
+    assert "150,000" in error.hint

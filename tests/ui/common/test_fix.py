@@ -1,0 +1,74 @@
+"""A change of the program as markup: what is shown of it, and that nothing breaks out."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+from explorer.trace.diff import changed_lines
+from explorer.ui.common.fix import fix_html, room_html
+
+pytestmark = pytest.mark.fast
+
+BEFORE = "a = 1\nb = 2\nc = 3\n"
+
+
+def attributes(html: str) -> dict[str, str]:
+    data = dict(re.findall(r'data-(\w+)="([^"]*)"', html))
+    return data | {"fix": json.loads(unescape(data["fix"]))}
+
+
+@pytest.mark.parametrize(
+    ("fix", "added", "removed", "said"),
+    [
+        ("a = 1\nb = 5\nc = 3\n", "2", "", "Line 2 was changed."),
+        ("a = 1\nx\nb = 2\nc = 3\n", "2", "", "Line 2 was added."),
+        ("a = 1\nc = 3\n", "", "2", "Line 2 was removed."),
+        ("x\nb = 2\ny\n", "1 3", "", "Lines 1 and 3 were changed."),
+        ("\n".join("abcdef"), "1 2 3 4 5 6", "", "6 lines were changed."),
+    ],
+)
+def test_what_the_editor_will_mark(fix: str, added: str, removed: str, said: str) -> None:
+    data = attributes(fix_html(BEFORE, fix))
+    assert (data["fix"], data["added"], data["removed"], data["said"]) == (
+        fix,
+        added,
+        removed,
+        said,
+    )
+
+
+def test_the_cells_that_did_not_run_stay() -> None:
+    shown = fix_html(BEFORE, "a = 2\nb = 2\nc = 3\n", rest="# %%\nd = 4\n")
+    assert attributes(shown)["fix"] == "a = 2\nb = 2\nc = 3\n# %%\nd = 4\n"
+    assert "d = 4" not in shown.partition("<button")[0]
+
+
+def test_a_strangers_text_cannot_break_out_and_is_cut() -> None:
+    evil = '"><script>alert(1)</script>'
+    shown = fix_html(f"{evil}\n", f"{evil}{evil}\n" + "<b>\n" * 50 + "x" * 100_000)
+    assert "<script" not in shown
+    assert "<b>" not in shown.replace("<b>+</b>", "").replace("<b>−</b>", "")
+    diff = shown.partition("<button")[0]
+    assert "… 45 more lines" in diff
+    assert len(diff) < 3000
+    assert max(map(len, re.findall("<code>(.*?)</code>", fix_html("", "y" * 9999)))) == 161
+
+
+def test_the_room_for_a_change_has_its_lines_and_says_nothing() -> None:
+    fix = BEFORE.replace("b = 2", "secret = 5")
+    room = room_html(BEFORE, fix)
+    assert room.count("<code>x</code>") == len(changed_lines(BEFORE, fix)) == 2
+    assert "secret" not in room
+    assert "data-fix" not in room
+    assert room_html(BEFORE, None) == fix_html(BEFORE, None) == ""
+
+
+def test_a_change_far_to_the_right_is_seen() -> None:
+    before = "net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(10, 1))"
+    shown = fix_html(before, before.replace("10", "8")).split("data-fix")[0]
+    assert "<code>…, nn.Linear(10, 1))</code>" in shown
+    assert "<code>…, nn.Linear(8, 1))</code>" in shown
