@@ -2,6 +2,8 @@
 // one when the numbers that came back as `ax-numbers` have been painted.
 
 const LOST = 3000 // ms after which an answer is no longer expected
+const AGAIN = 1000 // ms after which an end without an answer is asked again, so many times
+const TIMES = 20
 const states = new WeakMap()
 
 const sameTarget = (a, b) => JSON.stringify(a.target) === JSON.stringify(b.target)
@@ -22,15 +24,21 @@ export default function (component) {
       if (phase === "end") state.note.textContent = ""
       const number = `${Date.now()}-${(state.count += 1)}`
       const ask = () => state.send({ target, value, phase, number })
-      // Streamlit drops what is asked in the moment in which the whole page is run again. A frame
-      // may be lost, but not the end: it is asked once more, and done once.
+      // Streamlit drops what is asked in the moment in which the whole page is run again, which may
+      // take seconds on a busy server. A frame may be lost, but not the end: it is asked until there
+      // is an answer, and done once.
+      let left = TIMES
       const again = () => {
+        ask()
+        left -= 1
+        state.lost = left ? setTimeout(again, AGAIN) : setTimeout(state.next, LOST)
+      }
+      state.waiting = number
+      if (phase === "end") again()
+      else {
         state.lost = setTimeout(state.next, LOST)
         ask()
       }
-      state.waiting = number
-      state.lost = phase === "end" ? setTimeout(again, LOST / 3) : setTimeout(state.next, LOST)
-      ask()
     }
     state.heard = ({ detail }) => {
       const last = state.queue.at(-1)

@@ -19,7 +19,8 @@ from explorer.ui.common.shared_call import SharedCall, join
 
 #: A run long enough for others to come meanwhile.
 LONG = "import torch\nx = torch.ones(2, requires_grad=True)\nfor i in range(10**9):\n    i = i + 1"
-SHORT = "import time\nprint('once')\ntime.sleep(0.5)"
+#: A run that ends, after all have asked for it.
+SHORT = "import time\nprint('once')\ntime.sleep(3)"
 
 
 class Fake:
@@ -85,8 +86,11 @@ def test_a_class_runs_a_program_once() -> None:
         submitted.append(options)
         return sandbox.submit_run(SHORT, reader=f"reader {len(submitted)}", **options)
 
+    all_here = threading.Barrier(20)
+
     def read(_: int) -> Trace:
         call = join("class", submit)
+        all_here.wait(60)
         while not call.wait(0.2):
             pass
         trace: Trace = call.result()
