@@ -121,9 +121,14 @@ def test_a_drag_asks_for_one_frame_at_a_time_and_moves_nothing(tab: Any, app: st
         new PerformanceObserver(add).observe({ type: "layout-shift" }) }"""
     )
     received.clear()
-    sliders.drag("lr", 0.65, 0.5, 0.8, 0.6)
-    tab.wait_for_timeout(400)
-    frames = tab.evaluate("window.frames_")
+    sliders.drag("lr", 0.65)
+    frames = 0
+    for _ in range(20):  # on a busy machine fewer frames follow each movement
+        sliders.drag("lr", 0.5, 0.8, 0.6)
+        tab.wait_for_timeout(400)
+        frames = tab.evaluate("window.frames_")
+        if frames > 5:
+            break
     assert frames > 5
     assert len(received) <= frames + 2
     assert sum(tab.evaluate("window.moved_")) < 0.001

@@ -142,12 +142,16 @@ def shown(tab: Any) -> str:
 
 
 def settled(tab: Any) -> str:
-    """What is shown once it no longer changes."""
+    """What is shown once nothing runs and it no longer changes."""
     before, until = "", time.monotonic() + LIMIT
-    while (now := shown(tab)) != before and time.monotonic() < until:
+    while time.monotonic() < until:
+        tab.wait_for_selector("[data-test-script-state=notRunning]")
+        now = shown(tab)
+        if now == before:
+            break
         before = now
-        tab.wait_for_timeout(700)
-    return now
+        tab.wait_for_timeout(1000)
+    return before
 
 
 def wait_until_back(tab: Any) -> float:
