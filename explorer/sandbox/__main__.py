@@ -22,6 +22,9 @@ from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
 from explorer.sandbox.zygote import Zygote
 
+#: Connections that may wait to be accepted. Who finds no place tries again and again.
+BACKLOG = 1024
+
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end of the app ends it
@@ -65,11 +68,11 @@ def _open_listener(settings: Settings) -> socket.socket:
         except OSError:  # the path may be too long for a Unix socket
             listener.close()
         else:
-            listener.listen(64)
+            listener.listen(BACKLOG)
             return listener
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    listener.listen(64)
+    listener.listen(BACKLOG)
     return listener
 
 

@@ -1,10 +1,31 @@
-"""A queue in which readers take turns, however many requests each of them has waiting."""
+"""A queue in which readers take turns, however many requests each of them has waiting, and whoever
+has used least lately goes first."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Generic, Protocol, TypeVar
+
+#: Seconds in which half of what was used is forgotten, and after which all of it is.
+HALF_LIFE, FORGOTTEN = 10.0, 120.0
+
+
+@dataclass
+class Use:
+    """The seconds that a reader has used lately, as of `now`, a moment of time.monotonic()."""
+
+    seconds: float = 0.0
+    now: float = field(default_factory=time.monotonic)
+
+    def add(self, seconds: float, now: float) -> None:
+        self.seconds = self.recent(now) + seconds
+        self.now = now
+
+    def recent(self, now: float) -> float:
+        return self.seconds * 0.5 ** ((now - self.now) / HALF_LIFE)
 
 
 class HasReader(Protocol):
@@ -16,16 +37,29 @@ R = TypeVar("R", bound=HasReader)
 
 
 class FairQueue(Generic[R]):
-    """First come, first served among one reader's requests; round robin among readers. Requests in
-    the background come after all others."""
+    """First come, first served among one reader's requests. Among readers, who has used less lately
+    goes first; who has used as much, in turns. Requests in the background come after all others."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[R]] = {}  # in the order of the readers' turns
+        self._uses: dict[str, Use] = {}
+
+    def charge(self, reader: str, seconds: float) -> None:
+        """Count the seconds that a request of this reader has run."""
+        now = time.monotonic()
+        self._uses = {r: use for r, use in self._uses.items() if now - use.now < FORGOTTEN}
+        self._uses.setdefault(reader, Use()).add(seconds, now)
+
+    def _recent(self, reader: str) -> float:
+        use = self._uses.get(reader)
+        return use.recent(time.monotonic()) if use is not None else 0.0
 
     def __iter__(self) -> Iterator[R]:
-        """The waiting requests in the order in which they will start."""
+        """The waiting requests in the order in which they would start now."""
+        readers = sorted(self._waiting, key=self._recent)
         for background in (False, True):
-            queues = ([r for r in q if r.background == background] for q in self._waiting.values())
+            waiting = (self._waiting[reader] for reader in readers)
+            queues = ([r for r in q if r.background == background] for q in waiting)
             rounds = chain.from_iterable(zip_longest(*queues))
             yield from (request for request in rounds if request is not None)
 
@@ -41,14 +75,14 @@ class FairQueue(Generic[R]):
 
     def evict(self) -> R:
         """Remove and return the last request in the background, if there is one; otherwise the last
-        of the reader with the most waiting, and among several such readers of the one whose turn
-        comes last."""
+        of the reader with the most waiting, and among several such readers of the one who has used
+        most, or whose turn comes last."""
         *_, last = self
         if last.background:
             self.remove(last)
             return last
-        requests = max(reversed(self._waiting.values()), key=len)
-        request = requests[-1]
+        weights = {reader: (len(q), self._recent(reader)) for reader, q in self._waiting.items()}
+        request = self._waiting[max(reversed(weights), key=weights.__getitem__)][-1]
         self.remove(request)
         return request
 

@@ -18,6 +18,7 @@ import selectors
 import socket
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -162,11 +163,11 @@ class Server:
     # --- connections: a header, a request, and then a stop, or the next of a live run ---
 
     def _accept(self) -> None:
-        try:
-            connection = Connection(self._selector, self._listener.accept()[0])
-        except OSError:
-            return
-        connection.on_frame = partial(self._receive_header, connection)
+        """Accept all who wait: between two rounds children are forked, which takes longer."""
+        with suppress(OSError):
+            while True:
+                connection = Connection(self._selector, self._listener.accept()[0])
+                connection.on_frame = partial(self._receive_header, connection)
 
     def _receive_header(self, connection: Connection, kind: int, body: bytes) -> None:
         try:
@@ -331,7 +332,7 @@ class Server:
     def _rest(self, running: RunningRequest) -> None:
         """The child of a live run has answered: it waits for the reader's next request."""
         request, connection = running.request, running.child.connection
-        self._running.remove(running)
+        self._remove(running)
         request.rests_until = time.monotonic() + self._rest_time
         connection.on_frame = lambda kind, body: self._lose_resting(request)
         connection.on_end = partial(self._lose_resting, request)
@@ -388,8 +389,13 @@ class Server:
             timeout = running.request.task.timeout
             running.request.refuse("exit", child_exit.status, child_exit.line, timeout)
 
-    def _end(self, running: RunningRequest, answered: bool) -> ChildExit:
+    def _remove(self, running: RunningRequest) -> None:
         self._running.remove(running)
+        if not running.request.background:
+            self._queue.charge(running.request.reader, time.monotonic() - running.started)
+
+    def _end(self, running: RunningRequest, answered: bool) -> ChildExit:
+        self._remove(running)
         if running.request in self._live:
             self._live.remove(running.request)
             running.request.child = None

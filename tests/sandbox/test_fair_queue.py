@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.sandbox.fair_queue import FairQueue
+from explorer.sandbox.fair_queue import HALF_LIFE, FairQueue, Use
 
 pytestmark = pytest.mark.fast
 
@@ -38,6 +38,24 @@ def test_the_reader_just_served_comes_last() -> None:
     queue.take(lambda request: True)
     queue.add(Request("c"))
     assert "".join(request.reader for request in _emptied(queue)) == "bac"
+
+
+def test_who_has_used_less_goes_first() -> None:
+    queue = _filled("aabbc")
+    queue.charge("a", 3.0)
+    queue.charge("c", 0.1)
+    assert "".join(request.reader for request in queue) == "bcaba"
+    assert queue.evict().reader == "a"
+    for _ in range(40):
+        queue.charge("b", 1.0)
+    assert "".join(request.reader for request in _emptied(queue)) == "cabb"
+
+
+def test_what_was_used_is_forgotten() -> None:
+    use = Use(8.0, now=0.0)
+    assert use.recent(HALF_LIFE) == 4.0
+    use.add(1.0, 2 * HALF_LIFE)
+    assert use.recent(3 * HALF_LIFE) == 1.5
 
 
 def test_a_request_that_may_not_start_is_skipped_and_keeps_its_place() -> None:

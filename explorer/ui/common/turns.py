@@ -3,14 +3,13 @@
 Python executes one thread at a time, and each run of a page is one; forty that are under way make
 each of them forty times slower. So no more than a few begin at once. Of those that wait, the one
 goes next whose session has used the least processor time lately: whoever floods the app from one
-session waits for everybody else. Forty sessions of one client are forty readers here. A run does
-not count while it waits for the sandbox, nor after `QUICK` seconds: it may be waiting for something
-else than the processor.
+session waits for everybody else. Forty sessions of one client are forty readers here, who have used
+more than others. A run that waits for the sandbox lets others begin, and then waits for its next
+turn. After `QUICK` seconds it no longer counts: it may be waiting for something else.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -19,27 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
+from explorer.sandbox.fair_queue import Use
+
 #: Runs that may be under way at once, and seconds after which one no longer counts.
 SLOTS, QUICK = 2 * (os.cpu_count() or 1), 0.5
-#: Seconds in which half of what was used is forgotten.
-HALF_LIFE = 10.0
 #: How soon a waiting run notices that it is no longer needed, in seconds.
 INTERVAL = 0.1
-
-
-@dataclass
-class Use:
-    """The seconds of processor time that a reader has used lately, as of `now`."""
-
-    seconds: float = 0.0
-    now: float = field(default_factory=time.monotonic)
-
-    def add(self, seconds: float, now: float) -> None:
-        self.seconds = self.recent(now) + seconds
-        self.now = now
-
-    def recent(self, now: float) -> float:
-        return self.seconds * 0.5 ** ((now - self.now) / HALF_LIFE)
 
 
 @dataclass(order=True)
@@ -82,12 +66,6 @@ class Turns:
             raise
         return ticket.number
 
-    def count_from(self, number: int, moment: float) -> None:
-        """Let a run count for `QUICK` seconds from this moment of time.monotonic() on."""
-        with self._lock:
-            self._running[number] = moment
-            self._call_next()
-
     def end(self, number: int) -> None:
         with self._lock:
             self._running.pop(number, None)
@@ -110,17 +88,21 @@ class _Run:
     """A run of a page. It ends when nothing holds it any more."""
 
     def __init__(self, turns: Turns, use: Use, still_needed: Callable[[], object]) -> None:
-        self._turns, self._use = turns, use
-        self._number = turns.begin(use.recent(time.monotonic()), still_needed)
+        self._turns, self._use, self._still_needed = turns, use, still_needed
+        self._begin()
         self._start = time.thread_time()
+
+    def _begin(self) -> None:
+        used = self._use.recent(time.monotonic())
+        self._number = self._turns.begin(used, self._still_needed)
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        self._turns.count_from(self._number, -math.inf)
+        self._turns.end(self._number)
         try:
             yield
         finally:
-            self._turns.count_from(self._number, time.monotonic())
+            self._begin()
 
     def __del__(self) -> None:
         if hasattr(self, "_start"):

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
+from explorer.sandbox.fair_queue import Use
 from explorer.ui.common import turns
-from explorer.ui.common.turns import HALF_LIFE, Turns, Use, take_turn, while_waiting
+from explorer.ui.common.turns import Turns, take_turn, while_waiting
 
 pytestmark = pytest.mark.fast
 
@@ -20,14 +21,6 @@ def _nothing() -> None:
 
 def _superseded() -> None:
     raise InterruptedError
-
-
-def test_half_of_what_was_used_is_forgotten() -> None:
-    use = Use(now=0.0)
-    use.add(1.0, 0.0)
-    use.add(1.0, HALF_LIFE)
-    assert use.recent(HALF_LIFE) == pytest.approx(1.5)
-    assert use.recent(2 * HALF_LIFE) == pytest.approx(0.75)
 
 
 def test_who_has_used_least_goes_next() -> None:
