@@ -10,7 +10,6 @@ turn. After `QUICK` seconds it no longer counts: it may be waiting for something
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,8 +19,9 @@ from itertools import count
 
 from explorer.sandbox.fair_queue import Use
 
-#: Runs that may be under way at once, and seconds after which one no longer counts.
-SLOTS, QUICK = 2 * (os.cpu_count() or 1), 0.5
+#: Runs that may be under way at once, and seconds after which one no longer counts. With more of
+#: them the thread that talks to the browsers gets too small a share of the interpreter.
+SLOTS, QUICK = 2, 0.5
 #: How soon a waiting run notices that it is no longer needed, in seconds.
 INTERVAL = 0.1
 
