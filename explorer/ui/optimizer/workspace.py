@@ -30,7 +30,7 @@ from explorer.ui.optimizer.run_link import Repeat
 from explorer.ui.optimizer.settings import flatten, rare_settings
 
 #: A run is shown in about this many pictures, each after about this many seconds at most.
-PICTURES, SLICE = 20, 0.25
+PICTURES, SLICE = 10, 0.25
 #: Most iterations of one run.
 MOST = 10_000
 
