@@ -107,6 +107,12 @@ def figures(costs: list[list[Cost]]) -> Iterator[str]:
             yield f"{1000 * number:.0f}"
 
 
+def _module(folder: Path, options: argparse.Namespace) -> str:
+    """What starts the app there: older code has no tries that could be left out."""
+    untried = (folder / "benchmarks" / "untried_app.py").exists() and not options.tries
+    return "benchmarks.untried_app" if untried else "streamlit"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -119,7 +125,6 @@ def main() -> None:
     parser.add_argument("--tries", action="store_true", help="with the cures of answers tried")
     options = parser.parse_args()
     pin_processors()
-    module = "streamlit" if options.tries else "benchmarks.untried_app"
     folders = [ROOT, *([options.against.resolve()] if options.against else [])]
     pages = [options.page] if options.page else list(PAGES)
     share = sum(PAGES[page] for page in pages)
@@ -127,7 +132,7 @@ def main() -> None:
     printed = {}
     with tempfile.TemporaryDirectory() as logs, ExitStack() as stack:
         servers = [
-            stack.enter_context(serving(Path(logs) / str(i), module, folder))
+            stack.enter_context(serving(Path(logs) / str(i), _module(folder, options), folder))
             for i, folder in enumerate(folders)
         ]
         for server in servers:
