@@ -1,9 +1,9 @@
 // Follows the hand: of what is reported as `ax-drag` the newest is sent, one at a time, and the next
 // one when the numbers that came back as `ax-numbers` have been painted.
 
-const LOST = 3000 // ms after which an answer is no longer expected
-const AGAIN = 1000 // ms after which an end without an answer is asked again, so many times
-const TIMES = 20
+const LOST = 3000 // ms after which a frame without an answer is asked again
+const AGAIN = 1000 // the same for the end
+const TIMES = 20 // so many times
 const states = new WeakMap()
 
 const sameTarget = (a, b) => JSON.stringify(a.target) === JSON.stringify(b.target)
@@ -25,20 +25,19 @@ export default function (component) {
       const number = `${Date.now()}-${(state.count += 1)}`
       const ask = () => state.send({ target, value, phase, number })
       // Streamlit drops what is asked in the moment in which the whole page is run again, which may
-      // take seconds on a busy server. A frame may be lost, but not the end: it is asked until there
-      // is an answer, and done once.
-      let left = TIMES
+      // take seconds on a busy server. So it is asked until there is an answer: the end always, a
+      // frame if the hand has not moved on. It is done once.
+      let times = 0
       const again = () => {
+        const isOld = times && phase !== "end" && state.queue.length
+        if (isOld || times === TIMES) return state.next()
+        times += 1
+        state.lost = setTimeout(again, phase === "end" ? AGAIN : LOST)
         ask()
-        left -= 1
-        state.lost = left ? setTimeout(again, AGAIN) : setTimeout(state.next, LOST)
       }
       state.waiting = number
-      if (phase === "end") again()
-      else {
-        state.lost = setTimeout(state.next, LOST)
-        ask()
-      }
+      state.asked = event
+      again()
     }
     state.heard = ({ detail }) => {
       const last = state.queue.at(-1)
@@ -68,6 +67,8 @@ export default function (component) {
   if (data.number && data.number === state.waiting) {
     clearTimeout(state.lost)
     state.note.textContent = data.note
+    // Too slow once, perhaps because the server was busy: the hand rests there and expects it.
+    if (data.again && !state.queue.length) state.queue.push(state.asked)
     if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
     requestAnimationFrame(() => state.next())
   }

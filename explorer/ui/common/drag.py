@@ -24,7 +24,7 @@ from explorer.language.literals import leaf_literals
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.text import COLUMNS, ROWS
 from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input
-from explorer.ui.common.live_run import end_live_run, live_run
+from explorer.ui.common.live_run import end_live_run, live_run, may_succeed_again
 
 #: The numbers of a frame: by part of the page and name.
 Numbers = Mapping[str, Mapping[str, Any]]
@@ -78,7 +78,12 @@ def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
             note = ""
             with suppress(ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
                 numbers, note = answer(event)
-            state["data"] = {"number": event.get("number"), "numbers": numbers, "note": note}
+            state["data"] = {
+                "number": event.get("number"),
+                "numbers": numbers,
+                "note": note,
+                "again": may_succeed_again(),
+            }
 
     _component(key=key, data=state.get("data", {}), on_moved_change=moved)
 

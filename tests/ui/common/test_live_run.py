@@ -10,7 +10,12 @@ from explorer.language import ProgramError, ProgramRefused
 from explorer.trace import Trace
 from explorer.ui.common import live_run as module
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.live_run import end_live_run, live_call, live_run
+from explorer.ui.common.live_run import (
+    end_live_run,
+    live_call,
+    live_run,
+    may_succeed_again,
+)
 
 pytestmark = pytest.mark.fast
 
@@ -59,10 +64,12 @@ def test_one_live_run_serves_a_drag(lives: list[Live]) -> None:
     ]
 
 
-def test_after_a_slow_frame_there_are_no_more_until_the_end(lives: list[Live]) -> None:
-    trace = live_run("slow")
-    assert trace is not None
-    assert trace.error == ProgramError("Too slow.")
+def test_after_slow_frames_there_are_no_more_until_the_end(lives: list[Live]) -> None:
+    for source in ("slow", "slow", "fine", "slow", "slow", "slow"):
+        trace = live_run(source)
+        assert trace is not None
+        assert (trace.error == ProgramError("Too slow.")) == (source == "slow")
+        assert may_succeed_again() == (source == "slow" and len(lives[0].sent) < 6)
     assert live_run("fine") is None
     end_live_run()
     assert lives[0].is_closed
@@ -70,12 +77,12 @@ def test_after_a_slow_frame_there_are_no_more_until_the_end(lives: list[Live]) -
     assert len(lives) == 2
 
 
-def test_a_slow_call_is_the_last_until_the_end(lives: list[Live]) -> None:
+def test_slow_calls_are_the_last_until_the_end(lives: list[Live]) -> None:
     assert live_call("look_ahead", "fine") == "fine"
-    for request in ("slow", "fine"):
+    for request in ("slow", "slow", "slow", "fine"):
         with pytest.raises(ProgramRefused, match="Too slow"):
             live_call("look_ahead", request)
-    assert lives[0].sent == [("look_ahead", "fine"), ("look_ahead", "slow")]
+    assert lives[0].sent == [("look_ahead", "fine"), *3 * [("look_ahead", "slow")]]
     end_live_run()
     assert live_call("look_ahead", "fine") == "fine"
 
