@@ -5,6 +5,7 @@ import streamlit as st
 import explorer.ui.common.early  # noqa: F401  (first)
 from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
+from explorer.ui.common.widgets import draw_tabs
 from explorer.ui.feature_maps.automatic import draw_turn
 from explorer.ui.feature_maps.decision import draw_prediction
 from explorer.ui.feature_maps.downloads import draw_downloads
@@ -40,8 +41,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="small", key
         horizontal=True, vertical_alignment="center", gap="small", key="fields", width="stretch"
     )
 filmstrip = st.container()
-titles = tab_titles(model_input)
-tabs = dict(zip(titles, st.tabs(titles, key="view", bind="query-params"), strict=True))
+tabs = draw_tabs(tab_titles(model_input), "view")
 
 
 @st.fragment

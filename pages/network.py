@@ -6,6 +6,7 @@ import explorer.ui.common.early  # noqa: F401  (first)
 from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.open_network import OWN
+from explorer.ui.common.widgets import draw_tabs
 from explorer.ui.network import choose, graph, own_program, parts
 from explorer.ui.network.runs import await_run, draw_error
 
@@ -44,8 +45,7 @@ choice = None
 with left, reported(setting.source):
     draw_error(report.error)
     choice = graph.choose_graph(report)
-titles = parts.tab_titles(setting, facts, report)
-tabs = dict(zip(titles, st.tabs(titles, key="part", bind="query-params"), strict=True))
+tabs = draw_tabs(parts.tab_titles(setting, facts, report), "part")
 drawn = parts.draw_parts(setting, facts, report, inspected, choice, top, left, right, tabs)
 with menu, reported(setting.source):
     choose.download_menu(setting, facts, report, drawn)

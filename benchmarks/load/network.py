@@ -51,8 +51,7 @@ def _page_errors(tab: Tab) -> list[str]:
 
 
 def _shows_layers(tab: Tab) -> bool:
-    """Whether the tab Layers is open. A network without the chosen tab opens this one; the next
-    network that has the chosen one opens that again, which only the link says."""
+    """Whether the tab Layers is open."""
     return tab.query.get("part", "Layers") == "Layers"
 
 

@@ -122,6 +122,14 @@ def test_every_small_preset_opens(page: Any, name: str) -> None:
 
 
 @pytest.mark.fast
+def test_the_layers_stay_open_on_a_network_with_other_tabs(page: Any) -> None:
+    view(page, "Histogram")
+    preset(page, "TestNet")  # has no Accumulation
+    view(page, "Layers")
+    assert "conv1" in layers(preset(page, "ToyModel"))
+
+
+@pytest.mark.fast
 def test_every_view_of_the_worked_example(page: Any) -> None:
     for name in VIEWS:
         view(page, name)

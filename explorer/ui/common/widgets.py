@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -68,6 +68,15 @@ def menu(label: str, *, icon: str, key: str, help: str) -> Any:
         on_change="rerun",
     )
     return place if place.open else None
+
+
+def draw_tabs(titles: Sequence[str], key: str) -> dict[str, Any]:
+    """Tabs by title. The open one is kept in the link, and stays open when others come or go."""
+    if key in st.session_state:
+        # Otherwise, if the titles have changed, Streamlit may open an older tab: the one that was
+        # open when they changed before.
+        st.session_state[key] = st.session_state[key]
+    return dict(zip(titles, st.tabs(titles, key=key, bind="query-params"), strict=True))
 
 
 def note(*parts: str) -> None:
