@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from explorer.ui.common.turns import Use, take_turn
+from explorer.sandbox.fair_queue import Use
+from explorer.ui.common.turns import take_turn
 
 #: Runs a second in the long term, and runs that may come at once after a pause: a held key asks
 #: for 30 a second, a drag for 20.
