@@ -96,7 +96,10 @@ def losses(crowd: Crowd) -> str:
 def _differences(losses: list[Loss]) -> str:
     found = [(name, both) for loss in losses for name, both in loss.differences().items()]
     for name, (before, after) in found:
-        print(f"{name}: {str(before)[:200]} -> {str(after)[:200]}")
+        texts = str(before), str(after)
+        other = (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
+        start = max(0, next(other, 0) - 100)
+        print(f"{name}: …{texts[0][start : start + 200]} -> …{texts[1][start : start + 200]}")
     names = Counter(name for name, _ in found)
     return "\n".join(f"- {number}× {name} was another" for name, number in names.most_common(10))
 

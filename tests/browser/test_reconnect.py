@@ -20,6 +20,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from benchmarks.load.serving import serving
+from explorer.networks.synthetic_images import draw_one
 
 pytestmark = pytest.mark.browser
 
@@ -213,6 +214,10 @@ def work_on_maps(tabs: Tabs, file: Path) -> Any:
     return tab
 
 
+def chosen_network(tab: Any) -> str:
+    return str(tab.locator(".st-key-network").first.inner_text())
+
+
 def test_nothing_changes_when_the_connection_is_lost_for_a_while(tabs: Any, app: str) -> None:
     proxy = Proxy(app)
     open_tabs = tabs(proxy.address)
@@ -235,8 +240,9 @@ def test_nothing_changes_when_the_connection_is_lost_for_a_while(tabs: Any, app:
 
 
 def test_readers_go_on_when_their_server_is_killed(tabs: Any, app: str, tmp_path: Path) -> None:
-    file = tmp_path / "red.png"
-    Image.fromarray(np.full((60, 80, 3), (200, 30, 40), np.uint8)).save(file)
+    file = tmp_path / "star.png"  # a drawing, for which the page chooses the network of drawings
+    drawing = np.rint(255 * draw_one("star", 256, seed=10)).astype(np.uint8)
+    Image.fromarray(drawing.transpose(1, 2, 0)).save(file)
     with serving(tmp_path / "log") as server:
         proxy = Proxy(server.address, app)
         open_tabs = tabs(proxy.address)
@@ -245,6 +251,7 @@ def test_readers_go_on_when_their_server_is_killed(tabs: Any, app: str, tmp_path
         pages = {tab: settled(tab) for tab in (network, optimizer, expression)}
         addresses = {tab: tab.url for tab in (*pages, maps)}
         settled(maps)
+        network_of_drawing = chosen_network(maps)
         home = open_tabs.open("/")
         box = home.locator(".st-key-box textarea")
         settled(home)
@@ -258,6 +265,7 @@ def test_readers_go_on_when_their_server_is_killed(tabs: Any, app: str, tmp_path
         print(f"A run asked by itself after {max(seconds):.1f} s at most")
         expect(maps.get_by_text("Upload your image again, or choose a sample.")).to_be_visible()
         expect(maps.locator(".st-key-channel input")).to_have_value("3")
+        assert chosen_network(maps) == network_of_drawing
         for tab in (optimizer, network, expression):
             settled(tab)
             wait_until_shown(tab, pages[tab])
@@ -275,5 +283,7 @@ def test_readers_go_on_when_their_server_is_killed(tabs: Any, app: str, tmp_path
         maps.locator(".st-key-picture-file input[type=file]").set_input_files(file)
         maps.locator(".ax-not-in-link").wait_for(state="attached")
         expect(maps.get_by_text("Upload your image again, or choose a sample.")).to_be_hidden()
+        settled(maps)
+        assert chosen_network(maps) == network_of_drawing
         assert open_tabs.errors == []
         proxy.close()

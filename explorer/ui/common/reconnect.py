@@ -80,6 +80,11 @@ def ask_again(key: str, file: Any, sentence: str, instead: str = "") -> None:
     note(f"The server that had your file has stopped, and files are never stored. {sentence}")
 
 
+def waits_for_upload(key: str) -> bool:
+    """Whether a file that was lost is being asked for again; for after `ask_again`."""
+    return f"{key}.asked" in st.session_state
+
+
 def _losses(key: str) -> int:
     """How often the file was lost."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.ui.common.open_network import OWN
-from explorer.ui.common.reconnect import keep, take
+from explorer.ui.common.reconnect import keep, take, waits_for_upload
 from explorer.ui.common.weights_download import download_weights
 from explorer.ui.feature_maps.image_choice import ChosenImage
 from explorer.vision import BACKBONES, Backbone
@@ -19,6 +19,8 @@ _FILTERS, _SHAPES = BACKBONES["filter_bank"], BACKBONES["shapes_net"]
 #: In the session: whether the page chooses the network, and its last change: for which image, and
 #: from which network.
 _AUTOMATIC, _TURNED = "network-automatic", "network-turned"
+#: In the browser: the network that an uploaded image was shown with.
+_SHOWN = "network-shown"
 _LOOKS = {"photograph": "a photograph", "drawing": "a simple drawing"}
 
 
@@ -38,7 +40,7 @@ def published_here() -> Backbone | None:
     return next((b for b in quick_first if b.url and cached_file(b.url)), None)
 
 
-def backbone_of(title: str) -> Backbone | None:
+def backbone_of(title: object) -> Backbone | None:
     """The network with this title in the list."""
     return next((b for b in BACKBONES.values() if b.title == title), None)
 
@@ -48,13 +50,18 @@ def follow_image(chosen: ChosenImage) -> Backbone:
     reader or the link has chosen another. Returns the one that suits."""
     state = st.session_state
     suggested = suggest_network(chosen)
-    before = state.get("network")
+    before, waits = state.get("network"), waits_for_upload("picture-file")
     if before is None:  # the page is being opened
         asked = st.query_params.get("network", "")
         is_chosen = asked == OWN or backbone_of(asked) is not None or take(_AUTOMATIC) is False
         state[_AUTOMATIC] = not is_chosen
         state.pop(_TURNED, None)
-    if state.get(_AUTOMATIC) and before != suggested.title:
+        shown = backbone_of(take(_SHOWN))
+        if waits and shown and not is_chosen:
+            before = state["network"] = shown.title
+    # What is shown in place of an image that was lost changes nothing.
+    turns = state.get(_AUTOMATIC) and (before is None or not waits)
+    if turns and before != suggested.title:
         state["network"] = suggested.title
         if before is None and "weights" in st.query_params:
             return suggested
@@ -64,6 +71,8 @@ def follow_image(chosen: ChosenImage) -> Backbone:
             state["weights"] = SHIPPED
         if before is not None:
             state[_TURNED] = chosen.digest, before
+    if state.get("picture-file") is not None:
+        keep(_SHOWN, state["network"])
     if not state.get(_AUTOMATIC):
         keep(_AUTOMATIC, False)  # the link lacks a network that is the first of the list
     return suggested
