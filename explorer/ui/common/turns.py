@@ -2,10 +2,10 @@
 
 Python executes one thread at a time, and each run of a page is one; forty that are under way make
 each of them forty times slower. So no more than a few begin at once. Of those that wait, the one
-goes next whose session has used the least processor time lately: whoever floods the app from one
-session waits for everybody else. Forty sessions of one client are forty readers here, who have used
-more than others. A run that waits for the sandbox lets others begin, and then waits for its next
-turn. After `QUICK` seconds it no longer counts: it may be waiting for something else.
+goes next whose session has used the least processor time lately, and one place is kept from those
+that have used much: whoever floods the app waits for everybody else, also from forty sessions. A
+run that waits for the sandbox lets others begin, and then waits for its next turn. After `QUICK`
+seconds it no longer counts: it may be waiting for something else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from explorer.sandbox.fair_queue import Use
 #: Runs that may be under way at once, and seconds after which one no longer counts. With more of
 #: them the thread that talks to the browsers gets too small a share of the interpreter.
 SLOTS, QUICK = 2, 0.5
+#: Seconds of processor lately: a reader uses about half of it. Of those that have used more, one
+#: runs at a time, so that for others there is a place at once.
+MUCH = 0.3
 #: How soon a waiting run notices that it is no longer needed, in seconds.
 INTERVAL = 0.1
 
@@ -43,7 +46,7 @@ class Turns:
         self._lock = threading.Lock()
         self._numbers = count()
         self._waiting: list[_Ticket] = []
-        self._running: dict[int, float] = {}  # when each began to count
+        self._running: dict[int, tuple[float, bool]] = {}  # when each began, and if it used much
 
     def begin(self, used: float, still_needed: Callable[[], object]) -> int:
         """Wait for a turn; the number to `end` it with. `still_needed` is called now and then while
@@ -75,13 +78,15 @@ class Turns:
         """Let as many begin as there is room for. Others sleep on: each thread that wakes up takes
         the interpreter from those that run."""
         now = time.monotonic()
-        under_way = sum(began > now - QUICK for began in self._running.values())
-        while self._waiting and under_way < self._slots:
+        while self._waiting:
             ticket = min(self._waiting)
+            used_much = ticket.used > MUCH
+            under_way = [much for began, much in self._running.values() if began > now - QUICK]
+            if len(under_way) >= self._slots or (used_much and any(under_way)):
+                return
             self._waiting.remove(ticket)
-            self._running[ticket.number] = now
+            self._running[ticket.number] = now, used_much
             ticket.may_begin.set()
-            under_way += 1
 
 
 class _Run:

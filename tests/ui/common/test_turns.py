@@ -10,7 +10,7 @@ import pytest
 
 from explorer.sandbox.fair_queue import Use
 from explorer.ui.common import turns
-from explorer.ui.common.turns import Turns, take_turn, while_waiting
+from explorer.ui.common.turns import MUCH, Turns, take_turn, while_waiting
 
 pytestmark = pytest.mark.fast
 
@@ -41,6 +41,19 @@ def test_who_has_used_least_goes_next() -> None:
     for thread in threads:
         thread.join(10)
     assert order == [1.0, 2.0, 3.0]
+
+
+def test_who_has_used_much_leaves_a_place_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "QUICK", math.inf)
+    shared = Turns(slots=2)
+    first = shared.begin(MUCH + 1, _nothing)
+    with pytest.raises(InterruptedError):
+        shared.begin(MUCH + 1, _superseded)
+    other = shared.begin(MUCH / 2, _nothing)
+    shared.end(first)
+    shared.begin(MUCH + 1, _nothing)
+    shared.end(other)
+    shared.begin(0.0, _nothing)
 
 
 def test_a_run_that_takes_long_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
