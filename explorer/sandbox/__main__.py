@@ -22,7 +22,7 @@ from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
 from explorer.sandbox.zygote import Zygote
 
-#: Connections that may wait to be accepted. Who finds no place tries again and again.
+#: Connections that may wait to be accepted. A client that finds the queue full tries again.
 BACKLOG = 1024
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Generic, Protocol, TypeVar
 
-#: Seconds in which half of what was used is forgotten, and after which all of it is.
+#: Seconds in which half of what was used is forgotten, and after which all of it is, once somebody
+#: is charged.
 HALF_LIFE, FORGOTTEN = 10.0, 120.0
 
 
@@ -38,30 +39,34 @@ R = TypeVar("R", bound=HasReader)
 
 class FairQueue(Generic[R]):
     """First come, first served among one reader's requests. Among readers, who has used less lately
-    goes first; who has used as much, in turns. Requests in the background come after all others."""
+    goes first, and those who have used about as much take turns. Requests in the background come
+    after all others."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[R]] = {}  # in the order of the readers' turns
         self._uses: dict[str, Use] = {}
 
     def charge(self, reader: str, seconds: float) -> None:
-        """Count the seconds that a request of this reader has run."""
+        """Count the seconds, by the clock, that a request of this reader has run."""
         now = time.monotonic()
         self._uses = {r: use for r, use in self._uses.items() if now - use.now < FORGOTTEN}
         self._uses.setdefault(reader, Use()).add(seconds, now)
 
     def _recent(self, reader: str) -> float:
+        """What this reader has used lately, to a tenth of a second."""
         use = self._uses.get(reader)
-        return use.recent(time.monotonic()) if use is not None else 0.0
+        return round(use.recent(time.monotonic()), 1) if use is not None else 0.0
 
     def __iter__(self) -> Iterator[R]:
-        """The waiting requests in the order in which they would start now."""
-        readers = sorted(self._waiting, key=self._recent)
+        """The waiting requests in the order in which they would start if all did now."""
+        alike: dict[float, list[list[R]]] = {}
+        for reader, requests in self._waiting.items():
+            alike.setdefault(self._recent(reader), []).append(requests)
         for background in (False, True):
-            waiting = (self._waiting[reader] for reader in readers)
-            queues = ([r for r in q if r.background == background] for q in waiting)
-            rounds = chain.from_iterable(zip_longest(*queues))
-            yield from (request for request in rounds if request is not None)
+            for _, readers in sorted(alike.items()):
+                queues = ([r for r in q if r.background == background] for q in readers)
+                rounds = chain.from_iterable(zip_longest(*queues))
+                yield from (request for request in rounds if request is not None)
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))
@@ -93,7 +98,8 @@ class FairQueue(Generic[R]):
             del self._waiting[request.reader]
 
     def take(self, may_start: Callable[[R], bool]) -> R | None:
-        """Remove and return the next request that may start; its reader's next turn comes last."""
+        """Remove and return the next request that may start. The next turn of its reader comes last
+        among those who have used as much."""
         request = next(filter(may_start, self), None)
         if request is not None:
             requests = self._waiting.pop(request.reader)

@@ -122,14 +122,15 @@ def test_a_drag_asks_for_one_frame_at_a_time_and_moves_nothing(tab: Any, app: st
     )
     received.clear()
     sliders.drag("lr", 0.65)
-    frames = 0
+    frames, most = 0, 0
     for _ in range(20):  # on a busy machine fewer frames follow each movement
         sliders.drag("lr", 0.5, 0.8, 0.6)
         tab.wait_for_timeout(400)
-        frames = tab.evaluate("window.frames_")
-        if frames > 5:
+        before, frames = frames, tab.evaluate("window.frames_")
+        most = max(most, frames - before)
+        if most > 3:
             break
-    assert frames > 5
+    assert most > 3
     assert len(received) <= frames + 2
     assert sum(tab.evaluate("window.moved_")) < 0.001
     tab.mouse.up()

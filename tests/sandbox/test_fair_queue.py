@@ -44,7 +44,7 @@ def test_who_has_used_less_goes_first() -> None:
     queue = _filled("aabbc")
     queue.charge("a", 3.0)
     queue.charge("c", 0.1)
-    assert "".join(request.reader for request in queue) == "bcaba"
+    assert "".join(request.reader for request in queue) == "bbcaa"
     assert queue.evict().reader == "a"
     for _ in range(40):
         queue.charge("b", 1.0)
@@ -90,9 +90,11 @@ def test_if_all_have_one_request_the_newcomers_is_evicted() -> None:
     assert _filled("abc").evict().reader == "c"
 
 
-@given(st.text("abcd"))
-def test_requests_start_in_the_order_of_iteration(readers: str) -> None:
+@given(st.text("abcd"), st.dictionaries(st.sampled_from("abcd"), st.integers(1, 3)))
+def test_requests_start_in_the_order_of_iteration(readers: str, used: dict[str, int]) -> None:
     queue = _filled(readers)
+    for reader, seconds in used.items():
+        queue.charge(reader, seconds)
     shown = list(queue)
     assert len(shown) == len(queue) == len(readers)
     taken = _emptied(queue)

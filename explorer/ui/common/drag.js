@@ -3,7 +3,8 @@
 
 const LOST = 3000 // ms after which a frame without an answer is asked again
 const AGAIN = 1000 // the same for the end
-const TIMES = 20 // so many times
+const TIMES = 20 // so many times at most
+const TRIES = 3 // so many times a frame that was too slow
 const states = new WeakMap()
 
 const sameTarget = (a, b) => JSON.stringify(a.target) === JSON.stringify(b.target)
@@ -25,8 +26,8 @@ export default function (component) {
       const number = `${Date.now()}-${(state.count += 1)}`
       const ask = () => state.send({ target, value, phase, number })
       // Streamlit drops what is asked in the moment in which the whole page is run again, which may
-      // take seconds on a busy server. So it is asked until there is an answer: the end always, a
-      // frame if the hand has not moved on. It is done once.
+      // take seconds on a busy server. So it is asked again while there is no answer: the end
+      // always, a frame if the hand has not moved on. It is done once.
       let times = 0
       const again = () => {
         const isOld = times && phase !== "end" && state.queue.length
@@ -68,7 +69,9 @@ export default function (component) {
     clearTimeout(state.lost)
     state.note.textContent = data.note
     // Too slow once, perhaps because the server was busy: the hand rests there and expects it.
-    if (data.again && !state.queue.length) state.queue.push(state.asked)
+    const { asked } = state
+    asked.tries = (asked.tries ?? 0) + 1
+    if (data.again && asked.phase === "move" && asked.tries < TRIES && !state.queue.length) state.queue.push(asked)
     if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
     requestAnimationFrame(() => state.next())
   }

@@ -89,7 +89,7 @@ def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
 
 
 def _is_answered(event: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
-    """Whether it was asked a second time, because the first answer came late."""
+    """Whether it was asked a second time, because the first answer was late or lost."""
     number = event.get("number")
     return number is not None and number == state.get("data", {}).get("number")
 
@@ -103,9 +103,11 @@ def _answer(
 ) -> None:
     """Put the frame for one position of the hand into the `state`. Raises ValueError and its like
     for an event that is none."""
-    source, inputs, moved = _place(trace, event["target"], event["value"])
-    if event.get("phase") == "end":
+    is_end = event.get("phase") == "end"
+    if is_end:
         end_live_run()
+    source, inputs, moved = _place(trace, event["target"], event["value"])
+    if is_end:
         for name in moved:
             set_input(name, inputs[name])
         state["kept"] = bool(moved)

@@ -16,7 +16,7 @@ from explorer import sandbox
 from explorer.language import ProgramError, ProgramRefused
 from explorer.trace import Trace
 
-#: Frames one after another that may be too slow before a drag is followed no more: the first may
+#: Frames one after another that may be too slow before a drag is no longer followed: the first may
 #: have met a busy machine.
 TRIES = 3
 
@@ -26,7 +26,7 @@ _KEY = "sandbox.live"
 @dataclass
 class _Drag:
     """The live run of a session, how many frames have failed since the last good one, and why it
-    follows no more. It ends with the session's state, which alone holds it."""
+    is no longer followed. It ends with the session's state, which alone holds it."""
 
     live: sandbox.LiveRun
     failed: int = 0

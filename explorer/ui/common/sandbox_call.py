@@ -55,13 +55,17 @@ class Job:
     #: Several runs of the page, each in a thread of its own, may look at one job.
     lock: Any = field(default_factory=threading.Lock)
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float, may_end: bool = True) -> bool:
+        """Whether it is done, within so many seconds. A run of the page that is superseded ends
+        here, if it may."""
         with self.lock:
             if self.call is None and time.monotonic() >= self.starts:
                 self.call = self.start()
             call = self.call
-        with while_waiting():
-            return call is not None and call.wait(seconds)
+        if call is None or call.done or not seconds:
+            return call is not None and call.wait(0.0)
+        with while_waiting(may_end):
+            return call.wait(seconds)
 
     def result(self) -> Any:
         return self.call.result() if self.call is not None else None
@@ -170,7 +174,7 @@ def wait_for(submit: Callable[..., sandbox.Call[Any]], *, label: str, place: Any
     job, until = Job("", label, False, start), time.monotonic() + QUIET
     shown = False
     try:
-        while not job.wait(WAIT):
+        while not job.wait(WAIT, may_end=False):  # an answer that is there is not thrown away
             _jobs()
             if time.monotonic() < until:
                 continue

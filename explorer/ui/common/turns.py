@@ -29,13 +29,13 @@ MUCH = 0.3
 INTERVAL = 0.1
 
 
-@dataclass(order=True)
+@dataclass(eq=False)
 class _Ticket:
-    """A run that waits: who has used less goes first, then who came first."""
+    """A run that waits."""
 
-    used: float
+    use: Use
     number: int
-    may_begin: threading.Event = field(default_factory=threading.Event, compare=False)
+    may_begin: threading.Event = field(default_factory=threading.Event)
 
 
 class Turns:
@@ -48,11 +48,11 @@ class Turns:
         self._waiting: list[_Ticket] = []
         self._running: dict[int, tuple[float, bool]] = {}  # when each began, and if it used much
 
-    def begin(self, used: float, still_needed: Callable[[], object]) -> int:
+    def begin(self, use: Use, still_needed: Callable[[], object]) -> int:
         """Wait for a turn; the number to `end` it with. `still_needed` is called now and then while
         it waits, and may raise."""
         with self._lock:
-            ticket = _Ticket(used, next(self._numbers))
+            ticket = _Ticket(use, next(self._numbers))
             self._waiting.append(ticket)
             self._call_next()
         try:
@@ -79,8 +79,9 @@ class Turns:
         the interpreter from those that run."""
         now = time.monotonic()
         while self._waiting:
-            ticket = min(self._waiting)
-            used_much = ticket.used > MUCH
+            # Who has used less goes first, then who came first.
+            used, _, ticket = min((t.use.recent(now), t.number, t) for t in self._waiting)
+            used_much = used > MUCH
             under_way = [much for began, much in self._running.values() if began > now - QUICK]
             if len(under_way) >= self._slots or (used_much and any(under_way)):
                 return
@@ -94,25 +95,30 @@ class _Run:
 
     def __init__(self, turns: Turns, use: Use, still_needed: Callable[[], object]) -> None:
         self._turns, self._use, self._still_needed = turns, use, still_needed
-        self._begin()
+        self._number = turns.begin(use, still_needed)
         self._start = time.thread_time()
 
-    def _begin(self) -> None:
-        used = self._use.recent(time.monotonic())
-        self._number = self._turns.begin(used, self._still_needed)
+    def _end(self) -> None:
+        now = time.thread_time()
+        self._use.add(now - self._start, time.monotonic())
+        self._start = now
+        self._turns.end(self._number)
 
     @contextmanager
-    def pause(self) -> Iterator[None]:
-        self._turns.end(self._number)
+    def pause(self, may_end: bool) -> Iterator[None]:
+        self._end()
         try:
             yield
         finally:
-            self._begin()
+            self._number = self._turns.begin(self._use, self._still_needed if may_end else _keep)
 
     def __del__(self) -> None:
         if hasattr(self, "_start"):
-            self._use.add(time.thread_time() - self._start, time.monotonic())
-            self._turns.end(self._number)
+            self._end()
+
+
+def _keep() -> None:
+    """Ends no run that waits."""
 
 
 _turns = Turns()
@@ -127,11 +133,12 @@ def take_turn(use: Use, still_needed: Callable[[], object]) -> None:
 
 
 @contextmanager
-def while_waiting() -> Iterator[None]:
-    """Let others begin while this thread's run waits for something else than the processor."""
+def while_waiting(may_end: bool = True) -> Iterator[None]:
+    """Let others begin while this thread's run waits for something else than the processor. It then
+    waits for its next turn, and ends there if it is superseded, unless it may not."""
     run: _Run | None = getattr(_thread, "run", None)
     if run is None:
         yield
     else:
-        with run.pause():
+        with run.pause(may_end):
             yield

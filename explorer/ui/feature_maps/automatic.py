@@ -21,6 +21,8 @@ _FILTERS, _SHAPES = BACKBONES["filter_bank"], BACKBONES["shapes_net"]
 _AUTOMATIC, _TURNED = "network-automatic", "network-turned"
 #: In the browser: the network that an uploaded image was shown with.
 _SHOWN = "network-shown"
+#: The reader's own images in the session, by how they came.
+_OWN_IMAGES = ("picture-file", "picture-camera")
 _LOOKS = {"photograph": "a photograph", "drawing": "a simple drawing"}
 
 
@@ -50,7 +52,7 @@ def follow_image(chosen: ChosenImage) -> Backbone:
     reader or the link has chosen another. Returns the one that suits."""
     state = st.session_state
     suggested = suggest_network(chosen)
-    before, waits = state.get("network"), waits_for_upload("picture-file")
+    before, waits = state.get("network"), any(map(waits_for_upload, _OWN_IMAGES))
     if before is None:  # the page is being opened
         asked = st.query_params.get("network", "")
         is_chosen = asked == OWN or backbone_of(asked) is not None or take(_AUTOMATIC) is False
@@ -71,8 +73,8 @@ def follow_image(chosen: ChosenImage) -> Backbone:
             state["weights"] = SHIPPED
         if before is not None:
             state[_TURNED] = chosen.digest, before
-    if state.get("picture-file") is not None:
-        keep(_SHOWN, state["network"])
+    if any(state.get(key) is not None for key in _OWN_IMAGES):
+        keep(_SHOWN, state.get("network", suggested.title))
     if not state.get(_AUTOMATIC):
         keep(_AUTOMATIC, False)  # the link lacks a network that is the first of the list
     return suggested

@@ -1,12 +1,14 @@
 """What a position of the hand runs, and which numbers go back."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from explorer.language import ProgramError
 from explorer.trace import Trace, run
-from explorer.ui.common import drag
+from explorer.ui.common import drag, live_run
 
 
 def test_a_literal_is_replaced_where_it_stands_and_nothing_else() -> None:
@@ -101,3 +103,19 @@ def test_numbers_of_leaves_are_found_in_text_label_and_inputs() -> None:
             {"input": "x", "index": [1], "value": 4.0, "at": [0, 1]},
         ],
     ]
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "again"), [(0, None, False), (1, None, True), (3, "Too slow.", False)]
+)
+def test_a_frame_that_was_too_slow_may_be_asked_again(
+    failed: int, error: str | None, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = SimpleNamespace(moved={"number": "1", "phase": "move"})
+    followed: Any = live_run._Drag(None, failed, ProgramError(error) if error else None)  # type: ignore[arg-type]
+    session: dict[str, Any] = {"drag": moved, live_run._KEY: followed}
+    monkeypatch.setattr(drag.st, "session_state", session)
+    monkeypatch.setattr(drag, "_component", lambda on_moved_change, **_: on_moved_change())
+    drag.draw_follower("drag", lambda event: ({}, ""))
+    answer = {"number": "1", "numbers": {}, "note": "", "again": again}
+    assert session["drag.state"]["data"] == answer

@@ -98,6 +98,8 @@ def test_a_page_waits_for_a_job_in_steps(times: int, looks: list[float]) -> None
     waited: list[float] = []
 
     class Slow(Answered):
+        done = False
+
         def wait(self, seconds: float) -> bool:
             waited.append(seconds)
             return len(waited) > 2

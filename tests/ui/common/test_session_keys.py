@@ -79,7 +79,7 @@ KEYS = {
         """,
     "it is asked for again": """
         common/reconnect.py {key}.asked {asked}
-        feature_maps/automatic.py picture-file
+        feature_maps/automatic.py {key}
         feature_maps/image_choice.py picture-file picture-read-image picture-read-{slot}
         feature_maps/weights_file.py weights-digest
         """,

@@ -25,10 +25,10 @@ def _superseded() -> None:
 
 def test_who_has_used_least_goes_next() -> None:
     shared, order = Turns(slots=1), []
-    first = shared.begin(0.0, _nothing)
+    first = shared.begin(Use(0.0), _nothing)
 
     def run(used: float) -> None:
-        number = shared.begin(used, _nothing)
+        number = shared.begin(Use(used), _nothing)
         order.append(used)
         shared.end(number)
 
@@ -44,24 +44,44 @@ def test_who_has_used_least_goes_next() -> None:
 
 
 def test_who_has_used_much_leaves_a_place_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has to wait here is told that it is superseded."""
     monkeypatch.setattr(turns, "QUICK", math.inf)
     shared = Turns(slots=2)
-    first = shared.begin(MUCH + 1, _nothing)
+    first = shared.begin(Use(MUCH + 1), _superseded)
     with pytest.raises(InterruptedError):
-        shared.begin(MUCH + 1, _superseded)
-    other = shared.begin(MUCH / 2, _nothing)
+        shared.begin(Use(MUCH + 1), _superseded)
+    other = shared.begin(Use(MUCH / 2), _superseded)
     shared.end(first)
-    shared.begin(MUCH + 1, _nothing)
+    shared.begin(Use(MUCH + 1), _superseded)
     shared.end(other)
-    shared.begin(0.0, _nothing)
+    shared.begin(Use(), _superseded)
+
+
+def test_what_was_used_before_a_pause_counts_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, use = Turns(), Use()
+    monkeypatch.setattr(turns, "_turns", shared)
+
+    def run() -> None:
+        take_turn(use, _superseded)
+        sum(range(1_000_000))
+        with while_waiting():
+            assert use.seconds > 0.001
+            assert not shared._running
+        assert len(shared._running) == 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(10)
+    assert not shared._running
+    assert use.seconds > 0.001
 
 
 def test_a_run_that_takes_long_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "QUICK", 0.05)
     shared = Turns(slots=1)
-    shared.begin(0.0, _nothing)
+    shared.begin(Use(0.0), _nothing)
     start = time.monotonic()
-    shared.begin(0.0, _nothing)
+    shared.begin(Use(0.0), _nothing)
     assert time.monotonic() - start > 0.04
 
 
@@ -76,7 +96,7 @@ def test_a_run_that_waits_for_the_sandbox_keeps_nobody_waiting(
     def run() -> None:
         take_turn(Use(), _nothing)
         with while_waiting():
-            shared.end(shared.begin(0.0, _superseded))
+            shared.end(shared.begin(Use(0.0), _superseded))
         running.append(len(shared._running))
 
     thread = threading.Thread(target=run)
@@ -90,7 +110,7 @@ def test_a_run_that_waits_for_the_sandbox_keeps_nobody_waiting(
 def test_a_run_that_is_no_longer_needed_leaves_the_queue() -> None:
     shared = Turns(slots=0)
     with pytest.raises(InterruptedError):
-        shared.begin(0.0, _superseded)
+        shared.begin(Use(0.0), _superseded)
     assert not shared._waiting
 
 
