@@ -94,7 +94,7 @@ def test_gradient_descent_ends_where_published() -> None:
 
 def test_a_run_can_be_stopped() -> None:
     at = press(page(), "run", "stop")
-    assert "Stopped after 10 of 200" in said(at)
+    assert "Stopped after 20 of 200" in said(at)
     press(at, "undo")
     assert value(at) == 10
 
