@@ -9,7 +9,6 @@ import importlib
 import ipaddress
 import logging
 import os
-import pkgutil
 import socket
 import stat
 import threading
@@ -161,7 +160,7 @@ def _finish_when_idle() -> None:
     while not sandbox.is_ready() and time.monotonic() < until:
         time.sleep(0.25)
     time.sleep(1.0)
-    for name in _modules_of_pages() if runtime.exists() else ():
+    for name in _SLOW if runtime.exists() else ():
         _wait_until_idle()
         importlib.import_module(name)
     while True:
@@ -170,13 +169,6 @@ def _finish_when_idle() -> None:
         if not is_page_running():
             gc.freeze()
             return
-
-
-def _modules_of_pages() -> list[str]:
-    """All modules of the pages, and what takes their first readers longest."""
-    package = importlib.import_module("explorer.ui")
-    names = [module.name for module in pkgutil.walk_packages(package.__path__, "explorer.ui.")]
-    return [*names, *_SLOW]
 
 
 def _wait_until_idle() -> None:

@@ -1,0 +1,27 @@
+"""Readers who come to a server that has just started, all at once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from benchmarks.load.serving import serving
+from benchmarks.load.tab import Tab
+
+PAGES = ("", "expression", "network", "optimizer", "feature_maps")
+
+
+async def open_page(address: str, page: str) -> None:
+    """Raises an error if the page ends in one."""
+    tab = Tab(address)
+    await tab.open(page)
+    await tab.wait_until(lambda tab: None, timeout=120.0)
+    await tab.close()
+
+
+def test_all_pages_open_at_once_on_a_new_server(tmp_path: Path) -> None:
+    async def open_all(address: str) -> None:
+        await asyncio.gather(*(open_page(address, page) for page in 2 * PAGES))
+
+    with serving(tmp_path / "log") as server:
+        asyncio.run(open_all(server.address))
