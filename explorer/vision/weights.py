@@ -7,7 +7,7 @@ needs it is accepted, and said: names with a prefix, numbers of another precisio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -189,7 +189,8 @@ def _check(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
         if name not in tensors:
             if not name.endswith(OPTIONAL):
                 raise WeightsError(
-                    f"The file has no tensor {name!r}, which the network needs{_first(tensors)}."
+                    f"The file has no tensor {name!r}, which the network needs"
+                    f"{_other(own, tensors)}."
                 )
             continue
         given = tensors[name]
@@ -205,14 +206,19 @@ def _check(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
             )
         if not torch.isfinite(given).all():
             raise WeightsError(f"The tensor {name!r} has infinite or NaN values.")
-    for name in tensors:
-        if name not in own:
-            raise WeightsError(f"The file has a tensor {name[:_NAME]!r}; the network does not.")
+    for name in _others(own, tensors):
+        raise WeightsError(f"The file has a tensor {name[:_NAME]!r}; the network does not.")
 
 
-def _first(names: Iterable[str]) -> str:
-    first = next(iter(names), None)
-    return "" if first is None else f"; its first is {first[:_NAME]!r}"
+def _others(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> list[str]:
+    """The names that the network does not have. They are sorted because safetensors reads a file's
+    tensors in another order each time."""
+    return sorted(tensors.keys() - own.keys())
+
+
+def _other(own: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> str:
+    others = _others(own, tensors)
+    return f"; it has {others[0][:_NAME]!r}, which the network does not" if others else ""
 
 
 def _shape(tensor: Tensor) -> str:

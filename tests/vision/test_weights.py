@@ -83,10 +83,9 @@ def spoil(name: str, value: float) -> Change:
 
 
 def other_names(tensors: dict[str, Tensor]) -> None:
-    """As another program's network names some of them: the first missing one is named."""
+    """As another program's network names some of them, whose first is named."""
     for name in list(tensors):
         tensors[name if name.startswith("fc") else "a.b." + name] = tensors.pop(name)
-    tensors |= {name: tensors.pop(name) for name in ("fc.weight", "fc.bias")}
 
 
 def two_faults(tensors: dict[str, Tensor]) -> None:
@@ -111,7 +110,7 @@ def two_faults(tensors: dict[str, Tensor]) -> None:
             spoil("block1.conv1.weight", float("-inf")),
             "'block1.conv1.weight' has infinite or NaN",
         ),
-        (other_names, "no tensor 'block1.conv1.weight'.* its first is 'a.b"),
+        (other_names, "no tensor 'block1.conv1.weight'.* it has 'a.b.block1.conv1.bias'"),
         (two_faults, "'block1.conv2.bias' has shape 5"),
         (lambda t: t.clear(), "no tensor 'block1.conv1.weight'"),
     ],
