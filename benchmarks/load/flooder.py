@@ -24,7 +24,10 @@ KINDS = {
     "programs": "new programs",
     "uploads": "uploads of 20 megapixels",
     "sessions": "new programs in 40 sessions",
+    "parts": "the part of a page with the graph, in 40 sessions",
 }
+#: Kinds for which a client has many sessions.
+_MANY = ("sessions", "parts")
 #: Runs a second; the sessions of a client that has many.
 RATE, SESSIONS = 70.0, 40
 #: Seconds for which a client floods before the block begins, and in which it must have started.
@@ -46,11 +49,14 @@ class _Client(Tab):
         """Request runs until the process is ended, and count them in `sent`."""
         await self.open("feature_maps" if kind == "uploads" else "expression")
         await self.wait_until(lambda tab: None, timeout=_START)
+        part = self.fragment(self.widget("bidi_component", "graph")) if kind == "parts" else ""
         self.flooding = True
         start, count = time.monotonic(), 0
         while True:
             if kind == "uploads":
                 await self.upload("picture-file", f"{count}.png", _picture() + str(count).encode())
+            elif kind == "parts":
+                await self._request_run(fragment=part)
             else:
                 if kind != "page":
                     self.set_value("text_area", "program", f"print({count}, {id(self)})")
@@ -70,7 +76,7 @@ def _picture() -> bytes:
 
 
 async def _flood(address: str, kind: str, sent: Counter) -> None:
-    tabs = SESSIONS if kind == "sessions" else 1
+    tabs = SESSIONS if kind in _MANY else 1
     await asyncio.gather(*(_Client(address).flood(kind, RATE / tabs, sent) for _ in range(tabs)))
 
 

@@ -18,6 +18,14 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+#: The memory a process may have, in bytes: a graph of 300 nodes takes less than half of it, one of
+#: many long edges 3 GB.
+MEMORY = 512 * 2**20
 #: The longest text: with the empty graph it fits into a pipe. The layout of a larger graph takes so
 #: long that a process of its own costs little more.
 LONGEST = 32_000
@@ -29,6 +37,17 @@ MOST_GRAPHS = 2000
 _END = b"</svg>\n"
 #: graphviz calls its second graph, and all that follow, something else than the first.
 _LATER, _FIRST = b'<g id="page0,1_graph0"', b'<g id="graph0"'
+
+
+def start(command: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """A process that reads and writes pipes, with limited memory where the system has limits of
+    other processes. Raises OSError."""
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=env)
+    if hasattr(resource, "prlimit"):
+        with suppress(OSError):  # it has ended already
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    return process
 
 
 class DotProcess:
@@ -74,8 +93,7 @@ class DotProcess:
             self.end()
         process = self._process
         if process is None:
-            pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=env)
+            process = start(command, env)
             self._process, self._command, self._graphs = process, command, 0
         self._graphs += 1
         return process

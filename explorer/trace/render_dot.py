@@ -1,7 +1,8 @@
 """From DOT to images: the `dot` program, and an SVG without anything active in it.
 
-The DOT was made in a process that ran a stranger's program, so it is hostile: `dot` gets a time
-limit and may read no file, and of its SVG only known drawing elements and attributes are kept.
+The DOT was made in a process that ran a stranger's program, so it is hostile: `dot` gets limits of
+time and memory and may read no file. Of its SVG only known drawing elements and attributes are
+kept.
 """
 
 from __future__ import annotations
@@ -74,17 +75,14 @@ def render(dot: str, kind: str, *options: str) -> bytes | None:
         if drawn is not None:
             return drawn
     try:
-        done = subprocess.run(
-            command,
-            input=dot.encode(),
-            capture_output=True,
-            timeout=SECONDS,
-            env=env,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
+        with dot_process.start(command, env) as process:
+            try:
+                drawn, _ = process.communicate(dot.encode(), timeout=SECONDS)
+            finally:
+                process.kill()  # does nothing once it has ended
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout
+    return None if process.returncode else drawn
 
 
 def svg(dot: str) -> str | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from explorer.trace.dot_process import LONGEST, DotProcess
+from explorer.trace.dot_process import LONGEST, DotProcess, start
 
 pytestmark = [
     pytest.mark.fast,
@@ -79,6 +80,15 @@ def test_a_process_that_has_died_is_replaced(process: DotProcess) -> None:
 def test_a_large_graph_is_left_to_another_process(process: DotProcess) -> None:
     assert process.svg(_COMMAND, _ENV, f"digraph {{ {'a -> b; ' * LONGEST} }}") is None
     assert process._process is None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
+def test_a_graph_that_needs_gigabytes_ends_its_process_alone() -> None:
+    steps = "".join(f"{i} -> {i + 1}; {i} -> 1500; " for i in range(1500))
+    with start(_COMMAND, _ENV) as process:
+        drawn, _ = process.communicate(f"digraph {{ {steps} }}".encode(), timeout=60)
+    assert process.returncode != 0
+    assert not drawn
 
 
 def test_threads_get_their_own_pictures(process: DotProcess) -> None:
