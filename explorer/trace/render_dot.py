@@ -23,8 +23,9 @@ from explorer.trace.dot_process import DotProcess
 SECONDS = 8.0
 #: Rounds of its optimization for each node: without a limit, 270 nodes took 15 s; with it, 2 s.
 _ROUNDS = "-Gnslimit=4"
-#: The wider side of a picture in pixels, at least, and its least resolution in dots an inch.
-PIXELS, LEAST_DPI = 2000, 96
+#: The wider side of a picture in pixels, at least, and its least resolution in dots an inch; but it
+#: has no more than so many pixels: each takes 4 bytes.
+PIXELS, LEAST_DPI, MOST_PIXELS = 2000, 96, 40_000_000
 
 _ELEMENTS = frozenset({"svg", "g", "path", "polygon", "polyline", "ellipse", "text"})
 _ATTRIBUTES = frozenset(
@@ -92,14 +93,16 @@ def svg(dot: str) -> str | None:
 
 
 def png(dot: str) -> bytes | None:
-    """The graph as a picture that is at least `PIXELS` wide or high; None if it cannot be drawn."""
+    """The graph as a picture that is at least `PIXELS` wide or high, unless it would have more than
+    `MOST_PIXELS`; None if it cannot be drawn."""
     drawn = render(dot, "svg")
     size = _SIZE.search(drawn or b"")
     if size is None:
         return None
-    points = max(map(float, size.groups()))
-    dpi = max(LEAST_DPI, math.ceil(72 * PIXELS / max(points, 1)))
-    return render(dot, "png", f"-Gdpi={dpi}")
+    width, height = (max(float(points), 1.0) for points in size.groups())
+    dpi = max(LEAST_DPI, math.ceil(72 * PIXELS / max(width, height)))
+    most = math.floor(72 * math.sqrt(MOST_PIXELS / (width * height)))
+    return render(dot, "png", f"-Gdpi={min(dpi, most)}")
 
 
 def clean(text: str) -> str | None:

@@ -90,6 +90,18 @@ def test_a_picture_is_large_enough_for_a_slide(count: int) -> None:
 
 
 @needs_dot
+def test_a_picture_of_a_long_loop_is_not_too_large() -> None:
+    """A loop of 150 steps with a leaf in each goes diagonally across."""
+    loop = "".join(
+        f'{i} [label="a long label {i}"] {i} -> {i + 1}; x{i} -> {i};' for i in range(149)
+    )
+    picture = render_dot.png(f"digraph {{ {loop} }}")
+    assert picture is not None
+    width, height = struct.unpack(">II", picture[16:24])
+    assert render_dot.MOST_PIXELS / 2 < width * height < render_dot.MOST_PIXELS * 1.1
+
+
+@needs_dot
 def test_bad_dot_is_none() -> None:
     assert render_dot.svg("digraph { n1 [") is None
     assert render_dot.png("digraph { n1 [") is None
