@@ -16,22 +16,12 @@ from explorer.sandbox.kernel_restrictions import may_serve_everyone, missing
 from explorer.sandbox.options import OptionError, options
 
 if TYPE_CHECKING:
-    from explorer.sandbox.client import (
-        Call,
-        Sandbox,
-        call,
-        check,
-        is_ready,
-        run,
-        start,
-        submit,
-        submit_check,
-        submit_run,
-        submit_sample,
-    )
+    from explorer.sandbox.calls import Call
+    from explorer.sandbox.client import Sandbox, call, is_ready, start, submit
     from explorer.sandbox.figures import draw_figure, submit_figure
     from explorer.sandbox.live import LiveRun, submit_live
     from explorer.sandbox.networks import submit_network
+    from explorer.sandbox.programs import check, run, submit_check, submit_run, submit_sample
     from explorer.sandbox.progress import RunProgress
     from explorer.sandbox.proofs import prove, submit_prove
     from explorer.sandbox.self_test import SelfTestFailure, find_failure
@@ -43,11 +33,12 @@ if TYPE_CHECKING:
 _HOME = {
     name: module
     for module, names in {
-        "client": "Call Sandbox call check is_ready run start submit submit_check submit_run "
-        "submit_sample",
+        "calls": "Call",
+        "client": "Sandbox call is_ready start submit",
         "figures": "draw_figure submit_figure",
         "live": "LiveRun submit_live",
         "networks": "submit_network",
+        "programs": "check run submit_check submit_run submit_sample",
         "progress": "RunProgress",
         "proofs": "prove submit_prove",
         "self_test": "SelfTestFailure find_failure",

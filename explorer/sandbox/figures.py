@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import client, exit_reasons
-from explorer.sandbox.client import TIMEOUT, Call, Sandbox
+from explorer.sandbox import exit_reasons
+from explorer.sandbox.calls import Call
+from explorer.sandbox.client import TIMEOUT, Sandbox, app_sandbox
 from explorer.trace import to_plain
 from explorer.trace.figures import DrawnFigure, Figure, read_drawing
 
@@ -18,18 +19,17 @@ def draw_figure(
     *,
     print_size: bool = False,
     timeout: float = TIMEOUT,
-    sandbox: Sandbox | None = None,
+    sandbox: Sandbox = app_sandbox,
 ) -> DrawnFigure:
     """Draw a figure of `Trace.figures` as PNG, for the theme "light" or "dark", for the screen or
     for print. Raises ProgramRefused."""
-    ask = client.call if sandbox is None else sandbox.call
     request = _request(figure, theme, print_size)
-    return _read(lambda: ask("draw_figure", request, timeout=timeout))
+    return _read(lambda: sandbox.call("draw_figure", request, timeout=timeout))
 
 
 def submit_figure(figure: Figure, theme: str = "light", **options: Any) -> Call[DrawnFigure]:
     """The same for the screen, without waiting; `options` are those of `Sandbox.submit`."""
-    return client.submit("draw_figure", _request(figure, theme, False), read=_read, **options)
+    return app_sandbox.submit("draw_figure", _request(figure, theme, False), read=_read, **options)
 
 
 def _request(figure: Figure, theme: str, print_size: bool) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from functools import partial
 from typing import Any
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import client, exit_reasons
-from explorer.sandbox.client import Call
+from explorer.sandbox import exit_reasons
+from explorer.sandbox.calls import Call
+from explorer.sandbox.client import submit
+from explorer.sandbox.programs import read_trace
 from explorer.sandbox.task import SOFT_LIMIT
 from explorer.trace import Trace
 from explorer.trace.running import validate_arguments
@@ -65,7 +67,7 @@ class LiveRun:
         its child; the next call starts another. Raises ValueError where `explorer.run` does.
         """
         settings = validate_arguments(seed, capture, upstream, iteration, inputs)
-        request, read = {"source": source, **settings}, partial(client.read_trace, source)
+        request, read = {"source": source, **settings}, partial(read_trace, source)
         trace: Trace = self._perform("run", request, read, _is_stopped)
         return trace
 
@@ -150,4 +152,4 @@ def _is_stopped(trace: Trace, is_late: bool) -> bool:
 
 def submit_live(reader: str | None = None) -> LiveRun:
     """A live run in the app's sandbox. The first request starts the child."""
-    return LiveRun(client.submit, reader)
+    return LiveRun(submit, reader)

@@ -8,8 +8,9 @@ from typing import Any
 from explorer.language import ProgramRefused
 from explorer.networks.runs import read_run
 from explorer.networks.setting import Setting
-from explorer.sandbox import client, exit_reasons
-from explorer.sandbox.client import Call
+from explorer.sandbox import exit_reasons
+from explorer.sandbox.calls import Call
+from explorer.sandbox.client import Sandbox, app_sandbox
 from explorer.trace import to_plain
 
 
@@ -18,7 +19,7 @@ def submit_network(
     setting: Setting,
     arguments: Mapping[str, Any],
     *,
-    sandbox: client.Sandbox | None = None,
+    sandbox: Sandbox = app_sandbox,
     **options: Any,
 ) -> Call[Any]:
     """Do the run `name` of `explorer.networks.runs` with the program of `setting`; `options` are
@@ -32,5 +33,4 @@ def submit_network(
         except Exception:
             raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
-    submit = client.submit if sandbox is None else sandbox.submit
-    return submit("network", request, read=read, **options)
+    return sandbox.submit("network", request, read=read, **options)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import client
-from explorer.sandbox.client import Call, parse_answer
+from explorer.sandbox.calls import Call, parse_answer
+from explorer.sandbox.client import submit
 from explorer.trace import Trace
 from explorer.trace.prove import LIMIT, LONGEST, NO_TIME, Proof, name_of_answers, untried
 
@@ -40,4 +40,4 @@ def submit_prove(trace: Trace, **options: Any) -> Call[Trace]:
             return untried(trace, NO_TIME)
 
     defaults = {"timeout": TIMEOUT, "background": True}
-    return client.submit("prove", request, read=read, **defaults | options)
+    return submit("prove", request, read=read, **defaults | options)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import client, exit_reasons
-from explorer.sandbox.client import Call
+from explorer.sandbox import exit_reasons
+from explorer.sandbox.calls import Call
+from explorer.sandbox.client import submit
 from explorer.trace import to_plain
 from explorer.vision.own_network import OwnNetwork
 from explorer.vision.validation import read_network, read_run
@@ -57,4 +58,4 @@ def _submit(
             raise ProgramRefused(exit_reasons.unreadable_answer()) from None
 
     request = {"source": source, "runs": runs, "image": image}
-    return client.submit("vision", request, data=weights, read=checked, **options)
+    return submit("vision", request, data=weights, read=checked, **options)

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import client, exit_reasons
-from explorer.sandbox.client import Call, Sandbox, WithData
+from explorer.sandbox import exit_reasons
+from explorer.sandbox.calls import Call, WithData
+from explorer.sandbox.client import Sandbox, app_sandbox
 from explorer.vision.weights import (
     MOST_CLASSES,
     OPTIONAL,
@@ -34,7 +35,7 @@ _NOTES, _CHARACTERS = 8, 1000
 def read_weights(
     data: bytes,
     needed: Mapping[str, Tensor],
-    sandbox: Sandbox | None = None,
+    sandbox: Sandbox = app_sandbox,
     *,
     any_classes: bool = False,
     **options: Any,
@@ -50,18 +51,17 @@ def read_weights(
 def submit_weights(
     data: bytes,
     needed: Mapping[str, Tensor],
-    sandbox: Sandbox | None = None,
+    sandbox: Sandbox = app_sandbox,
     *,
     any_classes: bool = False,
     **options: Any,
 ) -> Call[FittedWeights]:
     """The same without waiting."""
-    submit = client.submit if sandbox is None else sandbox.submit
     listed = [
         [name, list(t.shape), str(t.dtype).removeprefix("torch.")] for name, t in needed.items()
     ]
     largest = [needed, with_classes(needed, MOST_CLASSES)] if any_classes else [needed]
-    return submit(
+    return sandbox.submit(
         "weights",
         {"needed": listed, "any_classes": any_classes},
         data=data,

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamlit.web import cli
 
-from explorer.sandbox import client
+from explorer.sandbox import calls
 
 #: A host that must never be asked for anything.
 CANARY = "http://canary.invalid"
@@ -55,7 +55,7 @@ def forge(answer: Any, kept: set[str]) -> Any:
     return answer
 
 
-def plain_answer(call: client.Call[Any]) -> Any:
+def plain_answer(call: calls.Call[Any]) -> Any:
     answer = honest(call)
     kept = KEPT if b"forged ids" in call._body else KEPT | IDS
     if (
@@ -66,8 +66,8 @@ def plain_answer(call: client.Call[Any]) -> Any:
     return forge(answer, kept)
 
 
-honest = client.Call._plain_answer
+honest = calls.Call._plain_answer
 
 if __name__ == "__main__":
-    client.Call._plain_answer = plain_answer  # type: ignore[method-assign]
+    calls.Call._plain_answer = plain_answer  # type: ignore[method-assign]
     cli.main()

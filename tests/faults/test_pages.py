@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import client, protocol
+from explorer.sandbox import calls, protocol
+from explorer.sandbox.client import app_sandbox
 from explorer.sandbox.settings import Settings
 from explorer.ui.common import sandbox_call
 from tests.pages.test_feature_maps import drawn_file, upload
@@ -43,7 +44,7 @@ y.backward()
 
 
 def _kill_server() -> None:
-    server = client._sandbox._server
+    server = app_sandbox._server
     if server is not None and server.process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(server.process.pid, signal.SIGKILL)
@@ -71,23 +72,23 @@ def test_a_server_killed_during_a_program_is_not_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     killed: list[int] = []
-    read = client.read_message
+    read = calls.read_message
 
     def receiving(*given: Any) -> tuple[int, Any]:
         kind, message = read(*given)
         if kind == protocol.STARTED and not killed:
-            killed.append(client._sandbox.pid or 0)
+            killed.append(app_sandbox.pid or 0)
             _kill_server()
         return kind, message
 
     at = opened("pages/expression.py")
-    monkeypatch.setattr(client, "read_message", receiving)
+    monkeypatch.setattr(calls, "read_message", receiving)
     run_program(at, SLOW)
     assert not at.exception
     assert "ax-error" not in html_of(at)
     assert {"x", "y"} <= set(rows(at))
     assert killed
-    assert client._sandbox.pid not in killed
+    assert app_sandbox.pid not in killed
 
 
 def test_expression_without_a_server() -> None:

@@ -25,7 +25,7 @@ import pytest
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox, client, protocol
+from explorer.sandbox import Sandbox, calls, protocol
 from explorer.sandbox.answer_limits import limits_of
 from explorer.sandbox.settings import Settings
 from tests.sandbox.test_calls import eventually, gone
@@ -166,8 +166,8 @@ def test_a_machine_without_memory(box: Sandbox) -> None:
 def test_a_server_that_hangs_during_a_program(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "EXTRA_TIME", 0.2)
-    monkeypatch.setattr(client, "REPLY_TIMEOUT", 1.0)
+    monkeypatch.setattr(calls, "EXTRA_TIME", 0.2)
+    monkeypatch.setattr(calls, "REPLY_TIMEOUT", 1.0)
     pid, children = box.pid or 0, []
 
     def stop(child: int) -> None:
@@ -445,8 +445,8 @@ class Scripted:
 def test_a_server_that_stops_early(
     monkeypatch: pytest.MonkeyPatch, case: str, silent: bool
 ) -> None:
-    monkeypatch.setattr(client, "REPLY_TIMEOUT", 0.1)
-    monkeypatch.setattr(client, "EXTRA_TIME", 0.1)
+    monkeypatch.setattr(calls, "REPLY_TIMEOUT", 0.1)
+    monkeypatch.setattr(calls, "EXTRA_TIME", 0.1)
     data, words = SERVERS[case]
     new_box, server = Sandbox(), Scripted(data, silent)
     monkeypatch.setattr(new_box, "server", lambda: server)

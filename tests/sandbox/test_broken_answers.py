@@ -7,8 +7,8 @@ import pytest
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
-from explorer.sandbox import client
-from explorer.sandbox.client import parse_answer
+from explorer.sandbox import calls
+from explorer.sandbox.calls import parse_answer
 from explorer.trace import Trace
 
 pytestmark = pytest.mark.fast
@@ -66,7 +66,7 @@ def test_any_exception_while_parsing_is_an_error_message(monkeypatch: pytest.Mon
     def broken(kind: type, plain: Any) -> Any:
         raise OverflowError
 
-    monkeypatch.setattr(client, "from_plain", broken)
+    monkeypatch.setattr(calls, "from_plain", broken)
     with pytest.raises(ProgramRefused, match="could not be read"):
         parse_answer(Trace, {})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox, client, protocol
+from explorer.sandbox import Sandbox, calls, protocol
 from explorer.sandbox.answer_limits import limits_of
 from tests.sandbox.test_calls import eventually, gone
 
@@ -110,7 +110,7 @@ def test_a_job_with_progress_is_not_repeated(forking: Sandbox) -> None:
 
 def test_a_stopped_server_is_replaced(forking: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = _pid(forking)
-    monkeypatch.setattr(client, "REPLY_TIMEOUT", 1.0)
+    monkeypatch.setattr(calls, "REPLY_TIMEOUT", 1.0)
     os.kill(pid, signal.SIGSTOP)
     assert forking.call("double", [3]) == [6]
     assert eventually(lambda: gone(pid))

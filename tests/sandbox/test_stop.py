@@ -14,8 +14,9 @@ import pytest
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
-from explorer.sandbox import Sandbox, client
+from explorer.sandbox import Sandbox
 from explorer.sandbox.answer_limits import LIMITS, AnswerLimits
+from explorer.sandbox.client import app_sandbox
 from explorer.ui.common.sandbox_call import Job
 from explorer.ui.common.shared_call import SharedCall
 from tests.sandbox.test_calls import eventually
@@ -155,7 +156,7 @@ def test_limits_of_progress_are_a_jobs_own() -> None:
 def test_cancelling_while_another_thread_waits_harms_no_one() -> None:
     """As when new text is run while the page still looks at the job before."""
     sandbox.run("x = 1")
-    pid, submit = client._sandbox.pid, partial(sandbox.submit_run, LOOP, timeout=20)
+    pid, submit = app_sandbox.pid, partial(sandbox.submit_run, LOOP, timeout=20)
     for delay in (0.02, 0.05, 0.1, 0.15):
         job = Job("key", "Running", True, partial(SharedCall, submit))
         waiting = threading.Thread(target=job.wait, args=(0.2,))
@@ -163,7 +164,7 @@ def test_cancelling_while_another_thread_waits_harms_no_one() -> None:
         time.sleep(delay)
         job.cancel()
         waiting.join()
-    assert client._sandbox.pid == pid
+    assert app_sandbox.pid == pid
     assert sandbox.run("x = 1").error is None
 
 

@@ -13,7 +13,7 @@ from safetensors.torch import save
 
 from explorer.language import ProgramRefused
 from explorer.networks.from_program import from_program
-from explorer.sandbox import Sandbox, client, submit_own_network, submit_vision
+from explorer.sandbox import Sandbox, submit_own_network, submit_vision
 from explorer.trace import to_plain
 from explorer.training.problem import random_stream
 from explorer.vision import RUNS
@@ -58,7 +58,8 @@ def box() -> Iterator[Sandbox]:
 @pytest.fixture(autouse=True)
 def in_box(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "box" in request.fixturenames:
-        monkeypatch.setattr(client, "submit", request.getfixturevalue("box").submit)
+        box = request.getfixturevalue("box")
+        monkeypatch.setattr("explorer.sandbox.vision.submit", box.submit)
 
 
 IMAGE = np.random.default_rng(0).random((1, 3, 16, 16), np.float32)

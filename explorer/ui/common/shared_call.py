@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from explorer.sandbox import Call, RunProgress
-from explorer.sandbox.client import parse_answer
+from explorer.sandbox.calls import parse_answer
 from explorer.ui.common.activity import ProgramRun, program_runs
 
 #: Most characters of a program's output that are shown while it runs: the last ones.
