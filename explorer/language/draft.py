@@ -226,6 +226,13 @@ class Draft:
 
     def move_after(self, statement: ast.stmt, other: ast.stmt) -> None:
         """Write a statement after another one, and no longer where it was."""
+        if hasattr(other, "body") and statement.end_lineno == other.end_lineno:
+            # It ends the other one: it moves to the left.
+            for number in range(_first_line(statement), (statement.end_lineno or 0) + 1):
+                start, inner = self._text.offset(number, 0), self._margin(statement)
+                if self._text.lines[number - 1].startswith(inner):
+                    self._text.replace(start, start + len(inner), self._margin(other))
+            return
         self.insert_after(other, self.of(statement))
         self.delete(statement)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.trace.records import Answer, Array, Summary, TensorRecord, Trace
-from explorer.trace.text import array_lines, join_names
+from explorer.trace.text import array_lines, join_names, number
 
 #: Most tensors whose new values are told.
 MOST_SHOWN = 3
@@ -97,8 +97,12 @@ def _not_finite(before: Trace, after: Trace, answer: Answer) -> bool:
 
 def _grows(trace: Trace) -> bool:
     """Whether the last loss is larger than the first."""
-    losses = next((curve.values for curve in trace.curves if curve.kind == "loss"), ())
+    losses = _losses(trace)
     return bool(losses) and not losses[-1] <= losses[0]
+
+
+def _losses(trace: Trace) -> tuple[float, ...]:
+    return next((curve.values for curve in trace.curves if curve.kind == "loss"), ())
 
 
 def _is_given(record: TensorRecord, before: TensorRecord | None) -> bool:
@@ -148,6 +152,9 @@ def _shows_gradients(before: Trace, after: Trace, answer: Answer) -> str:
 
 
 def _shows_finite(before: Trace, after: Trace, answer: Answer) -> str:
+    losses = _losses(after)
+    if answer.key == "nonfinite.steps" and len(losses) > 1:
+        return f"the loss goes from {number(losses[0])} to {number(losses[-1])}."
     clauses = list(_gradients(after, answer)) or [
         f"{name} is {values_text(record.value)}"
         for name, record in list(records_of(after, answer))[:MOST_SHOWN]
@@ -175,11 +182,21 @@ def _shows_values(before: Trace, after: Trace, answer: Answer) -> str:
             if not is_equal(new, was) and values_text(new) != values_text(was):
                 instead = "" if was is None else f" instead of {values_text(was)}"
                 clauses.append(f"{what} is {values_text(new)}{instead}")
-    return f"{join_clauses(clauses[:MOST_SHOWN])}." if clauses else ""
+    return (
+        f"{join_clauses(clauses[:MOST_SHOWN])}." if clauses else _shows_loss(before, after, answer)
+    )
+
+
+def _shows_loss(before: Trace, after: Trace, answer: Answer) -> str:
+    """The last loss, if it is another one than before."""
+    last, old = ([number(v) for v in _losses(t)[-1:]] for t in (after, before))
+    return (
+        f"the last loss is {last[0]} instead of {old[0]}." if last and old and last != old else ""
+    )
 
 
 #: By `Symptom.kind`. A "value" or a "remark" is still there if the explanations find it again in
-#: the changed run; for a "value", what the named tensors are then is told.
+#: the changed run; for a "value", what the named tensors are then is told, or else the loss.
 CHECKS: dict[str, Check] = {
     "error": Check(_same_error, _runs),
     "none": Check(_no_gradient, _shows_gradients),
@@ -187,7 +204,7 @@ CHECKS: dict[str, Check] = {
     "nonfinite": Check(_not_finite, _shows_finite),
     "still": Check(_unchanged, _shows_moves),
     "value": Check(_same_answer, _shows_values),
-    "remark": Check(_same_answer, lambda before, after, answer: ""),
+    "remark": Check(_same_answer, _shows_loss),
 }
 
 

@@ -1,4 +1,4 @@
-"""Calls of a training loop that are missing or in the wrong place: clipping, schedulers, step."""
+"""Calls of a training loop that are missing or in the wrong place: clipping, step and backward."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import ast
 from collections.abc import Iterator
 
 import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from explorer.language.draft import Draft
+from explorer.trace.answers import schedules
 from explorer.trace.answers.cures import certain
-from explorer.trace.events import OptimizerUse, ScheduleUse
+from explorer.trace.answers.schedules import FEWEST
+from explorer.trace.events import OptimizerUse
 from explorer.trace.gradient_use import Clipping
-from explorer.trace.loops import block_of, contains, loops_around
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.text import join_names
-
-#: Fewest passes or steps after which a missing call is no choice any more.
-FEWEST = 2
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -27,7 +24,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             yield from _clipped_in_vain(clipping, analysis)
     if analysis.error is not None:
         return
-    yield from _schedules(analysis)
+    yield from schedules.explain(analysis)
     for use in analysis.recorder.events.optimizers.values():
         yield from _never_steps(use, analysis)
         yield from _never_backward(use, analysis)
@@ -95,73 +92,6 @@ def _move(draft: Draft, statement: ast.stmt | None, other: ast.stmt | None, *, a
         draft.move_after(statement, other)
     else:
         draft.move_before(statement, other)
-
-
-# -- schedulers ---------------------------------------------------------------------------------
-
-
-def _schedules(analysis: RunAnalysis) -> Iterator[Answer]:
-    events = analysis.recorder.events
-    inside = {
-        id(part)
-        for use in events.schedules.values()
-        for part in use.scheduler.__dict__.get("_schedulers", ())
-    }
-    for use in events.schedules.values():
-        optimizer = events.optimizers.get(id(use.scheduler.__dict__.get("optimizer")))
-        if optimizer is None or id(use.scheduler) in inside or not optimizer.steps:
-            continue
-        if use.is_early and not isinstance(use.scheduler, ReduceLROnPlateau):
-            yield _scheduled_early(use, optimizer, analysis)
-        elif not use.calls and optimizer.steps >= FEWEST:
-            yield _never_scheduled(use, optimizer, analysis)
-
-
-def _scheduled_early(use: ScheduleUse, optimizer: OptimizerUse, analysis: RunAnalysis) -> Answer:
-    draft = analysis.draft()
-    statement, step = draft.statement(use.first), draft.statement(optimizer.stepped)
-    if statement is not None and step is not None:
-        block = block_of(draft, statement)
-        holder = next((s for s in block if contains(s, optimizer.stepped)), None)
-        if holder is not None and block.index(holder) > block.index(statement):
-            draft.move_after(statement, holder)
-    return certain(
-        Answer(
-            "order.scheduler",
-            f"Should the scheduler step on line {use.first}, before the optimizer?",
-            f"Line {use.first} calls step() of the scheduler before line {optimizer.stepped} calls "
-            f"that of {optimizer.name} for the first time. So the first learning rate of the "
-            "schedule is skipped, and all others come one step too early.",
-            "Call scheduler.step() after optimizer.step().",
-            use.first,
-            (),
-            "learning_rate",
-            draft.changed(),
-            Symptom("remark"),
-        )
-    )
-
-
-def _never_scheduled(use: ScheduleUse, optimizer: OptimizerUse, analysis: RunAnalysis) -> Answer:
-    draft = analysis.draft()
-    name = next((n for n, v in analysis.variables.items() if v is use.scheduler), "scheduler")
-    loops = loops_around(draft, optimizer.stepped)
-    if loops and not isinstance(use.scheduler, ReduceLROnPlateau):
-        draft.insert_after(loops[0].body[-1], f"{name}.step()")
-    return certain(
-        Answer(
-            "order.scheduler",
-            "Why does the learning rate stay the same?",
-            f"Line {use.line} makes a {type(use.scheduler).__name__}, but nothing calls its "
-            f"step(). {optimizer.name} keeps the same learning rate for all its steps.",
-            f"Call {name}.step() at the end of each epoch.",
-            use.line,
-            (),
-            "learning_rate",
-            draft.changed(),
-            Symptom("remark"),
-        )
-    )
 
 
 # -- missing calls ------------------------------------------------------------------------------

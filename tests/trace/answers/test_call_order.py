@@ -22,6 +22,11 @@ AMP = (
     "    loss = net(x).pow(2).mean()\n    scaler.scale(loss).backward()\n"
     "    scaler.unscale_(opt)\n" + CLIP + "    scaler.step(opt)\n    scaler.update()\n"
 )
+BATCHES = NET + (
+    "schedule = torch.optim.lr_scheduler.StepLR(opt, step_size=5)\nfor epoch in range(3):\n"
+    "    for b in torch.randn(8, 4, 3):\n        opt.zero_grad()\n"
+    "        net(b).pow(2).mean().backward()\n        opt.step()\n        schedule.step()\n"
+)
 PARTS = NET + (
     "for i, b in enumerate(torch.randn(4, 3, 3)):\n    loss = (30 * net(b)).pow(2).mean() / 2\n"
     "    loss.backward()\n" + CLIP + "    if i % 2 == 1:\n        opt.step()\n"
@@ -66,6 +71,24 @@ CAUSES = {
         NET + SCHEDULE + LOOP,
         ["line 7", "nothing calls its step()"],
         STEP + "    schedule.step()",
+    ),
+    "scheduled per batch": (
+        "order.scheduler",
+        BATCHES,
+        ["line 13 is in the inner loop", "24 times in 3 iterations", "from 0.01 to 1e-06"],
+        "        opt.step()\n    schedule.step()\n",
+    ),
+    "milestones of epochs, counted in batches": (
+        "order.scheduler",
+        BATCHES.replace("StepLR(opt, step_size=5)", "MultiStepLR(opt, [4, 6, 8, 10])"),
+        ["MultiStepLR", "the last one would be 0.01"],
+        "        opt.step()\n    schedule.step()\n",
+    ),
+    "a cosine of epochs, counted in batches": (
+        "order.scheduler",
+        BATCHES.replace("StepLR(opt, step_size=5)", "CosineAnnealingLR(opt, T_max=3)"),
+        ["T_max=3 batches", "rises again"],
+        "        opt.step()\n    schedule.step()\n",
     ),
     "no step": (
         "order.step",
@@ -138,6 +161,8 @@ def test_a_cause_is_told_with_a_cure_that_works(name: str) -> None:
     assert (answer.fix is None) == (fix is None)
     assert fix is None or fix in (answer.fix or ""), answer.fix
     assert answer.tried
+    if "per batch" in name:
+        assert "the last loss is" in answer.tried
     assert [k for k in answers if k.startswith("order.")] == [key]
 
 
@@ -149,6 +174,12 @@ FINE = {
     "clipped once per step": PARTS.replace(CLIP, "").replace(
         "        opt.step()", "    " + CLIP + "        opt.step()"),
     "scheduled after the steps": NET + SCHEDULE + LOOP + "    schedule.step()\n",
+    "scheduled per epoch": BATCHES.replace("        schedule", "    schedule"),
+    "a cosine over all batches": BATCHES.replace(
+        "StepLR(opt, step_size=5)", "CosineAnnealingLR(opt, T_max=24)"),
+    "a slow decay per batch": BATCHES.replace(
+        "StepLR(opt, step_size=5)", "ExponentialLR(opt, gamma=0.9)"),
+    "a step of as many batches as an epoch": BATCHES.replace("step_size=5", "step_size=8"),
     "a schedule that is only looked at": NET + SCHEDULE
     + "for i in range(3):\n    print(schedule.get_last_lr())\n    schedule.step()\n",
     "two schedules in one": NET + "s = torch.optim.lr_scheduler\na = s.ConstantLR(opt, 0.5, 2)\n"
