@@ -13,12 +13,17 @@ from explorer.language.draft import Draft, called_name
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import named_parameters
+from explorer.trace.text import join_names
 
 #: Words of names that are meant to keep an earlier state.
 EARLIER = re.compile(
     r"(?:^|_)(best|old|before|prev|previous|initial|init|backup|saved|snapshot|original|orig|"
     r"copy|earlier)(?:_|$|\d)"
 )
+#: Words of names of a network that is meant to be another one than the network that is trained.
+SECOND = re.compile(r"(?:^|_)(target|teacher|ema|frozen|reference|ref)(?:_|$|\d)")
+#: Methods of a module that return the module itself.
+RETURNING_SELF = frozenset(["to", "cpu", "cuda", "eval", "train", "float", "double", "half"])
 #: Methods that give the same memory under another object.
 SAME_MEMORY = frozenset(["detach", "view", "reshape", "flatten", "squeeze"])
 
@@ -34,6 +39,56 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             kept = analysis.variables.get(name)
             if EARLIER.search(name.lower()) or _is_loaded(draft, name):
                 yield from _alive(name, value, kept, assignment.lineno, analysis)
+    yield from _same_networks(analysis)
+
+
+def _same_networks(analysis: RunAnalysis) -> Iterator[Answer]:
+    """A target network that is the trained network itself, under another name."""
+    trained, bindings = _trained(analysis), analysis.bindings
+    for binding in list(bindings):
+        module, draft = binding.value, analysis.draft()
+        statement = draft.statement(binding.line)
+        if not (isinstance(module, nn.Module) and isinstance(statement, ast.Assign)):
+            continue
+        name, value = draft.of(statement.targets[0]), statement.value
+        is_given = name.rpartition(".")[2] == binding.name and _is_same_module(value)
+        if not (is_given and SECOND.search(binding.name.lower())) or bindings.successor(binding):
+            continue
+        names = [b for b in bindings.names_of(module) if bindings.successor(b) is None]
+        others = [bindings.path(b) for b in names if not SECOND.search(b.name.lower())]
+        is_trained = any(_address(p) in trained for _, p in named_parameters(module))
+        if not (others and is_trained and _changed_later(binding.line, analysis)):
+            continue
+        text, returned = draft.of(value), ""
+        if isinstance(value, ast.Call):
+            returned = f" {called_name(value)}() returns the network itself."
+        _make_copy(draft, value)
+        yield Answer(
+            "state.alive",
+            f"Is {name} another network than {others[-1]}?",
+            f"No: line {binding.line} gives the same network another name.{returned} "
+            f"{join_names([name, *others])} are one object, so every step changes {name} too.",
+            f"Make a copy: {name} = copy.deepcopy({text}).",
+            binding.line,
+            (name,),
+            "data",
+            draft.changed(),
+            Symptom("remark", (name,)),
+        )
+        return
+
+
+def _is_same_module(value: ast.expr) -> bool:
+    """`net`, `self.net`, `net.to(device)`"""
+    if isinstance(value, ast.Call) and called_name(value) in RETURNING_SELF:
+        value = getattr(value.func, "value", value)
+    return isinstance(value, ast.Name | ast.Attribute)
+
+
+def _make_copy(draft: Draft, value: ast.expr) -> None:
+    draft.replace(value, f"copy.deepcopy({draft.of(value)})")
+    if not _imports_copy(draft):
+        draft.insert_before(draft.tree.body[0], "import copy")
 
 
 def _pairs(assignment: ast.Assign) -> Iterator[tuple[str, ast.expr]]:
@@ -101,9 +156,10 @@ def _alive(
         for node in draft.nodes(ast.expr, line)
         if draft.of(node) == text and type(node) is type(value)
     )
-    draft.replace(found, new)
-    if new.startswith("copy.") and not _imports_copy(draft):
-        draft.insert_before(draft.tree.body[0], "import copy")
+    if new.startswith("copy."):
+        _make_copy(draft, found)
+    else:
+        draft.replace(found, new)
     yield Answer(
         "state.alive",
         f"Does {name} keep the values of line {line}?",

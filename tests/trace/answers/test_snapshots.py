@@ -15,6 +15,7 @@ LOOP = (
     "    loss.backward()\n    opt.step()\n"
 )
 BEST = "    if epoch == 1:\n        best = net.state_dict()\nnet.load_state_dict(best)\n"
+AIM = LOOP.replace("y)", "target_net(x).detach() + y)")
 MICRO = NET + (
     "for i, (a, b) in enumerate(zip(x, y)):\n    loss = F.mse_loss(net(a), b)\n"
     "    loss.backward()\n    if i % 4 == 3:\n        opt.step()\n        opt.zero_grad()\n"
@@ -27,6 +28,26 @@ CAUSES = [
         NET + "best_net = net\n" + LOOP + "print(best_net.weight - net.weight)\n",
         ["best_net and net are one object"],
         "import copy\nimport torch\n",
+    ),
+    (
+        "state.alive",
+        NET + "target_net = net\n" + AIM,
+        ["line 7 gives the same network another name", "target_net and net are one object"],
+        "target_net = copy.deepcopy(net)\n",
+    ),
+    (
+        "state.alive",
+        NET + "policy, target = net.to('cpu'), 0\ntarget_net = net.to('cpu')\n" + AIM,
+        ["to() returns the network itself"],
+        "target_net = copy.deepcopy(net.to('cpu'))\n",
+    ),
+    (
+        "state.alive",
+        NET + "class Agent:\n    def __init__(self):\n        self.online = net\n"
+        "        self.teacher = self.online\nagent = Agent()\n"
+        + AIM.replace("target_net", "agent.teacher"),
+        ["self.teacher, net and agent.online are one object"],
+        "self.teacher = copy.deepcopy(self.online)\n",
     ),
     (
         "state.alive",
@@ -69,6 +90,10 @@ HEALTHY = {
     "other = nn.Linear(2, 1)\nother.load_state_dict(state)\n",
     "a copy of the tensor": NET + "before = net.weight.detach().clone()\n" + LOOP,
     "another name": NET + "model = net\n" + LOOP,
+    "a second network": "import copy\n" + NET + "target_net = copy.deepcopy(net)\n" + AIM,
+    "the target of an attack": NET + LOOP + "target_net = net\nx.requires_grad_()\n"
+    "(target_net(x) - y).pow(2).mean().backward()\nprint(x.grad)\n",
+    "a frozen part": NET + "frozen = nn.Linear(2, 2)\n" + LOOP.replace("net(x)", "net(frozen(x))"),
     "after the training": NET + LOOP + "best_net = net\nprint(best_net)\n",
     "a part": NET + "last_layer = net\nfc = net.weight\n" + LOOP,
     "divided": MICRO.replace("F.mse_loss(net(a), b)", "F.mse_loss(net(a), b) / 4"),
