@@ -53,7 +53,7 @@ class FunctionCall:
     """One call: its arguments by the names of the parameters, and what it returned.
 
     `lines` are the program's lines that were running, the innermost first; `modules` the modules
-    in the same order, and `was_training` what the innermost one said of itself. `order` is the
+    in the same order, and `modes` whether each of them was in training mode. `order` is the
     number of tensors that had been recorded before, `passes` that of the backward passes, `steps`
     that of the steps of optimizers.
     """
@@ -63,11 +63,16 @@ class FunctionCall:
     arguments: dict[str, Any]
     result: torch.Tensor | torch.Size
     modules: tuple[nn.Module, ...]
-    was_training: bool
+    modes: tuple[bool, ...]
     has_grad_mode: bool
     order: int
     passes: int
     steps: int
+
+    @property
+    def was_training(self) -> bool:
+        """Whether the innermost module was in training mode."""
+        return any(self.modes[:1])
 
     @property
     def line(self) -> int:
@@ -100,7 +105,7 @@ class FunctionCalls:
             _arguments(name, args, kwargs),
             _kept(result),
             modules,
-            bool(modules) and modules[0].__dict__.get("training") is True,
+            tuple(module.__dict__.get("training") is True for module in modules),
             torch.is_grad_enabled(),
             *counts,
         )

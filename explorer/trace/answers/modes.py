@@ -58,36 +58,72 @@ def probability(call: FunctionCall) -> float:
 
 
 def _functional_dropout(calls: list[FunctionCall], analysis: RunAnalysis) -> Iterator[Answer]:
-    """F.dropout in a module that is in evaluation mode: it does not know of modes."""
+    """Dropout that works in a module in evaluation mode: F.dropout, which does not know of modes,
+    or a layer that forward makes anew, which is in training mode."""
     for call in calls:
-        if call.function == NORM or not is_active(call) or not call.modules or call.was_training:
+        if call.function == NORM or not is_active(call):
             continue
-        draft = analysis.draft()
-        node = draft.call(call.line, call.function)
-        if node is None:
+        if call.modules and not call.was_training:
+            answer = _without_mode(call, analysis)
+        elif len(call.modules) > 1 and not call.modes[1]:
+            answer = _new_layer(call, analysis)
+        else:
             continue
-        text, function = draft.of(node), draft.of(node.func)
-        value = next((k.value for k in node.keywords if k.arg == "training"), None)
-        if value is not None:
-            draft.replace(value, "self.training")
-        elif len(node.args) < 3:
-            draft.replace(node, f"{text[:-1]}, training=self.training)")
-        yield certain(
-            Answer(
-                "modes.functional",
-                "Why does dropout work in evaluation mode too?",
-                f"{function} on line {call.line} does not know whether its module is in training "
-                "mode: it drops values unless it gets training=False. Here it set values to 0 with "
-                f"a probability of {number(probability(call))}, although eval() had been called.",
-                "Pass training=self.training, or use a layer nn.Dropout.",
-                call.line,
-                (text,),
-                "operation",
-                draft.changed(),
-                Symptom("value", value_names(analysis)),
-            )
-        )
-        return
+        if answer is not None:
+            yield certain(answer)
+            return
+
+
+def _without_mode(call: FunctionCall, analysis: RunAnalysis) -> Answer | None:
+    draft = analysis.draft()
+    node = draft.call(call.line, call.function)
+    if node is None:
+        return None
+    text, function = draft.of(node), draft.of(node.func)
+    value = next((k.value for k in node.keywords if k.arg == "training"), None)
+    if value is not None:
+        draft.replace(value, "self.training")
+    elif len(node.args) < 3:
+        draft.replace(node, f"{text[:-1]}, training=self.training)")
+    return Answer(
+        "modes.functional",
+        "Why does dropout work in evaluation mode too?",
+        f"{function} on line {call.line} does not know whether its module is in training "
+        "mode: it drops values unless it gets training=False. Here it set values to 0 with "
+        f"a probability of {number(probability(call))}, although eval() had been called.",
+        "Pass training=self.training, or use a layer nn.Dropout.",
+        call.line,
+        (text,),
+        "operation",
+        draft.changed(),
+        Symptom("value", value_names(analysis)),
+    )
+
+
+def _new_layer(call: FunctionCall, analysis: RunAnalysis) -> Answer | None:
+    """`nn.Dropout(0.5)(x)` in forward."""
+    draft, layer = analysis.draft(), type(call.modules[0]).__name__
+    made = draft.call(call.line, layer)
+    used = next((n for n in draft.nodes(ast.Call, call.line) if n.func is made), None)
+    if made is None or used is None or len(used.args) != 1:
+        return None
+    text = draft.of(made)
+    dropout = draft.name_in_torch(f"torch.nn.functional.{call.function}")
+    inner, p = draft.of(used.args[0]), number(probability(call))
+    draft.replace(used, f"{dropout}({inner}, {p}, training=self.training)")
+    return Answer(
+        "modes.functional",
+        "Why does dropout work in evaluation mode too?",
+        f"Line {call.line} makes a new {layer} each time it runs. A new layer is in training mode, "
+        f"and eval() of {type(call.modules[1]).__name__} does not reach it. So it sets values to 0 "
+        f"with a probability of {p}.",
+        f"Make the layer once, in __init__, or use {dropout} with training=self.training.",
+        call.line,
+        (text,),
+        "operation",
+        draft.changed(),
+        Symptom("value", value_names(analysis)),
+    )
 
 
 # -- while training -----------------------------------------------------------------------------

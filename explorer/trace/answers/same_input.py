@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from explorer.language.draft import called_name
+from explorer.trace.answers.cures import certain
 from explorer.trace.answers.modes import NORM, by_layer, is_active, is_equal, matters, probability
 from explorer.trace.function_calls import DROPOUTS, FunctionCall
-from explorer.trace.records import Answer
+from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.text import number
+
+#: What is called to collect samples.
+COLLECTING = frozenset(["append", "stack", "cat", "mean", "std", "var", "std_mean", "var_mean"])
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -49,7 +54,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             )
             return
         if active[0].function != NORM and _is_repeated_at_random(active, analysis):
-            yield Answer(
+            answer = Answer(
                 "modes.dropout",
                 "Why does the model give different results for the same input?",
                 f"{module} is in training mode (line {line}): it sets each value to 0 with a "
@@ -58,8 +63,21 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
                 line,
                 (module,),
                 "operation",
+                _in_evaluation_mode(active[0], line, analysis),
+                Symptom("remark", (module,)),
             )
+            yield certain(answer)
             return
+
+
+def _in_evaluation_mode(call: FunctionCall, line: int, analysis: RunAnalysis) -> str | None:
+    """The program with `model.eval()` before this line."""
+    draft = analysis.draft()
+    names = [n for n, value in analysis.variables.items() if value is call.modules[-1]]
+    statement = draft.statement(line)
+    if names and statement is not None:
+        draft.insert_before(statement, f"{names[0]}.eval()")
+    return draft.changed()
 
 
 def _repeats(first: FunctionCall, second: FunctionCall) -> bool:
@@ -68,11 +86,14 @@ def _repeats(first: FunctionCall, second: FunctionCall) -> bool:
 
 
 def _is_repeated_at_random(active: list[FunctionCall], analysis: RunAnalysis) -> bool:
-    """Whether the program calls a model twice with one input, and does not ask for randomness."""
+    """Whether the program calls a model several times with one input, and does not ask for
+    randomness: from three calls on, not if it collects the results."""
+    called = {called_name(call) for call in analysis.as_typed.nodes(ast.Call)}
+    is_collected = bool(called & COLLECTING) or any(analysis.as_typed.nodes(ast.ListComp))
     return (
-        len(active) == 2
+        (len(active) == 2 or (len(active) > 2 and not is_collected))
         and active[0].was_training
-        and _repeats(*active)
+        and all(_repeats(first, second) for first, second in pairwise(active))
         and not analysis.passes
-        and not any(called_name(c) == "train" for c in analysis.as_typed.nodes(ast.Call))
+        and "train" not in called
     )

@@ -21,6 +21,10 @@ OWN = T + (
     "        self.fc = nn.Linear(6, 2)\n    def forward(self, x):\n"
     "        return self.fc(DROPOUT)\nnet = Net()\nnet.eval()\nprint(net(torch.ones(1, 6)))\n"
 )
+SAMPLE = T + (
+    "net = nn.Sequential(nn.Linear(2, 3), nn.Dropout())\nx = torch.ones(1, 2)\n"
+    "for i in range(4):\n    print(net(x))\n"
+)
 #: Key, program, words of the text, a line of the fix.
 CAUSES = [
     ("modes.train", FIT + TEST, ["Dropout", "line 13"], "net.eval()\nwith torch.no_grad():"),
@@ -61,6 +65,19 @@ CAUSES = [
         ["line 9"],
         "training=self.training)",
     ),
+    (
+        "modes.functional",
+        OWN.replace("DROPOUT", "nn.Dropout(p=0.4)(x)"),
+        ["Line 9 makes a new Dropout", "eval() of Net does not reach it"],
+        "self.fc(F.dropout(x, 0.4, training=self.training))",
+    ),
+    (
+        "modes.dropout",
+        SAMPLE.replace("for i in range(4):\n    print(net(x))", "print(net(x))\nprint(net(x))"),
+        ["net.1", "0.5"],
+        "net.eval()\nprint(net(x))",
+    ),
+    ("modes.dropout", SAMPLE, ["net.1", "line 7"], "    net.eval()\n    print(net(x))"),
     (
         "typed.parentheses",
         T + "w = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
@@ -118,12 +135,6 @@ CERTAIN = [
         "print(a - net(x))\n",
         ["line 6", "line 8", "running"],
     ),
-    (
-        "modes.dropout",
-        T + "net = nn.Sequential(nn.Linear(2, 3), nn.Dropout())\nx = torch.ones(1, 2)\n"
-        "print(net(x))\nprint(net(x))\n",
-        ["net.1", "0.5"],
-    ),
 ]
 HEALTHY = {
     "evaluated in evaluation mode": FIT + "net.eval()\n" + TEST,
@@ -142,6 +153,13 @@ HEALTHY = {
     ),
     "only predictions": T + "net = nn.Sequential(nn.Linear(2, 3), nn.Dropout())\nnet.eval()\n"
     "x = torch.ones(1, 2)\nprint(net(x), net(x))\n",
+    "a new dropout while training": OWN.replace("DROPOUT", "nn.Dropout()(x)").replace(
+        "net.eval()", "net.train()"
+    ),
+    "samples that are collected": SAMPLE.replace("for i", "s = []\nfor i").replace(
+        "print", "s.append"
+    ),
+    "other inputs": SAMPLE.replace("print(net(x))", "print(net(x + i))"),
     "functional, told": OWN.replace("DROPOUT", "F.dropout(x, 0.4, self.training)"),
     "a list of batches": NET + "data = list(zip(x.split(4), y.split(4)))\nfor epoch in range(3):\n"
     "    for x, y in data:\n        " + STEP.replace("\n    ", "\n        "),
