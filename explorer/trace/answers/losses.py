@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 import torch
+from torch import nn
 
 from explorer.language.draft import Draft, called_name
 from explorer.trace.answers.cures import certain
@@ -46,6 +47,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
         if call.function in ("nll_loss", "kl_div"):
             yield from _no_logarithm(call, analysis)
     yield from _grown(analysis)
+    yield from _weights(analysis)
 
 
 # -- shapes -------------------------------------------------------------------------------------
@@ -115,6 +117,40 @@ def _grown(analysis: RunAnalysis) -> Iterator[Answer]:
             record.name, record.line, names, shapes, grown, fix, change, analysis
         )
         yield certain(answer, *fixes[1:])
+
+
+def _weights(analysis: RunAnalysis) -> Iterator[Answer]:
+    """The same in a factor without gradient, as the advantage `returns - value.detach()`. What does
+    not require a gradient is recorded without its inputs: the text says which they are."""
+    shapes = {record.name: tuple(record.captured.shape) for record in analysis.records}
+    for record in analysis.records:
+        if PAIRED.get(record.operation or "") is not ast.Mult or len(record.inputs) != 2:
+            continue
+        weight, factor = sorted(record.inputs, key=lambda live: live.requires_grad)
+        if weight.requires_grad or tuple(weight.captured.shape) != tuple(factor.captured.shape) * 2:
+            continue
+        draft = analysis.draft()
+        node = _binary(draft, weight.line, ast.Sub, [])
+        names = [draft.of(node.left), draft.of(node.right)] if node is not None else []
+        given = [shapes.get(name, ()) for name in names]
+        if node is None or not _is_column_and_row(*given) or not _becomes_loss(record, analysis):
+            continue
+        sides, column = (node.left, node.right), int(len(given[1]) > len(given[0]))
+        draft.replace(sides[column], _called(draft, sides[column], ".squeeze(-1)"))
+        grown = tuple(weight.captured.shape)
+        yield certain(
+            _broadcast_answer(
+                bare_name(weight),
+                weight.line,
+                names,
+                (given[0], given[1]),
+                grown,
+                draft.changed(),
+                (column, ".squeeze(-1)"),
+                analysis,
+            )
+        )
+        return
 
 
 def _at_definition(node: ast.expr, method: str, analysis: RunAnalysis) -> str | None:
@@ -236,9 +272,16 @@ def _no_logarithm(call: FunctionCall, analysis: RunAnalysis) -> Iterator[Answer]
     node = draft.call(live.line, live.operation)
     fix = None
     if live.operation == "softmax" and node is not None:
-        function = node.func
-        text = draft.of(function)
-        draft.replace(function, f"{text[: -len('softmax')]}log_softmax")
+        text, changed = draft.of(node.func), node.func
+        layers = [n.func for n in draft.nodes(ast.Call) if called_name(n) == "Softmax"]
+        if text.startswith("self.") or isinstance(analysis.variables.get(text), nn.Module):
+            changed, text = (layers[0], draft.of(layers[0])) if len(layers) == 1 else (changed, "")
+        elif text == "softmax":
+            text = draft.name_in_torch("torch.nn.functional.softmax")
+        if text.endswith(".softmax"):
+            draft.replace(changed, f"{text[: -len('softmax')]}log_softmax")
+        elif text.endswith(".Softmax"):
+            draft.replace(changed, f"{text[: -len('Softmax')]}LogSoftmax")
         fix = draft.changed()
     value = call.result if isinstance(call.result, torch.Tensor) else None
     if value is not None and (value.numel() != 1 or not torch.isfinite(value)):

@@ -15,6 +15,11 @@ FIT = (
 )
 CLASSIFY = T + "x = torch.randn(5, 2)\ny = torch.tensor([0, 1, 2, 1, 0])\n"
 
+ACTOR = T + (
+    "log_p = torch.randn(5, requires_grad=True)\nvalue = torch.randn(5, 1, requires_grad=True)\n"
+    "returns = torch.randn(5)\nadvantage = returns - value.detach()\n"
+    "loss = -(advantage * log_p).mean()\nloss.backward()\n"
+)
 #: Key, program, words of the text, a line of the fix.
 CAUSES = [
     ("silent.broadcast", FIT, ["(5, 1)", "(5,)", "(5, 5)", "25"], "loss_fn(out, y.unsqueeze(-1))"),
@@ -86,8 +91,30 @@ CAUSES = [
         ["kl_div on line 9"],
         "p = F.log_softmax(x @ w, dim=1)",
     ),
+    (
+        "loss.logarithm",
+        CLASSIFY + "net, softmax = nn.Linear(2, 3), nn.Softmax(dim=1)\np = softmax(net(x))\n"
+        "loss = F.nll_loss(p, y)\nloss.backward()\n",
+        ["line 7 computes softmax"],
+        "nn.LogSoftmax(dim=1)\np = softmax(net(x))",
+    ),
+    (
+        "loss.logarithm",
+        CLASSIFY + "from torch.nn.functional import softmax\nnet = nn.Linear(2, 3)\n"
+        "loss = F.nll_loss(softmax(net(x), 1), y)\nloss.backward()\n",
+        ["line 8 computes softmax"],
+        "log_softmax(net(x), 1)",
+    ),
+    (
+        "silent.broadcast",
+        ACTOR,
+        ["line 7", "returns has the shape (5,)", "(5, 1)", "25 numbers instead of 5"],
+        "advantage = returns - value.detach().squeeze(-1)",
+    ),
 ]
 HEALTHY = {
+    "an advantage for each": ACTOR.replace(".detach()", ".detach().squeeze(1)"),
+    "weights of pairs": ACTOR.replace("advantage * log_p", "advantage * torch.outer(log_p, log_p)"),
     "a column against a column": FIT.replace("randn(5)", "randn(5, 1)"),
     "a row against a row": FIT.replace("net(x)", "net(x).squeeze(-1)"),
     "pairwise distances": T + "a = torch.randn(4, 1, requires_grad=True)\nb = torch.randn(4)\n"
