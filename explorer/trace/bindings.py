@@ -96,8 +96,15 @@ class Bindings:
         self, name: str, items: Any, at: tuple[int, int], scope: str = "", owner: Any = None
     ) -> None:
         for label, item in items_of(name, items):
-            if isinstance(item, _FOLLOWED) and self._add(label, item, at, scope, owner):
-                self._look_through_new(item, at)
+            if isinstance(item, _FOLLOWED):
+                inside = [(label, item)]
+            elif isinstance(owner, nn.Module) and isinstance(item, list | tuple):
+                inside = list(items_of(label, item))  # layers in a list of lists
+            else:
+                continue
+            for path, part in inside:
+                if isinstance(part, _FOLLOWED) and self._add(path, part, at, scope, owner):
+                    self._look_through_new(part, at)
 
     def _add(
         self, name: str, value: Any, at: tuple[int, int], scope: str = "", owner: Any = None

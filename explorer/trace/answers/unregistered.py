@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -104,10 +104,15 @@ def wrap_attribute(
         value = statement.value
         if isinstance(value, ast.List | ast.ListComp | ast.Dict | ast.DictComp | ast.Call):
             draft.replace(value, f"{draft.name_in_torch(container)}({draft.of(value)})")
+    for call in draft.nodes(ast.Call):  # a list that is appended to it
+        items = call.args[0] if called_name(call) == "append" and call.args else None
+        added_to = getattr(call.func, "value", None)
+        if isinstance(items, ast.List) and _is_attribute([added_to], attribute):
+            draft.replace(items, f"{draft.name_in_torch(container)}({draft.of(items)})")
     return (assigned[0].lineno if assigned else line), draft.changed()
 
 
-def _is_attribute(targets: list[ast.expr], attribute: str) -> bool:
+def _is_attribute(targets: Sequence[ast.expr | None], attribute: str) -> bool:
     return any(isinstance(t, ast.Attribute) and t.attr == attribute for t in targets)
 
 

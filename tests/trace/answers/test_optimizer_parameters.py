@@ -70,6 +70,15 @@ CAUSES = {
         ["net.blocks", "line 8"],
         "self.blocks = nn.ModuleList([])",
     ),
+    "layers in lists of a list": (
+        "optimizer.not-held",
+        NET.replace(
+            "MORE",
+            "        self.blocks = []\n        self.blocks.append([nn.Linear(2, 2), nn.Tanh()])",
+        ).replace("BODY", "x = self.blocks[0][0](x)"),
+        ["net.blocks", "net.blocks[0][0].weight"],
+        "self.blocks.append(nn.ModuleList([nn.Linear(2, 2), nn.Tanh()]))",
+    ),
     "a tensor as attribute": (
         "optimizer.not-held",
         SCALE,
