@@ -34,7 +34,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
         if root is not None:
             origin = walk_back(root, analysis)
             is_later = origin.is_leaf and _was_finite(origin, analysis)
-            if is_later or nonfinite_steps.has_grown(analysis):
+            if is_later or nonfinite_steps.has_run_away(analysis):
                 if not told:
                     yield from nonfinite_steps.explain(raw_pass, analysis)
                 return
@@ -47,6 +47,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
                 if key not in told:
                     yield answer
                 told.add(key)
+    if not told:
+        yield from nonfinite_steps.explain_growth(analysis)
 
 
 def _was_finite(leaf: LiveTensor, analysis: RunAnalysis) -> bool:

@@ -1,4 +1,4 @@
-"""A loss that becomes NaN after some steps of training, because the steps are too large."""
+"""A loss that grows with the steps, or becomes NaN, because the steps are too large."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from explorer.language.draft import Draft
+from explorer.trace.answers import divergence, explosion
 from explorer.trace.answers.cures import with_cures
 from explorer.trace.passes import RawPass
 from explorer.trace.records import Answer, Symptom
@@ -17,6 +18,8 @@ from explorer.trace.text import number
 
 #: A loss that grows by this factor, over the last so many finite values, has run away.
 GREW, LAST = 100.0, 2
+#: A loss that is still a number has run away if it has grown by this factor.
+FAR = 1000.0
 
 
 def has_grown(analysis: RunAnalysis) -> bool:
@@ -24,6 +27,14 @@ def has_grown(analysis: RunAnalysis) -> bool:
     losses = _finite_losses(analysis)[0]
     last = losses[-LAST:]
     return len(last) == LAST and last == sorted(last) and last[-1] > GREW * losses[0]
+
+
+def has_run_away(analysis: RunAnalysis) -> bool:
+    """Whether the loss grew, or a weight that is used many times was thrown far away."""
+    if has_grown(analysis):
+        return True
+    step = explosion.longest_step(analysis) if _finite_losses(analysis)[0] else None
+    return step is not None and step.uses >= explosion.MANY_USES
 
 
 def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
@@ -42,11 +53,12 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
         "learning_rate",
         symptom=Symptom("nonfinite", names),
     )
-    if has_grown(analysis):
-        values = [number(value) for value in losses]
-        shown = values if len(values) <= 5 else [*values[:3], "…", values[-1]]
+    long_step = explosion.longest_step(analysis)
+    if long_step is not None and long_step.uses >= explosion.MANY_USES:
+        yield _exploding(answer, long_step, analysis)
+    elif has_grown(analysis):
         text = (
-            f"The loss grows with the steps: {', '.join(shown)}. Each step goes too far, until "
+            f"The loss grows with the steps: {_listed(losses)}. Each step goes too far, until "
             "the numbers are larger than their dtype can hold."
         )
         cures = [
@@ -56,6 +68,8 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
         ]
         answer = replace(answer, text=text, cure="Use a smaller learning rate.")
         yield with_cures(answer, cures, is_certain=False)
+    elif long_step is not None:
+        yield _exploding(answer, long_step, analysis)
     elif not any(p.number == first_bad for p in analysis.passes):
         yield replace(
             answer,
@@ -64,6 +78,41 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
             cure=f"Choose iteration {first_bad - 1} or {first_bad} to see where.",
             glossary="nan",
         )
+
+
+def explain_growth(analysis: RunAnalysis) -> Iterator[Answer]:
+    """Why a loss has grown far beyond its first value, though it is still a number."""
+    losses, first_bad = _finite_losses(analysis)
+    step = explosion.longest_step(analysis)
+    if first_bad is not None or step is None or len(losses) < LAST:
+        return
+    if losses[-1] <= FAR * max(losses[0], 1) or any(divergence.explain(analysis)):
+        return
+    answer = Answer(
+        "nonfinite.steps",
+        f"Why does the loss grow from {number(losses[0])} to {number(losses[-1])}?",
+        "",
+        "",
+        analysis.passes[-1].line,
+        (step.name,),
+        "learning_rate",
+        symptom=Symptom("nonfinite", (step.name,)),
+    )
+    yield _exploding(answer, step, analysis)
+
+
+def _exploding(answer: Answer, step: explosion.LongStep, analysis: RunAnalysis) -> Answer:
+    """The answer about a gradient that is too large: clipping helps, or smaller steps."""
+    cure, fix = explosion.clipped(step, analysis)
+    overshoot = step.rate * step.gradient / step.value
+    rate, slower = _with_smaller_steps(analysis.draft(), overshoot)
+    cures = [(cure, fix), (f"Use a smaller learning rate, for example {rate}.", slower)]
+    return with_cures(replace(answer, text=step.text, cure=cure), cures, is_certain=False)
+
+
+def _listed(losses: list[float]) -> str:
+    values = [number(value) for value in losses]
+    return ", ".join(values if len(values) <= 5 else [*values[:3], "…", values[-1]])
 
 
 def _finite_losses(analysis: RunAnalysis) -> tuple[list[float], int | None]:

@@ -212,11 +212,26 @@ HIDDEN = {
         "masked_fill(~mask, -1e9)",
     ),
 }
+RNN = (
+    "W = (SIZE * torch.eye(3)).requires_grad_()\nopt = torch.optim.SGD([W], lr=0.01)\n"
+    "for i in range(4):\n    h = torch.ones(1, 3)\n    for t in range(30):\n        h = h @ W\n"
+    "    loss = (h - 1).pow(2).mean()\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+)
 STEPS = {
     "a large learning rate": Case(
         FIT.replace("RATE", "1000.0"),
         ("The loss grows", "4, 1.2959e+09"),
         "lr=0.05",
+    ),
+    "a weight that is used many times": Case(
+        RNN.replace("SIZE", "2.0"),
+        ("W through 30 uses in one pass", "W.grad has the norm", "throws W far away"),
+        "    torch.nn.utils.clip_grad_norm_([W], 1.0)\n    opt.step()",
+    ),
+    "a loss that is still a number": Case(
+        RNN.replace("SIZE", "1.2").replace("range(4)", "range(2)"),
+        ("W through 30 uses in one pass", "W.grad has the norm"),
+        "    torch.nn.utils.clip_grad_norm_([W], 1.0)\n    opt.step()",
     ),
 }
 CASES = {
@@ -248,7 +263,8 @@ def test_the_cause_is_named_and_its_cure_works(key: str, name: str) -> None:
     assert (answer.fix is not None) == bool(case.written)
     if answer.fix is not None:
         assert case.written in answer.fix
-        assert answer.tried.startswith("With this change, ")
+        told = "the loss goes from " if key == "nonfinite.steps" else ""
+        assert answer.tried.startswith(f"With this change, {told}")
     assert not [other for other in trace.answers if other.key.startswith("zero")]
 
 
@@ -270,6 +286,13 @@ LOOKALIKES = {
     "the best loss so far": X
     + "best = torch.tensor(float('inf'))\nloss = (x**2).sum()\nbest = torch.minimum(best, loss)\n"
     "loss.backward()",
+    "a recurrence that is clipped": RNN.replace("SIZE", "1.2").replace(
+        "    opt.step", "    torch.nn.utils.clip_grad_norm_([W], 1.0)\n    opt.step"
+    ),
+    "a recurrence that shrinks": RNN.replace("SIZE", "0.9"),
+    "a loss that is to grow": "w = torch.tensor(1.0, requires_grad=True)\n"
+    "opt = torch.optim.SGD([w], lr=20.0, maximize=True)\nfor i in range(4):\n"
+    "    opt.zero_grad()\n    gain = w**2\n    gain.backward()\n    opt.step()\n",
     "a small learning rate": FIT.replace("RATE", "0.01"),
 }
 
