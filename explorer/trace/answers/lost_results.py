@@ -23,7 +23,10 @@ from explorer.trace.text import join_names
 #: Operations that add a term to a loss.
 ADDING = {"add", "__add__", "radd", "__radd__", "sub", "__sub__", "rsub", "__rsub__", "__iadd__"}
 #: Ways to cut that nobody uses on purpose inside a loss.
-ACCIDENTAL = {"grad", "item", "__float__", "tensor", "list", "tolist"}
+ACCIDENTAL = {
+    *("grad", "item", "__float__", "tensor", "list", "tolist"),
+    *("argmax", "argmin", "bool", "integer"),
+}
 
 
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
@@ -116,7 +119,8 @@ def _leaf_line(record: LiveTensor, analysis: RunAnalysis) -> int:
 
 
 def _constant_term(analysis: RunAnalysis) -> Iterator[Answer]:
-    """A penalty of gradients without create_graph: it is added, and changes no gradient."""
+    """A part without a path back, as a penalty of gradients without create_graph: it is added,
+    and changes no gradient."""
     for raw in analysis.passes:
         if not raw.roots or raw.roots[0].numel() != 1:
             continue

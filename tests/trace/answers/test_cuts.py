@@ -417,6 +417,12 @@ def test_a_cause_is_told_with_a_cure_that_works(
 #: Causes for which no change of the program is the cure.
 TOLD = [
     (
+        "cut.constant",
+        NET + "y = net(x)\nsize = (y.argmax(1).float() * x[:, 0]).mean()\n"
+        "loss = y.pow(2).mean() + size\nloss.backward()\n",
+        "argmax gives a position",
+    ),
+    (
         "none.unused",
         A + "if a > 0:\n    y = a * 2\nelse:\n    y = b * 2\ny.backward()\nprint(b.grad)\n",
         "only on line 10, in a branch that did not run",
