@@ -31,6 +31,8 @@ def not_given(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explain
     if not found:
         return
     use = next((u for u in uses if not _reached(u, analysis)), found[0].use)
+    if any(analysis.cuts_off(cut, p) for cut in analysis.cuts for p in use.parameters()):
+        return  # what it holds was meant to get the gradient: that is another question
     found = [replace(m, use=use) for m in found]
     roots = list(dict.fromkeys(_root(m.name, m.leaf) for m in found))
     fixes = [_give(analysis, use, roots, as_group) for as_group in (False, True)]

@@ -228,6 +228,9 @@ def test_a_cause_is_told_with_a_cure_that_works(name: str) -> None:
 
 #: Programs in which a tensor with a gradient is not changed by a step, as it should be.
 FINE = {
+    "a critic, where a detach keeps its gradient from the actor": T + "actor, critic = "
+    "nn.Linear(2, 3), nn.Linear(3, 1)\nopt = torch.optim.SGD(actor.parameters(), lr=0.1)\n"
+    "loss = critic(actor(torch.ones(4, 2)).detach()).mean()\nloss.backward()\nopt.step()\n",
     "a ModuleList": LIST.replace("= [nn.Linear(2, 2) for _ in range(2)]",
                                  "= nn.ModuleList([nn.Linear(2, 2) for _ in range(2)])"),
     "a layer that is replaced before": T + "net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))\n"
