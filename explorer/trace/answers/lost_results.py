@@ -19,6 +19,7 @@ from explorer.trace.repairs import Repair
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.text import join_names
+from explorer.trace.torchviz_graph import leaves_of, nodes_behind
 
 #: Operations that add a term to a loss.
 ADDING = {"add", "__add__", "radd", "__radd__", "sub", "__sub__", "rsub", "__rsub__", "__iadd__"}
@@ -124,7 +125,7 @@ def _constant_term(analysis: RunAnalysis) -> Iterator[Answer]:
     for raw in analysis.passes:
         if not raw.roots or raw.roots[0].numel() != 1:
             continue
-        term = _term(analysis.recorder.find(raw.roots[0]))
+        term = _term(analysis.recorder.find(raw.roots[0]), analysis)
         if term is None:
             continue
         record, cut = term
@@ -143,7 +144,7 @@ def _constant_term(analysis: RunAnalysis) -> Iterator[Answer]:
         return
 
 
-def _term(record: LiveTensor | None) -> tuple[LiveTensor, Cut] | None:
+def _term(record: LiveTensor | None, analysis: RunAnalysis) -> tuple[LiveTensor, Cut] | None:
     """The sum behind a loss to which a constant was added that had been cut from the graph."""
     for _ in range(20):
         if (
@@ -153,12 +154,14 @@ def _term(record: LiveTensor | None) -> tuple[LiveTensor, Cut] | None:
         ):
             return None
         cuts = [cut for cut in record.cuts if cut.cause in ACCIDENTAL]
-        if cuts and _has_gradient(cuts[0]):
+        if cuts and all(_has_gradient(cut, analysis) for cut in cuts):
             return record, cuts[0]
         record = next((r for r in record.inputs if r.grad_fn is not None), None)
     return None
 
 
-def _has_gradient(cut: Cut) -> bool:
-    """Whether the number depends on what is trained."""
-    return cut.tensor.requires_grad
+def _has_gradient(cut: Cut, analysis: RunAnalysis) -> bool:
+    """Whether the number depends on what is trained, and that gets a gradient by another way: a
+    gradient that is None has an answer of its own."""
+    leaves = leaves_of(nodes_behind(cut.tensor))
+    return cut.tensor.requires_grad and all(id(leaf) in analysis.reached for leaf in leaves)

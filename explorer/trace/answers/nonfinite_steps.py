@@ -86,6 +86,8 @@ def explain_growth(analysis: RunAnalysis) -> Iterator[Answer]:
     step = explosion.longest_step(analysis)
     if first_bad is not None or step is None or len(losses) < LAST:
         return
+    if analysis.recorder.gradients.clippings:
+        return  # it is known, and `call_order` says whether clipping does what it should
     if losses[-1] <= FAR * max(losses[0], 1) or any(divergence.explain(analysis)):
         return
     answer = Answer(

@@ -90,7 +90,7 @@ def _weighted_by_itself(analysis: RunAnalysis) -> Iterator[Answer]:
         rest = [f"{k.arg}={draft.of(k.value)}" for k in call.keywords if k.arg != "gradient"]
         draft.replace(call, f"{draft.of(call.func)}({', '.join(rest)})")
         yield Answer(
-            "backward.weighted",
+            "backward.scaled",
             f"Does {name}.backward({name}) compute the gradient of {name}?",
             f"No: the argument of backward on line {call.lineno} is the gradient with which it "
             f"begins. {name} is {number(float(root))}, so every gradient is multiplied by that: it "

@@ -20,19 +20,19 @@ BINARY = (
     .replace("F.cross_entropy", "nn.BCEWithLogitsLoss()")
     .replace("range(20)", "range(80)")
 )
-KEYS = {"loss.one_class", "backward.weighted"}
+KEYS = {"loss.one_class", "backward.scaled"}
 
 #: Key, program, words of the text.
 CAUSES = {
     "cross entropy": ("loss.one_class", FIT, ["on line 10", "class 1", "the loss goes to 0"]),
     "binary": ("loss.one_class", BINARY, ["on line 10", "class 0"]),
     "weighted": (
-        "backward.weighted",
+        "backward.scaled",
         FIT.replace("backward()", "backward(loss)").replace("1)\n", "2) - torch.arange(9) % 2\n"),
         ["line 12", "loss²/2"],
     ),
     "weighted by keyword": (
-        "backward.weighted",
+        "backward.scaled",
         T + "loss = net(torch.ones(1, 2)).pow(2).sum()\nloss.backward(gradient=loss)\n",
         ["line 8", "loss²/2"],
     ),
@@ -62,7 +62,7 @@ def test_a_cause_is_told(name: str) -> None:
     assert answer.key == key
     for word in words:
         assert word in answer.text
-    if key == "backward.weighted":
+    if key == "backward.scaled":
         assert "loss.backward()\n" in (answer.fix or "")
         assert answer.tried.startswith("With this change, ")
 
