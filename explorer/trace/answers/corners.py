@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from explorer.trace.answers.cures import certain
 from explorer.trace.answers.zero_gradients import receives
 from explorer.trace.passes import RawStep
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis, is_small_array
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import number
 from explorer.trace.torchviz_graph import nodes_behind
 
 #: Operations that make zeros through which no gradient goes, and those that only pass values on.
@@ -25,14 +27,19 @@ MOST_STEPS = 8
 Explanation = tuple[str, str]
 
 
+#: A gradient from which on it is remarkable that a vector of zeros was normalized.
+LARGE = 1e8
+
+
 def explain(analysis: RunAnalysis) -> Iterator[Answer]:
-    """Operations at a point where torch's gradient is a convention."""
+    """Operations at a point where torch's gradient is a convention, or very large."""
+    yield from _normalized_zero(analysis)
     if any(use.steps for use in analysis.recorder.events.optimizers.values()):
         return  # training comes to corners and leaves them
-    for number, raw_pass in enumerate(analysis.passes):
+    for index, raw_pass in enumerate(analysis.passes):
         later = {
             node.metadata.get("line")
-            for other in analysis.passes[number + 1 :]
+            for other in analysis.passes[index + 1 :]
             for node in other.functions
         }
         for step in raw_pass.steps:
@@ -72,6 +79,40 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
                 "kink",
                 symptom=Symptom("remark", (name,)),
             )
+
+
+def _normalized_zero(analysis: RunAnalysis) -> Iterator[Answer]:
+    """F.normalize divides by the norm, and by eps where the norm is less."""
+    for record in analysis.records:
+        if record.operation != "normalize" or id(record.grad_fn) not in analysis.reached:
+            continue
+        source, line = record.inputs[0], record.line
+        values = source.captured.array()
+        gradient = source.tensor.grad if source.is_leaf else None
+        if gradient is None or not is_small_array(values) or values.any():
+            continue
+        largest = float(gradient.abs().max())
+        if not LARGE < largest < np.inf:
+            continue
+        draft = analysis.draft()
+        call = draft.call(line, "normalize")
+        if call is not None and not any(keyword.arg == "eps" for keyword in call.keywords):
+            draft.surround([*call.args, *(k.value for k in call.keywords)][-1], "", ", eps=1e-6")
+        answer = Answer(
+            "gradients.large",
+            f"Why does {source.name}.grad have numbers as large as {number(largest)}?",
+            f"{source.name} is a vector of zeros. F.normalize on line {line} divides by its norm, "
+            "or by eps (1e-12, if it is not given) where the norm is less. So the slope at 0 is "
+            "1/eps.",
+            f"Begin {source.name} with other values, or pass a larger eps.",
+            line,
+            (source.name,),
+            "kink",
+            draft.changed(),
+            Symptom("value", (source.name,)),
+        )
+        yield certain(answer)
+        return
 
 
 def _relu(step: RawStep, arrays: list[np.ndarray]) -> Explanation | None:

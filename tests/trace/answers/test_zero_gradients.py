@@ -8,6 +8,7 @@ import pytest
 
 import explorer
 from explorer.trace import Answer
+from tests.trace.answers.proved import proved
 
 pytestmark = pytest.mark.fast
 
@@ -323,3 +324,23 @@ def test_zeros_of_an_earlier_relu_are_no_corner(expression: str, is_told: bool) 
     )
     assert trace.error is None, trace.error
     assert ("zero.corner" in {answer.key for answer in trace.answers}) == is_told
+
+
+NORMALIZE = (
+    "import torch\nimport torch.nn.functional as F\nv = torch.zeros(3, requires_grad=True)\n"
+    "F.normalize(v, dim=0).sum().backward()\n"
+)
+
+
+def test_the_slope_of_normalize_at_zero_is_told() -> None:
+    (answer,) = proved(NORMALIZE).answers
+    assert answer.key == "gradients.large"
+    assert "as large as 1e+12" in answer.title
+    assert "F.normalize(v, dim=0, eps=1e-6)" in (answer.fix or "")
+    assert "v.grad is [1e+06, 1e+06, 1e+06] instead of [1e+12, 1e+12, 1e+12]" in answer.tried
+
+
+@pytest.mark.parametrize("new", ["ones(3, ", "full((3,), 1e-5, "])
+def test_nothing_is_said_where_a_vector_that_is_normalized_has_a_length(new: str) -> None:
+    answers = proved(NORMALIZE.replace("zeros(3, ", new)).answers
+    assert "gradients.large" not in [answer.key for answer in answers]
