@@ -144,4 +144,26 @@ for epoch in range(15):
     optimizer.step()
 print(loss.item())
 """,
+    "a target network that follows by load_state_dict": """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+device = torch.device("cpu")
+policy_net = nn.Linear(4, 2).to(device)
+target_net = nn.Linear(4, 2).to(device)
+target_net.load_state_dict(policy_net.state_dict())
+optimizer = torch.optim.Adam(policy_net.parameters(), lr=0.01)
+for step in range(6):
+    states, rewards = torch.randn(8, 4), torch.rand(8)
+    with torch.no_grad():
+        target = rewards + 0.9 * target_net(states).max(1).values
+    loss = (policy_net(states)[:, 0] - target).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step % 3 == 2:
+        target_net.load_state_dict(policy_net.state_dict())
+print(loss.item())
+""",
 }

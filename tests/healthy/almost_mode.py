@@ -255,4 +255,16 @@ with torch.device("cpu"):
         optimizer.step()
 print(loss.item(), scale.item())
 """,
+    "dropout samples, one printed after the other": """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 16), nn.Dropout(0.2), nn.Linear(16, 1))
+x = torch.randn(1, 3)
+net.train()
+for draw in range(4):
+    with torch.no_grad():
+        print(draw, net(x).item())
+""",
 }

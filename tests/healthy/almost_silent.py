@@ -192,4 +192,40 @@ expected = 2 * 9 * x ** 2 * w.detach()
 print(w.grad, expected)
 assert torch.allclose(w.grad, expected)
 """,
+    "an advantage of one number per action": """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+actor, critic = nn.Linear(4, 3), nn.Linear(4, 1)
+optimizer = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=0.01)
+for episode in range(4):
+    obs, returns = torch.randn(10, 4), torch.randn(10)
+    policy = torch.distributions.Categorical(logits=actor(obs))
+    value = critic(obs).squeeze(-1)
+    advantage = returns - value.detach()
+    policy_loss = -(advantage * policy.log_prob(policy.sample())).mean()
+    loss = policy_loss + 0.5 * (returns - value).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(advantage.shape)
+assert advantage.shape == (10,)
+""",
+    "one class, and a network that is to recognise it": """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+network = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2, bias=False))
+optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
+normal = torch.randn(64, 3) * 0.2 + 1
+center = network(normal).mean(0).detach()
+for epoch in range(20):
+    loss = (network(normal) - center).pow(2).sum(1).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
 }

@@ -200,4 +200,43 @@ for step in range(20):
     loss = optimizer.step(closure)
 print(loss.item())
 """,
+    "a cosine schedule over all batches": """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+epochs, batches = 4, 6
+model = nn.Linear(3, 1)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs * batches)
+for epoch in range(epochs):
+    for batch in range(batches):
+        x = torch.randn(16, 3)
+        loss = (model(x) - x.sum(1, keepdim=True)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+    print(epoch, loss.item(), scheduler.get_last_lr())
+""",
+    "a recurrence whose gradients are clipped": """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+W = (torch.randn(8, 8) * 0.45).requires_grad_()
+U = torch.randn(8, 1, requires_grad=True)
+optimizer = torch.optim.SGD([W, U], lr=0.05)
+x = torch.randn(16, 15, 8)
+for epoch in range(6):
+    h = torch.zeros(16, 8)
+    for t in range(15):
+        h = torch.relu(x[:, t] + h @ W)
+    loss = (h @ U - 1).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_([W, U], 1.0)
+    optimizer.step()
+    print(epoch, loss.item())
+""",
 }
