@@ -74,6 +74,7 @@ def without_numbers(text: str) -> str:
 def _no_gradient(before: Trace, after: Trace, answer: Answer) -> bool:
     records = [record for _, record in records_of(after, answer)]
     still = not records or any(record.grad is None for record in records)
+    still = still or not any(has_nonzero(record.grad) for record in records)
     return still or _same_answer(before, after, answer)
 
 

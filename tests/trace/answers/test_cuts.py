@@ -477,3 +477,11 @@ def test_a_cut_on_purpose_is_no_question(body: str) -> None:
     trace = proved(START + body)
     assert trace.error is None
     assert [(answer.key, answer.text) for answer in trace.answers] == []
+
+
+def test_a_change_after_which_a_gradient_is_zero_is_no_cure() -> None:
+    program = W + "loss = (w - w.detach()).detach().pow(2).sum() + A\nloss.backward()\n"
+    program = "import torch\nA = torch.tensor(1.0, requires_grad=True) * 2\n" + program
+    (answer,) = [a for a in proved(program).answers if a.key == "none.cut"]
+    assert answer.names == ("w",)
+    assert answer.fix is None
