@@ -228,7 +228,8 @@ def _broadcast_answer(
     first, second = names
     is_loss = what in ELEMENTWISE
     pairs = torch.Size(grown).numel()
-    meant = max(torch.Size(shape).numel() for shape in shapes)
+    sizes = sorted(torch.Size(shape).numel() for shape in shapes)
+    meant = sizes[1] if sizes[1] < pairs else sizes[0]
     title = f"Why does {what} have the shape {shape_text(grown)}?"
     cure = f"Give both the same shape, {shape_text(max(shapes, key=len))}."
     if change is not None:

@@ -153,3 +153,12 @@ def test_a_look_alike_gets_no_answer(name: str) -> None:
     trace = proved(HEALTHY[name])
     assert trace.error is None
     assert not [a for a in trace.answers if a.key.split(".")[0] in ("silent", "loss")]
+
+
+def test_a_column_that_broadcasts_to_several_columns_is_counted() -> None:
+    program = T + (
+        "q, t = torch.zeros(4, 1, requires_grad=True), torch.ones(4, 3)\n"
+        "F.mse_loss(q, t).backward()\n"
+    )
+    (answer,) = [a for a in proved(program).answers if a.key == "silent.broadcast"]
+    assert "12 numbers instead of 4" in answer.text
