@@ -39,7 +39,23 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             kept = analysis.variables.get(name)
             if EARLIER.search(name.lower()) or _is_loaded(draft, name):
                 yield from _alive(name, value, kept, assignment.lineno, analysis)
+        if ran and _is_call(assignment.value, "state_dict"):
+            yield from _kept_in_attribute(assignment, analysis)
     yield from _same_networks(analysis)
+
+
+def _kept_in_attribute(assignment: ast.Assign, analysis: RunAnalysis) -> Iterator[Answer]:
+    """`self.best_state = model.state_dict()` where the loss is better: not to be saved at once."""
+    draft, target = analysis.as_typed, assignment.targets[0]
+    is_conditional = any(isinstance(node, ast.If) for node in draft.path_to(assignment))
+    if not isinstance(target, ast.Attribute) or not is_conditional:
+        return
+    for owner in analysis.variables.values():
+        if type(owner).__module__ == "__main__" and target.attr in getattr(owner, "__dict__", {}):
+            kept = owner.__dict__[target.attr]
+            name, line = draft.of(target), assignment.lineno
+            yield from _alive(name, assignment.value, kept, line, analysis)
+            return
 
 
 def _same_networks(analysis: RunAnalysis) -> Iterator[Answer]:

@@ -15,6 +15,11 @@ LOOP = (
     "    loss.backward()\n    opt.step()\n"
 )
 BEST = "    if epoch == 1:\n        best = net.state_dict()\nnet.load_state_dict(best)\n"
+STOPPER = (
+    "class Stopper:\n    best = 10.0\n    def look(self, loss, model):\n"
+    "        if loss < self.best:\n            self.best, self.loss = loss, loss\n"
+    "            self.kept = model.state_dict()\nstopper = Stopper()\n"
+)
 AIM = LOOP.replace("y)", "target_net(x).detach() + y)")
 MICRO = NET + (
     "for i, (a, b) in enumerate(zip(x, y)):\n    loss = F.mse_loss(net(a), b)\n"
@@ -28,6 +33,14 @@ CAUSES = [
         NET + "best_net = net\n" + LOOP + "print(best_net.weight - net.weight)\n",
         ["best_net and net are one object"],
         "import copy\nimport torch\n",
+    ),
+    (
+        "state.alive",
+        NET
+        + STOPPER
+        + LOOP.replace("    opt.zero", "    stopper.look(loss.item(), net)\n    opt.zero"),
+        ["its tensors share their memory"],
+        "self.kept = copy.deepcopy(model.state_dict())\n",
     ),
     (
         "state.alive",
@@ -91,6 +104,9 @@ HEALTHY = {
     "a copy of the tensor": NET + "before = net.weight.detach().clone()\n" + LOOP,
     "another name": NET + "model = net\n" + LOOP,
     "a second network": "import copy\n" + NET + "target_net = copy.deepcopy(net)\n" + AIM,
+    "a state that is kept in each iteration": NET
+    + STOPPER.replace("    self.kept", "self.kept")
+    + LOOP.replace("    opt.zero", "    stopper.look(loss.item(), net)\n    opt.zero"),
     "the target of an attack": NET + LOOP + "target_net = net\nx.requires_grad_()\n"
     "(target_net(x) - y).pow(2).mean().backward()\nprint(x.grad)\n",
     "a frozen part": NET + "frozen = nn.Linear(2, 2)\n" + LOOP.replace("net(x)", "net(frozen(x))"),
