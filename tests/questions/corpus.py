@@ -10,6 +10,7 @@ from tests.questions.errors import ERRORS
 from tests.questions.everyday import EVERYDAY
 from tests.questions.held_out import errors, gradients, numbers, training
 from tests.questions.in_place import IN_PLACE
+from tests.questions.later import LATER
 from tests.questions.leaves import LEAVES
 from tests.questions.loss_values import LOSS_VALUES
 from tests.questions.masked import MASKED
@@ -41,6 +42,7 @@ TOPICS: dict[str, tuple[Question, ...]] = {
     "slow": SLOW_LEARNING,
     "losses": LOSS_VALUES,
     "everyday": EVERYDAY,
+    "later": LATER,
 }
 
 HELD_OUT: dict[str, tuple[Question, ...]] = {
