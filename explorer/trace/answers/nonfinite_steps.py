@@ -83,12 +83,12 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
 def explain_growth(analysis: RunAnalysis) -> Iterator[Answer]:
     """Why a loss has grown far beyond its first value, though it is still a number."""
     losses, first_bad = _finite_losses(analysis)
-    step = explosion.longest_step(analysis)
-    if first_bad is not None or step is None or len(losses) < LAST:
+    if first_bad is not None or len(losses) < LAST or losses[-1] <= FAR * max(losses[0], 1):
         return
     if analysis.recorder.gradients.clippings:
         return  # it is known, and `call_order` says whether clipping does what it should
-    if losses[-1] <= FAR * max(losses[0], 1) or any(divergence.explain(analysis)):
+    step = explosion.longest_step(analysis)
+    if step is None or any(divergence.explain(analysis)):
         return
     answer = Answer(
         "nonfinite.steps",

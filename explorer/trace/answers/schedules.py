@@ -144,7 +144,7 @@ def _effect(kind: str, state: Mapping[str, Any], calls: int, epochs: int) -> str
         return ""
 
     def rate(steps: int) -> float:
-        return float(state["base_lrs"][0] * state["gamma"] ** DECAYS[kind](state, steps))
+        return float(state["base_lrs"][0]) * float(state["gamma"]) ** DECAYS[kind](state, steps)
 
     if DECAYS[kind](state, calls) <= epochs or rate(calls // 2) > NEGLIGIBLE * rate(0):
         return ""
