@@ -74,15 +74,19 @@ def _target_text(call: FunctionCall, analysis: RunAnalysis) -> str:
 
 def _weighted_by_itself(analysis: RunAnalysis) -> Iterator[Answer]:
     """`loss.backward(loss)`"""
-    draft = analysis.draft()
-    for call in draft.nodes(ast.Call):
+    for call in analysis.as_typed.nodes(ast.Call):
         given = next((k.value for k in call.keywords if k.arg == "gradient"), None)
         given = call.args[0] if call.args else given
-        if called_name(call) != "backward" or not isinstance(call.func, ast.Attribute):
+        if (
+            called_name(call) != "backward"
+            or given is None
+            or not isinstance(call.func, ast.Attribute)
+        ):
             continue
+        draft = analysis.draft()
         name = draft.of(call.func.value)
         passes = [raw for raw in analysis.passes if raw.line == call.lineno]
-        if given is None or draft.of(given) != name or not passes:
+        if draft.of(given) != name or not passes:
             continue
         root: torch.Tensor = passes[-1].roots[0]
         if root.numel() != 1 or not torch.isfinite(root) or float(root) == 1.0:

@@ -62,13 +62,16 @@ def _same_networks(analysis: RunAnalysis) -> Iterator[Answer]:
     """A target network that is the trained network itself, under another name."""
     trained, bindings = _trained(analysis), analysis.bindings
     for binding in list(bindings):
-        module, draft = binding.value, analysis.draft()
+        module = binding.value
+        if not isinstance(module, nn.Module) or not SECOND.search(binding.name.lower()):
+            continue
+        draft = analysis.draft()
         statement = draft.statement(binding.line)
-        if not (isinstance(module, nn.Module) and isinstance(statement, ast.Assign)):
+        if not isinstance(statement, ast.Assign) or bindings.successor(binding):
             continue
         name, value = draft.of(statement.targets[0]), statement.value
         is_given = name.rpartition(".")[2] == binding.name and _is_same_module(value)
-        if not (is_given and SECOND.search(binding.name.lower())) or bindings.successor(binding):
+        if not is_given:
             continue
         names = [b for b in bindings.names_of(module) if bindings.successor(b) is None]
         others = [bindings.path(b) for b in names if not SECOND.search(b.name.lower())]
