@@ -1,8 +1,8 @@
 """The `for` loops of a program: how many turns each is certain to have left.
 
 Whoever watches a long loop need not look at every turn of it: what a statement does now will be
-done again by a later turn, unless the loop ends early. A loop that contains `break`, `return` or
-`yield` has no Turns, and a `while` loop has none.
+done again by a later turn, unless the loop ends early. A loop that contains `break` or `return` has
+no Turns, nor has a `while` loop: how many turns they will have is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _ITERATORS = {type(iter(empty)) for empty in _EMPTY}
 
 class Turns:
     """An iterator over the items of a loop. `left` is how often the statements of its body are
-    certain to run again after the current turn, in this loop and the ones around it."""
+    certain to run again after the current turn, in this loop and the ones around it, or
+    UNKNOWN."""
 
     __slots__ = ("_items", "left")
 
-    def __init__(self, items: Iterator[Any], left: int) -> None:
+    def __init__(self, items: Iterator[Any], left: float) -> None:
         self._items, self.left = items, left
 
     def __iter__(self) -> Turns:

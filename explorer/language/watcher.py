@@ -11,7 +11,7 @@ from explorer.language.error_messages.known import Operand
 from explorer.language.errors import ProgramStopped
 from explorer.language.figures import Figures
 from explorer.language.notices import Notices
-from explorer.language.rewrite import SourceLocation
+from explorer.language.rewrite import UNKNOWN, SourceLocation
 
 #: The number of characters of a program's output that are kept: its beginning and its end.
 MAX_OUTPUT, _BEGINNING = 50_000, 40_000
@@ -59,9 +59,9 @@ class Output:
 
 
 class Repeated(Protocol):
-    """What is certain to be repeated `left` times."""
+    """What is certain to be repeated `left` times, or UNKNOWN."""
 
-    left: int
+    left: float
 
 
 class Watcher:
@@ -84,8 +84,8 @@ class Watcher:
         self.line = 0
         #: How often each line has run.
         self.run_counts: dict[int, int] = defaultdict(int)
-        #: How often the running statement is certain to run again; see `turns`.
-        self.left = 0
+        #: How often the running statement is certain to run again, or UNKNOWN; see `turns`.
+        self.left: float = 0
         self.locations: list[SourceLocation] = []
         self.notices = Notices()
         self.figures = Figures()
@@ -110,17 +110,21 @@ class Watcher:
         """So many characters of what was printed last."""
         return self._output.last(length)
 
-    def step(self, line: int, left: int | Repeated = 0, first: int = 0) -> None:
+    def step(self, line: int, left: float | Repeated | None = None, first: int = 0) -> None:
         """Line `line` is about to run, and its statement is certain to run `left` times more.
 
         In the body of a loop, the loop's Turns say how often; compiled code reads no attributes.
         With `first`, the line on which its block begins, that is so only if it has run in every
-        turn so far.
+        turn so far. None for a statement that may do something else each time.
         """
-        if not isinstance(left, int):
+        if left is None:
+            left = 0
+        elif not isinstance(left, int | float):
             left = left.left
         count = self.run_counts[line] = self.run_counts[line] + 1
-        self.line, self.left = line, left if not first or count == self.run_counts[first] else 0
+        if first and left != UNKNOWN and count != self.run_counts[first]:
+            left = 0
+        self.line, self.left = line, left
         if self.on_line is not None:
             self.on_line(line)
         self._left -= 1
@@ -166,7 +170,7 @@ class Watcher:
         """`print` writes this text."""
         self._output.write(text)
 
-    def enter(self, scope: str) -> int:
+    def enter(self, scope: str) -> float:
         """A call of the function `scope` begins. Returns `left` of the statement that called it."""
         return self.left
 

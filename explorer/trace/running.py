@@ -86,11 +86,14 @@ def run(
     started = time.monotonic()
     try:
         trace = _run_and_assemble(recorder, program, start, source, seed)
-        if recorder.stale and not recorder.was_stopped and _has_time(started, deadline):
-            # It ended in the middle of a loop, where nothing was recorded: its end is known now.
-            again = ProgramRecorder(capture, totals=recorder.run_counts, **options)
-            complete = _run_and_assemble(again, program, start, source, seed)
-            if not again.was_stopped:
+        # A loop that ended where nothing was recorded is known by now, unless it takes other turns
+        # each time: then all of them are recorded.
+        for totals in (recorder.run_counts, {}):
+            if not (recorder.lacks_turns and _has_time(started, deadline)):
+                break
+            recorder = ProgramRecorder(capture, totals=totals, **options)
+            complete = _run_and_assemble(recorder, program, start, source, seed)
+            if not recorder.was_stopped:
                 # torch gives some warnings once only, so those of both runs count.
                 notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
                 trace = replace(complete, notes=notes)

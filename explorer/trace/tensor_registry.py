@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from explorer.language import Watcher, check_bytes, has_no_shape, tangent_of
+from explorer.language.rewrite import UNKNOWN
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
 from explorer.trace.history_of import grad_fn_of, history_of
@@ -153,10 +154,10 @@ class TensorRegistry(Watcher):
                     self.chosen.append(slot.pop())
                 else:
                     self.remove(slot.pop())
-                may_stay = self.left == 0
+                may_stay = self.left in (0, UNKNOWN)
             else:
                 self.filled[self.line] = self.run_counts[self.line]
-                may_stay = self.left == 0 or bool(self.stale)
+                may_stay = self.left in (0, UNKNOWN) or bool(self.stale)
             slot.append(live)
             self.awaits_gradient |= may_stay and live.grad_fn is not None
         live.visit = max(self.visits[position], self.run_counts[self.line])

@@ -7,6 +7,7 @@ tensors that are still in use, and the lines of their nodes, are remembered.
 
 from __future__ import annotations
 
+import math
 import sys
 from bisect import bisect_right
 from collections import deque
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 
 from explorer.language import ProgramStopped
+from explorer.language.rewrite import UNKNOWN
 from explorer.language.watcher import Repeated
 from explorer.trace.events import LAST_EVENTS
 from explorer.trace.operations import Operations
@@ -28,6 +30,10 @@ from explorer.trace.torchviz_graph import leaf_of
 #: The first turns of a loop are recorded until no record is new, at least so many, and the last.
 #: Only the first three and the last are shown, but what they show may come from turns before.
 FIRST_TURNS, LAST_TURNS = 4, 6
+#: So many first turns are recorded where it is not known how many there will be. Then nothing is
+#: recorded until the loop ends, or until this part of the time has gone by, and the program is run
+#: again, which only a long loop is worth.
+MOST_TURNS, MOST_TIME = 50, 0.4
 #: How long, in seconds, a program may go on that is stopped in the middle of a loop.
 MOST_EXTRA = 0.3
 #: How many statements without a record are remembered, to tell from which one a node is.
@@ -56,6 +62,12 @@ class TurnRecorder(RunLog):
         #: How many calls of backward are running.
         self.depth = 0
         self._started = self._end = monotonic()
+        #: Whether a statement was not recorded because it was presumed to run again, and until when
+        #: that is presumed.
+        self.presumed = False
+        self._presumes_until = math.inf
+        if self.deadline is not None:
+            self._presumes_until = self._started + MOST_TIME * (self.deadline - self._started)
         self._stop: ProgramStopped | None = None
         self._records_all = capture == "retain_grad"
         #: By place: what was assigned there since the last record (name, value, running line).
@@ -69,21 +81,28 @@ class TurnRecorder(RunLog):
         self._marks: deque[tuple[int, int]] = deque([(0, 0)], MOST_MARKS)
 
     @property
+    def lacks_turns(self) -> bool:
+        """Whether last turns were not recorded, and would be if the program ran again."""
+        return (self.presumed or bool(self.stale)) and not self.was_stopped
+
+    @property
     def was_stopped(self) -> bool:
         """Whether a limit or the reader ended the program, which could run on."""
         return self._stop is not None
 
-    def step(self, line: int, left: int | Repeated = 0, first: int = 0) -> None:
+    def step(self, line: int, left: float | Repeated | None = None, first: int = 0) -> None:
         self.ordinal = 0
         super().step(line, left, first)
         count = self.run_counts[line]
-        if self.totals is not None:
+        if self.totals is not None and left is not None:
             self.left = self.totals.get(line, 0) - count
-        left = self.left
+        left, first_turns, must_record = self.left, FIRST_TURNS, self.awaits_gradient
+        if left == UNKNOWN:
+            first_turns, must_record = MOST_TURNS, self._last_time >= self._presumes_until
         if (
             left < LAST_TURNS
-            or count <= self.filled.get(line, 0) + FIRST_TURNS
-            or self.awaits_gradient
+            or count <= self.filled.get(line, 0) + first_turns
+            or must_record
             or self._records_all
             or (line in self.writes_of_line and left < LAST_EVENTS)
             or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
@@ -94,6 +113,7 @@ class TurnRecorder(RunLog):
             self.stale.discard(line)
         else:
             self.is_between = True
+            self.presumed |= left == UNKNOWN
             if self.recording:
                 self.pause()
             if line in self.writes_of_line:
@@ -152,7 +172,7 @@ class TurnRecorder(RunLog):
         if not self.stale or monotonic() > self._end:
             raise self._stop
 
-    def enter(self, scope: str) -> int:
+    def enter(self, scope: str) -> float:
         """Where the calling statement is recorded, those of the function are."""
         self.call_counts[scope] += 1
         return 0 if self.recording else self.left

@@ -6,14 +6,16 @@ A loop may end otherwise, or do otherwise, than its first turns promise.
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.language import Program, ProgramStopped
-from explorer.trace import Trace, run, to_plain
+from explorer.language import Program, ProgramStopped, program
+from explorer.trace import Trace, run, running, to_plain, turn_recorder
 from explorer.trace.curves import MOST_LEAVES
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.running import _run_and_assemble
@@ -144,6 +146,14 @@ for turn, row in enumerate(torch.randn({turns}, 2)):
 for outer in range({turns} // 4):;    for turn in range(outer % 4 + 1):
 for outer in range(3):;    for turn in range({turns}):
 turn = -1;while turn < {turns}:;    turn += 1
+turn = -1;while True:;    turn += 1;    if turn >= {turns}: break
+turn = -1;while turn < {turns} and w.norm() < 99:;    turn += 1;    if turn == {at}: break
+size = w.sum();turn = 0;while (size > -99) and turn < {turns}:;    turn += 1;    size = w.sum()
+for turn in range(99):;    if turn >= {turns}: break
+for turn in range(99):;    if turn >= {at} and w.norm() > 0: break
+for outer in range(4):;    for turn in range(99):;        if turn * (outer + 1) >= {turns}: break
+for outer in range(9):;    if outer == 3: break;    for turn in range({turns}):
+outer = 0;while outer < 4:;    outer += 1;    turn = 0;    while turn < 9:;        turn += 1
 for turn in range({turns}):;    try:
 try:;    for turn in range({turns}):
 def train(turn):;    global w, x, hidden, total
@@ -187,11 +197,9 @@ def loops(draw: st.DrawFn) -> str:
     for line in [*some(OTHER, 0, 3), *some(END, 0, 1)]:
         body.insert(draw(st.integers(body.index(LOSS) + 1, len(body))), line)
     around = draw(st.sampled_from(AROUND)).split(";")
-    depth = max(len(line) - len(line.lstrip()) for line in around) // 4 + 1
+    depth = max(len(line) - len(line.lstrip()) for line in around if line[-1] == ":") // 4 + 1
     if around[0].startswith("def"):
         body = [line.replace("continue", "return").replace("break", "return") for line in body]
-        depth = 1
-    elif around[0].startswith(("while", "turn = ")):
         depth = 1
     lines = [*around, *indented(body, depth)]
     if "try:" in around[0]:
@@ -207,7 +215,7 @@ def loops(draw: st.DrawFn) -> str:
 
 def fully_recorded(source: str, capture: str = "hook", **limits: Any) -> Trace:
     recorder = ProgramRecorder(capture, totals={}, **limits)
-    return _run_and_assemble(recorder, Program(source), None, source, 0)
+    return _run_and_assemble(recorder, Program(source, {}), None, source, 0)
 
 
 def differences(a: Any, b: Any, at: str = "") -> Iterator[str]:
@@ -231,10 +239,12 @@ def check(source: str, capture: str = "hook") -> Trace:
     return trace
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(loops())
 def test_random_loops(source: str) -> None:
-    check(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turn_recorder, "MOST_TURNS", 4)  # or none of the loops would be long enough
+        check(source)
 
 
 STEP = """\
@@ -255,6 +265,79 @@ def test_each_number_of_turns(turns: int, capture: str) -> None:
     trace = check(f"{HEAD}for i in range({turns}):\n{STEP}", capture)
     assert trace.pass_count == turns
     assert [p.number for p in trace.passes] == sorted({1, 2, 3, turns} & set(range(turns + 1)))
+
+
+@pytest.fixture
+def recorders(monkeypatch: pytest.MonkeyPatch) -> list[ProgramRecorder]:
+    """The recorder of each run of a program."""
+    made: list[ProgramRecorder] = []
+
+    class Recorder(ProgramRecorder):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            made.append(self)
+
+    monkeypatch.setattr(running, "ProgramRecorder", Recorder)
+    return made
+
+
+UNTIL = {
+    "while": f"i = 0\nwhile i < {{turns}}:\n    i += 1\n{STEP}",
+    "while True": f"i = 0\nwhile True:\n    i += 1\n{STEP}    if i == {{turns}}: break\n",
+    "break": f"for i in range(1000):\n    if i == {{turns}}: break\n{STEP}",
+    "break in a loop around": f"""
+for epoch in range(1000):
+    for i in range(2):
+{STEP.replace("    ", "        ")}
+    if 2 * epoch + 2 == {{turns}}: break
+""",
+    "return": f"""
+def train():
+    global w, b
+    for i in range(1000):
+        if i == {{turns}}: return
+{STEP.replace("    ", "        ")}
+train()
+""",
+}
+
+
+@pytest.mark.parametrize("kind", UNTIL)
+def test_a_loop_of_unknown_length(kind: str, recorders: list[ProgramRecorder]) -> None:
+    """One that has become long is run again, now that its end is known."""
+    turns = 2 * turn_recorder.MOST_TURNS
+    trace = check(HEAD + UNTIL[kind].format(turns=turns))
+    assert trace.pass_count == turns
+    assert [p.number for p in trace.passes] == [1, 2, 3, turns]
+    assert [recorder.totals is None for recorder in recorders] == [True, False]
+    assert recorders[1].number < recorders[0].number / 2
+
+
+def test_a_short_loop_runs_once(recorders: list[ProgramRecorder]) -> None:
+    check(HEAD + UNTIL["while True"].format(turns=turn_recorder.MOST_TURNS))
+    assert len(recorders) == 1
+
+
+def test_without_time_to_run_again(
+    monkeypatch: pytest.MonkeyPatch, recorders: list[ProgramRecorder]
+) -> None:
+    monkeypatch.setattr(turn_recorder, "MOST_TIME", 0)
+    text = HEAD + UNTIL["while"].format(turns=2 * turn_recorder.MOST_TURNS)
+    trace = run(text, deadline=monotonic() + 600)
+    full = replace(fully_recorded(text), seconds=trace.seconds)
+    assert not list(differences(to_plain(trace), to_plain(full)))
+    assert len(recorders) == 1
+
+
+def test_a_loop_that_is_shorter_the_second_time(
+    monkeypatch: pytest.MonkeyPatch, recorders: list[ProgramRecorder]
+) -> None:
+    """As one that looks at the clock: it runs a third time, and all of it is recorded."""
+    turns = iter([90, 70, 80, 80])
+    monkeypatch.setattr(program, "seed_generators", lambda seed: torch.manual_seed(next(turns)))
+    trace = check(f"{HEAD}i = 0\nwhile i < torch.initial_seed():\n    i += 1\n{STEP}")
+    assert trace.pass_count == 80
+    assert len(recorders) == 3
 
 
 def test_more_events_than_are_kept() -> None:

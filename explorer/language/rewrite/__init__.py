@@ -16,9 +16,9 @@ import ast
 
 from explorer.language.completion import Completed
 from explorer.language.rewrite.expressions import SourceLocation
-from explorer.language.rewrite.statements import StatementRewriter
+from explorer.language.rewrite.statements import UNKNOWN, StatementRewriter
 
-__all__ = ["SourceLocation", "rewrite"]
+__all__ = ["UNKNOWN", "SourceLocation", "rewrite"]
 
 
 def rewrite(tree: ast.Module, completed: Completed) -> tuple[ast.Module, list[SourceLocation]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -41,22 +42,27 @@ _VARYING = (
 _IMPORT_ERRORS = frozenset(["ImportError", "ModuleNotFoundError", "Exception", "BaseException"])
 #: In a function, how often the statement that called it is certain to run again.
 _LEFT = ".left"
+#: How often a statement will run again in a loop of which that is not known, such as `while`.
+UNKNOWN = math.inf
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """The body of a function, or of a loop with Turns: what runs each time it is repeated.
+    """The body of a function or of a loop: what runs each time it is repeated.
 
-    `variable` holds how often it is certain to be repeated: `.left`, or the Turns. `line` is its
-    first line. A statement that is not `certain` may be left out, as in an `if`.
+    `variable` holds how often it is certain to be repeated: `.left`, or the Turns; without one,
+    that is UNKNOWN. `line` is its first line. A statement that is not `certain` may be left out,
+    as in an `if`.
     """
 
-    variable: str
+    variable: str | None
     line: int
     certain: bool = True
 
     def arguments(self) -> list[ast.expr]:
         """Those of `.step`, after the line."""
+        if self.variable is None:
+            return [ast.Constant(UNKNOWN)]
         left: list[ast.expr] = [ast.Name(self.variable, ast.Load())]
         return left if self.certain else [*left, ast.Constant(self.line)]
 
@@ -129,9 +135,10 @@ class StatementRewriter(ExpressionRewriter):
     def rewrite_repeated(
         self, body: list[ast.stmt], first: list[ast.stmt], variable: str | None
     ) -> list[ast.stmt]:
-        """The body of a function or loop, whose `variable` says how often it is repeated."""
+        """The body of a function or loop, whose `variable` says how often it is repeated; None
+        where that is UNKNOWN. Of a generator nothing is said: others continue it."""
         outer = self.repeated
-        self.repeated = Repeated(variable, self.line(body[0])) if variable is not None else None
+        self.repeated = Repeated(variable, self.line(body[0])) if self.may_have_turns else None
         out = self.rewrite_block(body, first, certain=True)
         self.repeated = outer
         return out
@@ -252,13 +259,14 @@ class StatementRewriter(ExpressionRewriter):
             node.body = self.rewrite_repeated(node.body, first, variable)
         else:
             node.iter = self.call("iterate", node.iter, items, pattern)
-            node.body = self.rewrite_block(node.body, first)
+            node.body = self.rewrite_repeated(node.body, first, None)
         node.orelse = self.rewrite_block(node.orelse)
         return node
 
     def visit_While(self, node: ast.While) -> ast.stmt:
         node.test = self.transform(node.test)
-        node.body, node.orelse = self.rewrite_block(node.body), self.rewrite_block(node.orelse)
+        node.body = self.rewrite_repeated(node.body, [], None)
+        node.orelse = self.rewrite_block(node.orelse)
         return node
 
     def visit_If(self, node: ast.If) -> ast.stmt:
@@ -320,7 +328,7 @@ class StatementRewriter(ExpressionRewriter):
         enter = ast.copy_location(ast.Assign([left], entered), node)
         admit = ast.copy_location(ast.Expr(self.admit_arguments(node)), node)
         first = [admit, enter, *self.make_binds(node, names)]
-        body = self.rewrite_repeated(node.body, first, None if is_generator else _LEFT)
+        body = self.rewrite_repeated(node.body, first, _LEFT)
         self.may_have_turns, self.catches_imports = outer, around
         doc = ast.get_docstring(node, clean=False)
         if is_generator and is_held(node):
