@@ -62,6 +62,22 @@ free = nn.Embedding.from_pretrained(table.clone(), freeze=False, padding_idx=0)
 (free(torch.tensor([2, 2, 0])) * frozen(torch.tensor([1, 1, 1]))).sum().backward()
 print(frozen, free, free.weight.grad, frozen.weight.requires_grad)
 """,
+    "initial values": """
+import torch
+from torch import nn
+import torch.nn.init as init
+torch.manual_seed(3)
+layer = nn.Linear(3, 2)
+init.xavier_normal(layer.weight, gain=init.calculate_gain("tanh"))
+nn.init.constant(layer.bias, 0.25)
+print(layer.weight, layer.bias)
+w = torch.zeros(2, 3)
+print(init.uniform(w, -1, 1), init.normal(w, 0, 0.1), init.orthogonal(w), init.eye(w))
+print(init.kaiming_normal(w), init.kaiming_uniform(w, a=1), init.xavier_uniform(w))
+print(init.sparse(w, sparsity=0.5), init.dirac(torch.zeros(2, 2, 3)))
+layer(torch.ones(3)).sum().backward()
+print(layer.weight.grad)
+""",
     "causal mask": """
 from torch import nn
 print(nn.Transformer.generate_square_subsequent_mask(3))

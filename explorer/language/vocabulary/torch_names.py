@@ -256,7 +256,9 @@ GROUPS = (
         "torch.nn.init",
         nn.init,
         """uniform_ normal_ constant_ ones_ zeros_ eye_ dirac_ xavier_uniform_ xavier_normal_
-        kaiming_uniform_ kaiming_normal_ trunc_normal_ orthogonal_ sparse_ calculate_gain""",
+        kaiming_uniform_ kaiming_normal_ trunc_normal_ orthogonal_ sparse_ calculate_gain
+        uniform normal constant eye dirac xavier_uniform xavier_normal kaiming_uniform
+        kaiming_normal orthogonal sparse""",
     ),
     Group(
         "Gradients of a whole model",
