@@ -88,10 +88,10 @@ def run(
         trace = _run_and_assemble(recorder, program, start, source, seed)
         # A loop that ended where nothing was recorded is known by now, unless it takes other turns
         # each time: then all of them are recorded.
-        for totals in (recorder.run_counts, {}):
+        for totals, visits in ((recorder.run_counts, recorder.visits), ({}, {})):
             if not (recorder.lacks_turns and _has_time(started, deadline)):
                 break
-            recorder = ProgramRecorder(capture, totals=totals, **options)
+            recorder = ProgramRecorder(capture, totals=totals, visits=visits, **options)
             complete = _run_and_assemble(recorder, program, start, source, seed)
             if not recorder.was_stopped:
                 # torch gives some warnings once only, so those of both runs count.

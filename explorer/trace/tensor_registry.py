@@ -154,7 +154,7 @@ class TensorRegistry(Watcher):
                     self.chosen.append(slot.pop())
                 else:
                     self.remove(slot.pop())
-                may_stay = self.left in (0, UNKNOWN)
+                may_stay = self.left in (0, UNKNOWN) and not self.comes_again(position)
             else:
                 self.filled[self.line] = self.run_counts[self.line]
                 may_stay = self.left in (0, UNKNOWN) or bool(self.stale)
@@ -168,6 +168,10 @@ class TensorRegistry(Watcher):
             if self.capture == "retain_grad":
                 tensor.retain_grad()
         return live
+
+    def comes_again(self, position: Any) -> bool:
+        """Whether a tensor is certain to be recorded at this position again."""
+        return False
 
     def remove(self, live: LiveTensor | None) -> None:
         if live is None:

@@ -45,8 +45,9 @@ _next_sequence_number = torch._C._autograd._get_sequence_nr
 class TurnRecorder(RunLog):
     """Decides at each statement whether what it does is recorded.
 
-    With `totals`, how often each line will have run at the end, that is known for any program. Of
-    the middle turns, the `iteration` is recorded.
+    With `totals`, how often each line will have run at the end, that is known for any program;
+    `visits` says the same of the positions of tensors. Of the middle turns, the `iteration` is
+    recorded.
     """
 
     def __init__(
@@ -54,10 +55,14 @@ class TurnRecorder(RunLog):
         capture: str = "hook",
         *,
         totals: Mapping[int, int] | None = None,
+        visits: Mapping[Any, int] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(capture, **options)
         self.totals = totals
+        self._visits_at_end = visits or {}
+        #: Whether the running statement may do something else each time: it is recorded each time.
+        self._varies = False
         self.operations = Operations(self)
         #: How many calls of backward are running.
         self.depth = 0
@@ -94,7 +99,8 @@ class TurnRecorder(RunLog):
         self.ordinal = 0
         super().step(line, left, first)
         count = self.run_counts[line]
-        if self.totals is not None and left is not None:
+        self._varies = left is None
+        if self.totals is not None and not self._varies:
             self.left = self.totals.get(line, 0) - count
         left, first_turns, must_record = self.left, FIRST_TURNS, self.awaits_gradient
         if left == UNKNOWN:
@@ -185,6 +191,10 @@ class TurnRecorder(RunLog):
         if self.last_note is not None and self.last_note[1] is tensor:
             return self.locations[self.last_note[0]].text
         return self.name_of(tensor)
+
+    def comes_again(self, position: Any) -> bool:
+        at_end = self._visits_at_end.get(position, 0) if self._varies else 0
+        return self.visits[position] + LAST_TURNS < at_end
 
     def look_at_line(self, place: int) -> None:
         """Make records as the statement at this place does, even if it has called a function that
