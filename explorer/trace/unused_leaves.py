@@ -11,6 +11,7 @@ from explorer.trace.history import Cut
 from explorer.trace.repairs import Repair
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import join_names
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Reason:
 def unused_leaf(record: LiveTensor, used: int, analysis: RunAnalysis) -> Reason:
     """The reason; `used` is the line that first used the leaf, or 0."""
     roots = {analysis.name_of(root) for raw in analysis.passes for root in raw.roots[:1]}
-    root = " and ".join(sorted(roots)) or "what backward started from"
+    root = join_names(sorted(roots)) or "what backward started from"
+    does = "do" if len(roots) > 1 else "does"
     whole = analysis.whole_losses.get(id(record.tensor), "")
     branch = _branch(record, analysis) if not used else None
     if branch is not None:
@@ -39,7 +41,7 @@ def unused_leaf(record: LiveTensor, used: int, analysis: RunAnalysis) -> Reason:
             "unused",
             f"It is used only on line {branch[1]}, in a branch that did not run: the condition on "
             f"line {branch[0]} decided so.",
-            f"Only what has run has a gradient: {root} does not depend on it here.",
+            f"Only what has run has a gradient: {root} {does} not depend on it here.",
             branch[1],
         )
     if not used:
@@ -53,7 +55,7 @@ def unused_leaf(record: LiveTensor, used: int, analysis: RunAnalysis) -> Reason:
         line = analysis.passes[-1].line
         return Reason(
             "unused",
-            f"It is used on line {used}, but backward started from {root}, which does not depend "
+            f"It is used on line {used}, but backward started from {root}, which {does} not depend "
             f"on it; {whole} does.",
             f"Call {whole}.backward().",
             line,
@@ -61,7 +63,7 @@ def unused_leaf(record: LiveTensor, used: int, analysis: RunAnalysis) -> Reason:
         )
     return Reason(
         "unused",
-        f"It is used on line {used}, but {root} does not depend on the result.",
+        f"It is used on line {used}, but {root} {does} not depend on the result.",
         f"Check which tensor the computation of {root} uses.",
         used,
     )

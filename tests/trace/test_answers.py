@@ -358,6 +358,14 @@ def test_every_cut_is_named_with_its_line(cut):
     assert trace.variables["w"].why_none == answer.text
 
 
+def test_several_starts_of_backward_are_plural():
+    starts = [f"{name} = (v**{n}).sum()\n{name}.backward()\n" for n, name in enumerate("ab", 2)]
+    trace = run(program(W + V + "u = w * 2\n" + starts[0]))
+    assert "but a does not depend on the result" in trace.variables["w"].why_none
+    trace = run(program(W + V + "u = w * 2\n" + "".join(starts)))
+    assert "but a and b do not depend on the result" in trace.variables["w"].why_none
+
+
 def test_two_reasons_are_both_named():
     trace = run(program(W + V + "y = w * 2\n(v * y.detach()).sum().backward()\nprint(y.grad)"))
     (answer,) = [answer for answer in trace.answers if "y" in answer.names]
