@@ -42,7 +42,7 @@ CHOOSERS = {
 OPPOSITES: dict[type[ast.cmpop], str] = {
     ast.Gt: "<=", ast.GtE: "<", ast.Lt: ">=", ast.LtE: ">", ast.Eq: "!=", ast.NotEq: "==",
 }  # fmt: skip
-INSIDE = "Make the input safe before the operation, with a second torch.where inside: write "
+INSIDE = "Make the input safe before the operation, with torch.where inside it: write "
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +162,7 @@ def _edit(
         return ""
     new = f"torch.where({condition}, {old}, {origin.slope.safe})"
     draft.replace(operand, new)
-    return (
-        f"Make the input safe before the operation, with a second torch.where inside: write "
-        f"{new} in place of {shortened(old)}."
-    )
+    return f"{INSIDE}{new} in place of {shortened(old)}."
 
 
 def _needs(draft: Draft, place: Operation) -> bool:
