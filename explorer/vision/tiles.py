@@ -189,12 +189,19 @@ def _arrange(tiles: np.ndarray, columns: int, above: int, captions: Sequence[str
     for (left, top, right, bottom), drawn in zip(boxes, tiles, strict=True):
         canvas[top:bottom, left:right] = drawn
     for (left, top, _, _), caption in zip(boxes, captions, strict=False):
-        text = _draw_text(
-            caption if len(caption) * _LETTER <= width + GUTTER else caption.split()[0]
-        )
-        text = text[:, :width]
+        text = _draw_text(_shorten(caption, (width + GUTTER) // _LETTER))[:, :width]
         canvas[top - CAPTION : top - CAPTION + len(text), left : left + text.shape[1]][text] = _INK
     return canvas
+
+
+def _shorten(caption: str, letters: int) -> str:
+    """The caption without its last words, as far as needed; its number always stays."""
+    if len(caption) <= letters:
+        return caption
+    number, *words = caption.split(" = ")[0].split()
+    while words and len(" ".join((number, *words))) > letters:
+        words.pop()
+    return " ".join((number, *words))
 
 
 @cache

@@ -194,6 +194,17 @@ def test_names_are_written_above() -> None:
     assert np.array_equal(named.rgb[CAPTION:], plain.rgb[CAPTION:])
 
 
+def test_a_name_that_is_too_long_loses_its_last_word() -> None:
+    maps = maps_of(channels=2, height=30, width=60)
+    maps[1] = 0  # its value is part of the caption
+    long, short, none = (
+        tile(maps, columns=2, width=140, names=(name, "b")).rgb
+        for name in ("edge detector", "edge", "")
+    )
+    assert np.array_equal(long, short)
+    assert (long != none).any()
+
+
 def test_a_single_value_is_its_colour() -> None:
     tiling = tile(np.array([[[1.0]], [[2.0]]], np.float32), columns=2)
     assert tiling.constant == ()
