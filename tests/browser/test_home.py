@@ -32,3 +32,15 @@ def test_an_expression_is_typed_dragged_and_taken_along(tab: Any, app: str) -> N
     tab.wait_for_url("**/expression**")
     expect(tab.locator(".st-key-program textarea")).to_have_value("x**3 + x")
     expect(tab.locator(".st-key-graph g.node.leaf").filter(has_text="grad 28")).to_be_visible()
+
+
+def test_the_whole_graph_is_seen_on_a_phone(tab: Any, app: str) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.goto(app)
+    graph = tab.locator(".st-key-home-graph")
+    expect(graph.locator("g.node.leaf")).to_be_visible(timeout=90_000)
+    frame = graph.locator(".canvas").bounding_box()
+    for node in graph.locator("g.node").all():
+        box = node.bounding_box()
+        assert frame["x"] <= box["x"]
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"]

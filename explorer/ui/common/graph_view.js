@@ -6,6 +6,7 @@ const MARGIN = 10
 const TOOLS = 46 // what the buttons take of a box's top
 const READABLE = 1.301 // the labels' 10 units are then 13 pixels
 const LEGIBLE = 0.84 // where there is little room
+const PHONE = 480 // the width of a box that is narrower than any on a desktop, in pixels
 const LARGEST = 1.75
 const HINT_MS = 1400
 const PLATFORM_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl"
@@ -54,14 +55,17 @@ function mount(parent) {
     const [w, h] = box.size()
     const { width, height } = box.bounds
     box.view = { k, x: (width - w / k) / 2, y: Math.min((height - h / k) / 2, 0) }
-    if (height * k > h) box.view.y = -(w < 480 ? TOOLS : MARGIN) / k
+    if (height * k > h) box.view.y = -(w < PHONE ? TOOLS : MARGIN) / k
     box.draw()
   }
 
   // The first view: all of it if its words can then be read, else a readable part.
   box.open = () => {
     const whole = box.whole()
-    box.place(box.still || (box.small && whole > LEGIBLE) ? whole : Math.max(whole, box.small ? 1 : READABLE))
+    const readable = box.small ? 1 : READABLE
+    // On a phone a whole graph with words of 10 pixels is better than a part with larger ones.
+    const least = box.small ? LEGIBLE : box.size()[0] < PHONE ? 1 : READABLE
+    box.place(box.still || whole > least ? whole : readable)
     box.centre()
   }
 
