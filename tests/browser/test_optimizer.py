@@ -35,6 +35,15 @@ def expect_number(tab: Any, label: str, value: str, name: str = "x") -> None:
     expect(row.first.locator("td").first).to_have_text(value)
 
 
+def test_no_button_is_cut_off_on_a_phone(tab: Any, app: str) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    open_page(tab, app)
+    labels = tab.locator(":is(.st-key-calls, .st-key-more-calls) .stMarkdownEllipsis:visible")
+    expect(labels.filter(has_text="1 iteration")).to_be_visible()
+    cut = "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)"
+    assert labels.evaluate_all(cut) == ["Redo"]  # its icon alone is shown
+
+
 def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     open_page(tab, app)
     press(tab, "reset", "Started again")
