@@ -86,7 +86,7 @@ def choose_image(messages: Any) -> ChosenImage:
         elif chosen in samples:
             chosen = load_sample(chosen)
         else:
-            refuse(chosen)
+            refuse(f"{chosen} A sample is shown instead.")
             chosen = load_sample(samples[0])
     st.session_state[_LAST] = chosen
     return chosen
