@@ -232,7 +232,7 @@ def _choose_loss(
             text, values = found
             loss = ProgramLoss(choice.environment, text, values)
             if _computes(loss, output):
-                return loss, text.text, f"The loss is that of line {text.line}."
+                return loss, text.text, f"The loss comes from line {text.line}."
     if loss_in_output(output) is not None:
         end = '["loss"]' if isinstance(output, dict) else ".loss"
         return None, f"loss = {call}{end}", "The loss is the one that the network returns."

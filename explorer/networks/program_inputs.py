@@ -59,9 +59,8 @@ class InputChoice:
         """The inputs. Raises ProgramRefused if none fits."""
         if use is not None and use.returned:
             inputs = self._passed(use)
-            several = len(inputs) > 1
-            what = "inputs are those" if several else "input is the one"
-            self.sentence = f"Its {what} of line {use.line}."
+            what = "inputs come" if len(inputs) > 1 else "input comes"
+            self.sentence = f"Its {what} from line {use.line}."
             return inputs
         for names, inputs in self._variables():
             if self.failure(inputs) is None:

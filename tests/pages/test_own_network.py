@@ -47,7 +47,7 @@ def test_the_page_begins_with_an_example_and_shows_its_layers():
     assert at.text_area(key="module").value == EXAMPLES[0].source
     assert layers(at).keys() >= {"stem", "head"} or "stem" in str(layers(at))
     assert "stem" in boxes(at)
-    assert "Its input is the one of line" in html_of(at)
+    assert "Its input comes from line" in html_of(at)
 
 
 @pytest.mark.parametrize("name", ["several inputs", "recurrent", "output object with a loss"])
