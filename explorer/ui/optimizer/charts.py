@@ -151,7 +151,7 @@ def _plot_decision(problem: PlanarProblem, point: Point, seed: int) -> Fit:
         lines.append(Line(mine[:, 0], mine[:, 1], kind, f"class {label}", dots=True, line=False))
     caption = (
         f"Loss: train {decision.train_loss:.3g}, test {decision.test_loss:.3g}. "
-        f"Accuracy: {decision.train_accuracy:.0%}, {decision.test_accuracy:.0%}."
+        f"Accuracy: train {decision.train_accuracy:.0%}, test {decision.test_accuracy:.0%}."
     )
     plot = Plot(
         Axis("x", float(decision.x[0]), float(decision.x[-1])),
