@@ -163,6 +163,26 @@ def test_odd_programs_are_answered_in_words(source: str) -> None:
     assert "ax-error" in html_of(at) or "created no tensor" in html_of(at)
 
 
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("import torch\nx = torch.tensor(2.0)\ny = x * 2\n", "No tensor here requires a gradient"),
+        ("print(x)\n", "Autograd recorded no operation"),
+        ("with torch.no_grad():\n    y = x * 2\n", "Autograd recorded no operation"),
+    ],
+)
+def test_a_program_without_a_graph_is_told_why(source: str, why: str) -> None:
+    at = opened("pages/expression.py")
+    run_program(at, source)
+    assert why in html_of(at)
+
+
+def test_the_home_page_says_that_there_is_no_graph() -> None:
+    at = opened("app.py")
+    at.text_area(key="box").set_value("print(x)").run()
+    assert "No gradient was computed, so there is no graph." in html_of(at)
+
+
 def has_graph(at: Any) -> bool:
     return any("svg" in json.loads(element.proto.json) for element in at.get("bidi_component"))
 

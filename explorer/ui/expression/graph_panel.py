@@ -167,13 +167,20 @@ def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
             "for any other the program runs again."
         )
     if not shown and not trace.error and not trace.needs_upstream:
-        sentences.append(
-            "No tensor here requires a gradient, so there is no graph to go back through."
-            if trace.tensors
-            else "The program created no tensor. Assign one to a name to see it here."
-        )
+        sentences.append(_why_no_graph(trace))
     if sentences:
         st.html(f'<div class="ax-note">{"<br>".join(map(escape, sentences))}</div>')
+
+
+def _why_no_graph(trace: Trace) -> str:
+    """Why a program that ran has no backward pass."""
+    if not trace.tensors:
+        return "The program created no tensor. Assign one to a name to see it here."
+    if not any(record.requires_grad for record in trace.tensors):
+        return "No tensor here requires a gradient, so there is no graph to go back through."
+    if all(record.is_leaf for record in trace.tensors):
+        return "Autograd recorded no operation, so there is no graph to go back through."
+    return "backward has not run, so no graph is shown."
 
 
 def draw_pass(trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:

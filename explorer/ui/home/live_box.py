@@ -76,7 +76,8 @@ def _last_good(trace: Trace | None) -> Trace:
 
 def _draw_graph(trace: Trace) -> None:
     if not trace.passes:
-        st.html('<div class="ax-note">The graph appears here.</div>')
+        why = "No gradient was computed, so there is no graph." if trace.source else ""
+        st.html(f'<div class="ax-note">{why or "The graph appears here."}</div>')
         return
     shown = trace.passes[0]
     nodes = tuple(node for node in shown.nodes if node.kind != "saved")
