@@ -44,6 +44,13 @@ def test_no_button_is_cut_off_on_a_phone(tab: Any, app: str) -> None:
     assert labels.evaluate_all(cut) == ["Redo"]  # its icon alone is shown
 
 
+@pytest.mark.parametrize("problem", ["Parabola", "Linear regression", "2-D classification"])
+def test_the_buttons_are_on_the_first_screen(tab: Any, app: str, problem: str) -> None:
+    open_page(tab, app, problem=problem)
+    box = tab.locator(".st-key-press-step button").first.bounding_box()
+    assert box["y"] + box["height"] <= tab.viewport_size["height"]
+
+
 def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
     open_page(tab, app)
     press(tab, "reset", "Started again")
