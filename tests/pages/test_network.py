@@ -19,6 +19,7 @@ from explorer.networks.classifiers import CLASSIFIERS, PublishedWeights
 from explorer.networks.setting import Setting, describe_preset, make_script
 from explorer.ui.common.job_queue import NetworkJob
 from explorer.ui.network import choose, figures, graph, table, tree
+from explorer.ui.network.charts import log_ticks
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"
@@ -402,4 +403,6 @@ def test_changes_are_those_of_plain_torch() -> None:
 def test_bars_name_what_there_is_room_for() -> None:
     assert figures.block_starts(["a.w"] * 40 + ["b.w"] * 40 + ["c.w"]) == {0: "a", 40: "b"}
     assert figures.needs_log_scale([1e-6, 1.0])
+    assert log_ticks(0.11, 44.6) == [0.2, 0.5, 1, 2, 5, 10, 20]
+    assert log_ticks(5e-6, 3.0) == [1e-5, 1e-4, 1e-3, 0.01, 0.1, 1]
     assert not figures.needs_log_scale([0.0, float("nan"), 1.0, 2.0])

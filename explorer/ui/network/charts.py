@@ -113,6 +113,7 @@ def norm_spec(names: Sequence[str], norms: Sequence[float | None]) -> dict[str, 
     if needs_log_scale(finite):
         domain = [min(finite) / 1.5, max(finite) * 1.2]
         length["scale"] = {"type": "log", "domain": domain, "clamp": True, "nice": False}
+        length["axis"]["values"] = log_ticks(*domain)
     place = {
         "field": "name",
         "type": "nominal",
@@ -135,6 +136,15 @@ def norm_spec(names: Sequence[str], norms: Sequence[float | None]) -> dict[str, 
         text = {"text": {"field": "missing"}, across: {"value": 0}}
         layers.insert(1, {"mark": mark, "encoding": text})
     return {"encoding": {along: place}, "layer": layers}
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a logarithmic axis: the powers of ten, and twice and five times them if that is
+    not too many. Left to itself, Vega labels 9, 5, 1, 0.6, 0.2."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+    factors = (1, 2, 5) if len(powers) <= 4 else (1,)
+    ticks = [float(f"{factor}e{power}") for power in powers for factor in factors]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 #: The selected bar has another colour.
