@@ -123,11 +123,12 @@ def rules_by_line(module: str, rules: dict[str, Rule]) -> dict[int, set[str]]:
         if event == "call" and frame.f_code.co_filename == path:
             callers[frame.f_code.co_firstlineno].add(name)
 
+    steps = steps_by_node()  # made before calls are counted, which is slow
     for name in rules:
         before = sys.getprofile()
         sys.setprofile(called)
         try:
-            assert not noticed(steps_by_node()[name]), name
+            assert not noticed(steps[name]), name
         finally:
             sys.setprofile(before)
     return callers

@@ -1,5 +1,7 @@
 """Expressions for every kind of node: what the rules, the check and the script are tried on."""
 
+import re
+
 SETUP = """\
 import torch
 import torch.nn.functional as F
@@ -183,9 +185,14 @@ EXPRESSIONS: dict[str, list[str]] = {
 
 
 def program(expression: str) -> str:
-    """A program that runs backward from the expression, with uneven gradients."""
+    """A program that runs backward from the expression, with uneven gradients.
+
+    It makes only the tensors that the expression names: the app explains every other one, too.
+    """
+    names = set(re.findall(r"\w+", expression))
+    setup = (line for line in SETUP.splitlines(True) if line.split()[0] in {"import", *names})
     return (
-        f"{SETUP}out = {expression}\n"
+        f"{''.join(setup)}out = {expression}\n"
         "weights = torch.linspace(-1, 2, out.numel()).view(out.shape)\n"
         "(out * weights).sum().backward()\n"
     )
