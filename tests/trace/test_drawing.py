@@ -1,8 +1,10 @@
 """Figures drawn from their record are those that matplotlib itself draws, pixel by pixel."""
 
 import io
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,14 +174,28 @@ for epoch in range(3):
 """,
 }
 
-#: Runs a program with matplotlib itself and writes the pixels of its last figure.
+#: Runs each program with matplotlib itself and stores its last figure in the folder. One process
+#: for all: importing the libraries takes longer than drawing.
 PLAIN = """
-import sys, matplotlib
+import json, sys, matplotlib
 matplotlib.use("Agg")
-exec(sys.stdin.read())
-figure = plt.gcf()
-figure.savefig(sys.stdout.buffer, format="png", dpi=100, bbox_inches="tight")
+for name, source in json.load(sys.stdin).items():
+    with matplotlib.rc_context():
+        names = {}
+        exec(source, names)
+        plt = names["plt"]
+        plt.gcf().savefig(f"{sys.argv[1]}/{name}.png", dpi=100, bbox_inches="tight")
+        plt.close("all")
 """
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pictures that matplotlib itself draws."""
+    folder = tmp_path_factory.mktemp("plain")
+    sources = json.dumps({name: START + program for name, program in PROGRAMS.items()})
+    subprocess.run([sys.executable, "-c", PLAIN, folder], input=sources, text=True, check=True)
+    return folder
 
 
 def pixels(png: bytes) -> np.ndarray:
@@ -187,18 +203,14 @@ def pixels(png: bytes) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_figure_is_drawn_as_matplotlib_draws_it(name: str) -> None:
-    source = START + PROGRAMS[name]
-    trace = explorer.run(source)
+def test_a_figure_is_drawn_as_matplotlib_draws_it(name: str, plain: Path) -> None:
+    trace = explorer.run(START + PROGRAMS[name])
     assert trace.error is None
     assert trace.readings == ()
     (figure,) = trace.figures
     drawn = draw_figure(figure, "light", dpi=100)
     assert drawn.problems == ()
-    plain = subprocess.run(
-        [sys.executable, "-c", PLAIN], input=source.encode(), stdout=subprocess.PIPE, check=True
-    )
-    ours, theirs = pixels(drawn.png), pixels(plain.stdout)
+    ours, theirs = pixels(drawn.png), pixels((plain / f"{name}.png").read_bytes())
     assert ours.shape == theirs.shape
     assert np.abs(ours - theirs).max() <= 2
     assert len(np.unique(ours)) > 10
