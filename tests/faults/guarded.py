@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import os
 import select
 import signal
@@ -30,6 +31,7 @@ Address = tuple[str, int]
 GOOD = ("good", 0)
 
 
+@functools.cache
 def programs() -> dict[Address, str]:
     hostile = {
         (group, number): text.format(**PLACEHOLDERS)
