@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from threading import Thread
 
-import numpy as np
 import pytest
 
 from explorer import sandbox
@@ -17,7 +16,9 @@ from tests.hostile.corpus import GOOD, GROUPS, MUST_FAIL, MUST_LIVE, MUST_RUN
 
 #: Seconds for one program; for one of a group whose programs have to be stopped, and for those
 #: that must run on a busy machine, too.
-LIMIT, OTHER_LIMITS = 1.0, {"time": 0.5} | dict.fromkeys(MUST_RUN, 20.0)
+LIMIT, OTHER_LIMITS = 1.0, {"time": 0.3} | dict.fromkeys(MUST_RUN, 20.0)
+#: The next reader's answer is looked at after every eighth program, and after one that was killed.
+TOGETHER = 8
 SECRET = "EXPLORER_TEST_SECRET"
 
 PRINTED = "tensor(37.5000, grad_fn=<MeanBackward0>) True tensor(0.) torch.Size([2])\n"
@@ -80,12 +81,14 @@ def is_plain(value: object) -> bool:
     return not isinstance(value, TensorRecord)
 
 
-def good_program_is_right(server: Sandbox, expected: list[float]) -> None:
+def good_program_is_right(server: Sandbox, expected: list[float]) -> bool:
     trace = sandbox.run(GOOD, timeout=30, sandbox=server)
-    assert trace.error is None
-    assert trace.output == PRINTED
-    np.testing.assert_array_equal(trace.variables["x"].grad, [[9.0, 12.0]])
-    assert trace.variables["r"].value.tolist() == expected
+    return (
+        trace.error is None
+        and trace.output == PRINTED
+        and trace.variables["x"].grad.tolist() == [[9.0, 12.0]]
+        and trace.variables["r"].value.tolist() == expected
+    )
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
@@ -98,18 +101,22 @@ def test_group(group, server, canary):
     expected = trace.variables["r"].value.tolist()
     before = memory(os.getpid()), memory(server.pid)
     ran, failed, late, died = [], [], [], []
-    for program in programs:
-        source = program.format(file=canary.file, name=SECRET, port=canary.port)
+    sources = [p.format(file=canary.file, name=SECRET, port=canary.port) for p in programs]
+    for number, source in enumerate(sources, 1):
         trace, seconds = timed(source, server, limit)
+        killed = False
         if trace.error is None:
             ran.append(source[-200:])
         else:
             failed.append(source[-200:])
-            if "ended by signal" in trace.error.detail:
+            killed = "ended by signal" in trace.error.detail
+            if killed:
                 died.append(source[-200:])
         told = [trace.output, trace.error, *filter(is_plain, trace.variables.values())]
         assert "do not tell" not in repr(told), source[-200:]
-        good_program_is_right(server, expected)
+        if killed or number % TOGETHER == 0 or number == len(sources):
+            before_it = [text[-200:] for text in sources[:number][-TOGETHER:]]
+            assert good_program_is_right(server, expected), before_it
         assert canary.is_untouched(), source[-200:]
         # A machine that is busy with other things may be late once, a program that hangs always.
         most = limit + 1
