@@ -4,8 +4,6 @@ import pytest
 
 from explorer.trace import run
 
-pytestmark = pytest.mark.fast
-
 SOURCE = """
 import numpy as np
 import torch

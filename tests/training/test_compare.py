@@ -17,8 +17,6 @@ from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.replay import replay
 from tests.training.plain import SETTINGS
 
-pytestmark = pytest.mark.fast
-
 PROBLEM = ProgramProblem(
     setup="""\
 import torch

@@ -17,7 +17,6 @@ from explorer.training.replay import replay
 from tests.training.plain import MATRICES, same
 from tests.training.test_undo import PROBLEM, plain
 
-pytestmark = pytest.mark.fast
 LINEAR = PRESETS["linear regression"]
 GROUPED = [name for name, spec in OPTIMIZERS.items() if not spec.evaluates]
 OWN = [{"parameters": ["row"], "lr": 0.02}, {"parameters": ["V"], "lr": 0.003}]

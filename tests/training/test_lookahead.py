@@ -24,8 +24,6 @@ from explorer.training import (
 from explorer.training.optimizers import optimizer_spec
 from tests.training.plain import SETTINGS, suited
 
-pytestmark = pytest.mark.fast
-
 NOISY = ProgramProblem(
     "import torch\nw = torch.ones(3, requires_grad=True)\nseen = torch.zeros(1)",
     "seen += 1\nloss = ((w - torch.randn(3)) ** 2).sum() * seen",

@@ -14,8 +14,6 @@ from explorer.training.replay import replay
 from explorer.training.schedulers import SCHEDULERS, curve, validate_scheduler
 from tests.training.plain import loop, same
 
-pytestmark = pytest.mark.fast
-
 #: By hand, as a reader would write them: what makes each, and the settings that say the same.
 PLAIN: dict[str, tuple[dict[str, Any], Callable[[Any], Any]]] = {
     "StepLR": (

@@ -15,8 +15,6 @@ from explorer.training.curvature import lanczos, measure_curvature
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.stability import REGIMES, Stability, critical_lr, factors, read_path
 
-pytestmark = pytest.mark.fast
-
 QUADRATIC = "ill-conditioned quadratic"
 
 

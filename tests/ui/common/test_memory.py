@@ -15,8 +15,6 @@ from streamlit.runtime.session_manager import SessionInfo
 from explorer.ui.common import c_library, memory, shared_cache
 from explorer.ui.common.shared_cache import SharedCache
 
-pytestmark = pytest.mark.fast
-
 
 def test_sessions_of_readers_who_left_are_dropped() -> None:
     storage = MemorySessionStorage(ttl_seconds=0)
