@@ -114,13 +114,8 @@ class Tab(Page):
 
     async def upload(self, key: str, name: str, data: bytes) -> None:
         """Upload a file with a file uploader."""
-        self._files = asyncio.get_running_loop().create_future()
-        request = BackMsg()
-        request.file_urls_request.request_id = str(uuid.uuid4())
-        request.file_urls_request.file_names.append(name)
-        request.file_urls_request.session_id = session = self._connection.session
-        await self._connection.send(request)
-        urls = (await asyncio.wait_for(self._files, TIMEOUT)).file_urls[0]
+        session = self._connection.session
+        urls = await self._place_of(name)
         await asyncio.to_thread(self._browser.put, urls.upload_url, name, data)
         state = WidgetState(id=self.widget("file_uploader", key).id)
         for of, old in self._uploaded:
@@ -132,6 +127,20 @@ class Tab(Page):
         info.file_urls.CopyFrom(urls)
         self.states[state.id] = state
         await self._request_run()
+
+    async def _place_of(self, name: str) -> Any:
+        """Where to upload a file. It is asked for again after a second: Streamlit drops the answer
+        if a run begins before it is sent. Raises TimeoutError."""
+        for _ in range(int(TIMEOUT)):
+            self._files = asyncio.get_running_loop().create_future()
+            request = BackMsg()
+            request.file_urls_request.request_id = str(uuid.uuid4())
+            request.file_urls_request.file_names.append(name)
+            request.file_urls_request.session_id = self._connection.session
+            await self._connection.send(request)
+            with suppress(TimeoutError):
+                return (await asyncio.wait_for(self._files, 1.0)).file_urls[0]
+        raise TimeoutError
 
     async def wait_until(self, check: Check, timeout: float = TIMEOUT) -> None:
         """Wait until a run has ended after which `check` gives no objection, and load the pictures.
@@ -223,7 +232,7 @@ class Tab(Page):
         elif kind == "stop_auto_rerun":
             for name in message.stop_auto_rerun.fragment_ids:
                 self._stop_clock(name)
-        elif kind == "file_urls_response" and self._files is not None:
+        elif kind == "file_urls_response" and self._files is not None and not self._files.done():
             self._files.set_result(message.file_urls_response)
         elif kind in ("session_event", "page_not_found"):
             self._statuses.put_nowait(str(message))
