@@ -90,7 +90,7 @@ def _same_networks(analysis: RunAnalysis) -> Iterator[Answer]:
             f"Make a copy: {name} = copy.deepcopy({text}).",
             binding.line,
             (name,),
-            "data",
+            "optimizer",
             draft.changed(),
             Symptom("remark", (name,)),
         )
