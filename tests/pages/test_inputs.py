@@ -16,7 +16,7 @@ from explorer.ui.common import errors
 from explorer.ui.common.fix import fix_html
 from explorer.ui.expression.curve import _picture
 from explorer.ui.expression.live_numbers import page_numbers
-from tests.pages.test_pages import ROOT, component, html_of, rows
+from tests.pages.test_pages import ROOT, component, html_of, rows, run_program
 
 
 def opened(program: str, **link: str) -> Any:
@@ -57,6 +57,28 @@ def test_the_link_sets_an_input_and_follows_it() -> None:
     at.run()
     assert "in.x" not in at.query_params
     assert not handles(at)["x"]["changed"]
+
+
+def test_a_value_is_used_where_its_shape_fits() -> None:
+    at = opened("x**2 + 3*x")
+    at.session_state["inputs.values"] = {"x": -1.5}
+    at.run()
+    assert rows(at)["x"][-3] == "-1.5"
+    run_program(at, "w @ x + b")  # wants a vector
+    assert "ax-error" not in html_of(at)
+    assert not handles(at)["x"]["changed"]
+    assert "in.x" not in at.query_params
+    weights, vector = (np.array(handles(at)[name]["value"]) for name in "wx")
+    assert (weights @ vector).shape == vector.shape
+    run_program(at, "x**3")
+    assert rows(at)["x"][-3] == "-1.5"
+
+
+def test_a_shape_that_the_reader_chose_stays_while_the_program_wants_the_same() -> None:
+    at = opened("x**2", x="[1,4]")
+    assert handles(at)["x"]["grad"] == "[2, 8]"
+    run_program(at, "x**3")
+    assert handles(at)["x"]["grad"] == "[3, 48]"
 
 
 def test_a_frame_has_the_numbers_of_the_page() -> None:

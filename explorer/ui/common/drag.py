@@ -144,7 +144,7 @@ def _place(
 ) -> tuple[str, dict[str, Value], list[str]]:
     """The text and the inputs with a value in its target, and the names of those that moved."""
     inputs: dict[str, Value] = dict(trace.inputs)
-    inputs |= {name: kept for name, kept in read_inputs().items() if name in inputs}
+    inputs |= {name: kept for name, kept in read_inputs(trace.source).items() if name in inputs}
     if "line" in target:
         return replace_literal(trace.source, target, value), inputs, []
     names: list[str] = target["inputs"] if "inputs" in target else [target["input"]]

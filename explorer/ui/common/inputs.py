@@ -1,7 +1,8 @@
 """The values of a program's inputs: handles to change them, the session, and the link.
 
 A value that the reader has set is kept in the session under the input's name, and in the link as
-`in.x=2.7`; defaults are not. Handles only report what the hand does, by the event `ax-drag`;
+`in.x=2.7`; defaults are not. It is used by programs that want the shape wanted where it was set,
+so that one number, set for `x**2`, is not multiplied as a vector in `w @ x`. Handles only report what the hand does, by the event `ax-drag`;
 `drag.py` answers it.
 """
 
@@ -11,12 +12,14 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
+from explorer.language.completion import complete
 from explorer.trace import TensorRecord, Trace
 from explorer.trace.running import MOST_INPUTS, validate_arguments
 from explorer.trace.text import array_lines
@@ -28,7 +31,8 @@ PREFIX = "in."
 _LONGEST, _MOST_FIELDS = 20_000, 64
 #: The largest number that torch's floats hold; a larger one would be infinite.
 _LARGEST = 3.4e38
-_STATE = "inputs.values"
+#: In the session: the values, and the shape that was wanted of each where it was set, by name.
+_STATE, _WANTED = "inputs.values", "inputs.wanted"
 
 Value = float | list[Any]
 
@@ -41,7 +45,30 @@ _component = st.components.v2.component(
 )
 
 
-def read_inputs() -> dict[str, Value]:
+def read_inputs(source: str) -> dict[str, Value]:
+    """The values that the reader has set and this program can use.
+
+    One whose shape is neither what the program begins with, nor chosen where it began with the
+    same, was set for another program: it waits for that to come back.
+    """
+    values = _kept_values()
+    if not values:
+        return values
+    wanted: dict[str, tuple[int, ...]] = st.session_state.setdefault(_WANTED, {})
+    fitting = {}
+    for name, shape in _default_shapes(source).items():
+        if name in values and shape in (wanted.setdefault(name, shape), np.shape(values[name])):
+            fitting[name] = values[name]
+    return fitting
+
+
+@lru_cache(maxsize=64)
+def _default_shapes(source: str) -> Mapping[str, tuple[int, ...]]:
+    """The shapes of the inputs that a program begins with."""
+    return {name: np.shape(value) for name, value in complete(source).inputs.items()}
+
+
+def _kept_values() -> dict[str, Value]:
     """The values that the reader has set, in this session or by the link it began with."""
     if _STATE not in st.session_state:
         values = {}
@@ -58,8 +85,9 @@ def read_inputs() -> dict[str, Value]:
 
 def set_input(name: str, value: Value | None) -> None:
     """Keep a value that the reader has set; None goes back to the default."""
-    values = read_inputs()
+    values = _kept_values()
     values.pop(name, None)
+    st.session_state.get(_WANTED, {}).pop(name, None)  # that of the program it is set for
     if value is not None:
         values[name] = value
     st.session_state[_STATE] = _newest(values)
@@ -139,7 +167,7 @@ def draw_handles(
 ) -> None:
     """Draw a row for every input of a run; nothing where it has none. With `hidden`, gradients are
     shown as "?". The `link` is brought up to date."""
-    changed = read_inputs()
+    changed = read_inputs(trace.source)
     if link and trace.source:
         _write_link({name: changed[name] for name in trace.inputs if name in changed})
     if not trace.inputs:

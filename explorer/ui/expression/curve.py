@@ -91,7 +91,7 @@ def _scalar(array: object) -> float | None:
 def _sample(trace: Trace, names: tuple[str, ...], result: str) -> tuple[str, Samples | None]:
     """A name for the samples, and the samples; None if there are none yet. What the inputs are now
     decides only how far they reach."""
-    values = [(trace.inputs | read_inputs())[name] for name in names]
+    values = [(trace.inputs | read_inputs(trace.source))[name] for name in names]
     reaches = [reach(value) for value in values if not isinstance(value, list)]
     if len(reaches) != len(names):
         return "", None

@@ -110,7 +110,7 @@ def run_program(source: str, more: Any) -> ProgramRun:
         st.session_state[_ASKED] = source
     live = st.session_state.setdefault(_ASKED, source) != source
     options: dict[str, Any] = {
-        "inputs": read_inputs(),
+        "inputs": read_inputs(source),
         "capture": capture,
         "seconds": LIVE if live else None,
     }

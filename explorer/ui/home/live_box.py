@@ -43,7 +43,7 @@ def live_box(left: Any, right: Any) -> None:
                 label_visibility="collapsed",
             )
         source = text or ""
-        trace = run(source, inputs=read_inputs(), seconds=_SECONDS)
+        trace = run(source, inputs=read_inputs(source), seconds=_SECONDS)
         shown = _last_good(trace)
         draw_handles(shown, key="home-inputs")
         error_place = st.empty()

@@ -60,6 +60,7 @@ KEYS = {
         """,
     "the link has it": """
         common/inputs.py inputs.values
+        common/inputs.py inputs.wanted
         expression/lesson.py lesson-kept
         expression/selection.py {self._key}
         feature_maps/live_slider.py {key}.slider
