@@ -182,6 +182,13 @@ def test_a_child_that_is_not_as_it_was_ends(forking: Sandbox, code: str) -> None
     assert call.result() != first
 
 
+def test_a_live_child_collects_only_its_own_garbage(forking: Sandbox) -> None:
+    """Also if the zygote was not warmed up yet, so that torch's objects are not frozen there."""
+    call = forking.submit("raw", {"code": "import gc; result = len(gc.get_objects())"}, live=True)
+    assert call.result() < 10_000
+    call.cancel()
+
+
 # -- children that do what they should not -------------------------------------------------------
 
 #: One that answers as it should.
