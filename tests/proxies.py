@@ -23,7 +23,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
+from websockets.typing import Origin, Subprotocol
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -64,12 +64,15 @@ class Reader:
     def cookie(self, name: str) -> str:
         return next((c.value or "" for c in self.cookies if c.name == name), "")
 
-    def connect(self) -> ClientConnection:
-        """A page's WebSocket."""
+    def connect(self, origin: str = "") -> ClientConnection:
+        """A page's WebSocket; the page is at `origin`, by default at the address itself."""
         header = "; ".join(f"{c.name}={c.value}" for c in self.cookies)
         url = self.address.replace("http", "ws", 1) + "/_stcore/stream"
         return connect(
-            url, subprotocols=[Subprotocol("streamlit")], additional_headers={"Cookie": header}
+            url,
+            subprotocols=[Subprotocol("streamlit")],
+            additional_headers={"Cookie": header},
+            origin=Origin(origin or self.address),
         )
 
 

@@ -141,6 +141,14 @@ def test_only_these_paths_are_closed(address: str) -> None:
     assert {path: reader.request(path)[0] for path in CLOSED} == dict.fromkeys(CLOSED, 404)
 
 
+def test_a_foreign_page_is_refused(address: str) -> None:
+    """By the proxy, whatever is asked for. All other tests connect as the address's own page."""
+    foreign = "https://foreign.example"
+    assert Reader(address).request("/_stcore/health", Origin=foreign)[0] == 403
+    with pytest.raises(InvalidStatus, match="403"):
+        Reader(address).connect(foreign)
+
+
 def test_one_readers_flood_is_refused_and_another_reader_is_served(replicas: Replicas) -> None:
     flooder, other = Reader(replicas.address), Reader(replicas.address)
     assert other.request("/")[0] == flooder.request("/")[0] == 200
