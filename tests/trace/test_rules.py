@@ -53,7 +53,7 @@ def multiply_out(step: BackwardStep) -> bool:
         return False
     assert len(outs) == len(step.grads_out)
     for slot, (out, flow) in enumerate(zip(outs, step.grads_out, strict=True)):
-        if flow.grad is not None:
+        if flow.grad is not None and 0 not in flow.grad.shape:
             assert out is not None, f"{step.name} says nothing of input {slot}"
             assert out.shape == flow.grad.shape
             message = f"{step.name}, input {slot}"

@@ -55,9 +55,9 @@ def _inside(v: Values) -> np.ndarray:
     low, high = v.saved.get("min"), v.saved.get("max")
     inside = np.ones(v.a.shape, bool)
     if low is not None:
-        inside &= v.a >= v.min
+        inside = inside & (v.a >= v.min)
     if high is not None:
-        inside &= v.a <= v.max
+        inside = inside & (v.a <= v.max)
     return v.G * inside
 
 

@@ -139,6 +139,8 @@ def _embedding(v: Values) -> np.ndarray:
 
 def _windows(v: Values) -> np.ndarray:
     """unfold: the windows overlap, so their gradients are added."""
+    if not v.shape:
+        return v.G.sum()
     axis = int(v.dimension) % len(v.shape)
     out = np.zeros(v.shape)
     for i in range(v.G.shape[axis]):

@@ -79,7 +79,8 @@ def _nll(v: Values) -> np.ndarray:
     chosen = (classes == target) & (target != v.ignore_index)
     weight = 1.0 if v.saved.get("weight") is None else v.weight.reshape(classes.shape)
     grad = np.expand_dims(v.G, axis) if v.G.ndim else v.G
-    return -grad * weight * chosen / (v.total_weight if v.reduction == MEAN else 1.0)
+    divisor = v.total_weight if v.reduction == MEAN else 1.0
+    return np.where(chosen, -grad * weight / divisor, 0.0)
 
 
 def _nll_tex(v: Values) -> str:

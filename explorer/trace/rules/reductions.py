@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from explorer.trace.rules.indexing import along
-from explorer.trace.rules.rule import Rule, Values, rule, whole
+from explorer.trace.rules.rule import Rule, Values, rule, sum_to, whole
 
 CHOSEN = "The chosen element gets the gradient, the others 0."
 SPLIT = "Every element that equals the result gets an equal share: at a tie a convention."
@@ -76,7 +76,11 @@ def _std_mean_tex(v: Values) -> str:
 
 
 def _deviation(name: str) -> Any:
-    return lambda v: _variance(v) / (2 * v.back(getattr(v, name)))
+    def value(v: Values) -> np.ndarray:
+        deviation = v.back(getattr(v, name))
+        return np.where(deviation == 0, 0.0, _variance(v) / (2 * deviation))
+
+    return value
 
 
 def _norm_order(v: Values) -> float:
@@ -125,7 +129,12 @@ def _norm(v: Values) -> np.ndarray:
 
 def _distance(sign: int) -> Any:
     """The difference in the inputs' own precision: the largest one equals the norm."""
-    return lambda v: sign * norm_gradient(v, whole(v.raw("a") - v.raw("b")), v.y, v.G)
+
+    def value(v: Values) -> np.ndarray:
+        gradient = norm_gradient(v, whole(v.raw("a") - v.raw("b")), v.y, v.G)
+        return sum_to(sign * gradient, v.shape)
+
+    return value
 
 
 def _softmax(v: Values) -> np.ndarray:
@@ -250,9 +259,13 @@ RULES: dict[str, Rule] = {
         "The mean's gradient is added, divided by the number of elements.",
         a=(_var_mean_tex, _moments(_variance)),
     ),
-    "StdBackward0": rule(a=(_deviation_tex, _deviation("result"))),
+    "StdBackward0": rule(
+        "At a standard deviation of 0 the gradient is taken to be 0.",
+        a=(_deviation_tex, _deviation("result")),
+    ),
     "StdMeanBackward0": rule(
-        "The mean's gradient is added, divided by the number of elements.",
+        "The mean's gradient is added, divided by the number of elements. At a standard deviation "
+        "of 0 the other part is taken to be 0.",
         a=(_std_mean_tex, _moments(_deviation("result0"))),
     ),
     "LinalgVectorNormBackward0": rule(

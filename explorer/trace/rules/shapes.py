@@ -59,8 +59,9 @@ def _stacked(v: Values) -> np.ndarray:
 def _unbound(v: Values) -> np.ndarray:
     """The gradients of all slices, 0 for those not used."""
     out, axis = np.zeros(v.shape), int(v.saved["dim"])
-    for part, grad in zip(np.moveaxis(out, axis, 0), v.Gs, strict=True):
-        part[...] = 0 if grad is None else grad
+    slices = np.moveaxis(out, axis, 0)
+    for i, grad in enumerate(v.Gs):
+        slices[i] = 0 if grad is None else grad
     return out
 
 

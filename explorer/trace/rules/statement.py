@@ -2,6 +2,7 @@ r"""A step's rule written in LaTeX, with its letters and with its numbers."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from explorer.trace.rules import complex_numbers
 from explorer.trace.rules.rule import ALIASES, NotStated, Part, Rule, Values, sum_tex, summed_axes
 from explorer.trace.rules.table import RULES, applied
 from explorer.trace.text import number
+
+_LOG = logging.getLogger(__name__)
 
 #: Said of a node for which no short rule is kept here.
 UNKNOWN = "This operation has no short rule; torch's documentation describes it."
@@ -45,6 +48,19 @@ def state(
     saved: Mapping[str, Array | Plain],
 ) -> Statement:
     """What the node `name` does with its gradient. Fields are empty where no rule is known."""
+    try:
+        return _state(name, grads_in, flows, saved)
+    except Exception:  # the trace is worth more than one statement
+        _LOG.exception("the rule of %s failed", name)
+        return Statement(words=UNKNOWN)
+
+
+def _state(
+    name: str,
+    grads_in: Sequence[Array | None],
+    flows: Sequence[Flow],
+    saved: Mapping[str, Array | Plain],
+) -> Statement:
     if complex_numbers.is_complex(grads_in, flows, saved):
         lines = complex_numbers.formulas(name, grads_in, flows, saved)
         return Statement(_aligned(lines), "", complex_numbers.WORDS)
@@ -57,7 +73,7 @@ def state(
     for values, part, flow in applied(rule, name, grads_in, flows, saved):
         try:
             formula, number, axes = _line(rule, values, part, flow.grad)
-        except (NotStated, AttributeError, KeyError, TypeError):
+        except NotStated:
             continue
         formulas.append(formula)
         numbers.append(number)
