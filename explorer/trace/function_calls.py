@@ -76,7 +76,7 @@ class FunctionCall:
 
     @property
     def line(self) -> int:
-        return self.lines[0] if self.lines else 0
+        return self.lines[0]
 
     def tensor(self, name: str) -> torch.Tensor | None:
         """An argument that is a tensor, unless it was too large to be kept."""
@@ -92,10 +92,12 @@ class FunctionCalls:
         self._last: dict[Any, list[FunctionCall]] = defaultdict(list)
 
     def add(self, name: str, args: Any, kwargs: dict[str, Any], result: Any, *counts: int) -> None:
-        """Keep a call. `counts` are `order`, `passes` and `steps`."""
+        """Keep a call from a line of the program. `counts` are `order`, `passes` and `steps`."""
         if not isinstance(result, torch.Tensor):
             return
         lines, modules = _stack()
+        if not lines:  # a module that is a hook, in a backward that the program did not call
+            return
         place = name, lines[:1], id(modules[0]) if modules else 0
         if place not in self._first and len(self._first) >= MOST_PLACES:
             return

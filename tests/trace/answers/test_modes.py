@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from explorer.trace import run
 from tests.trace.answers.proved import proved
 
 T = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
@@ -198,3 +199,20 @@ def test_a_look_alike_gets_no_answer(name: str) -> None:
     trace = proved(HEALTHY[name])
     assert trace.error is None
     assert not [a for a in trace.answers if a.key.split(".")[0] in FAMILIES]
+
+
+@pytest.mark.parametrize("layer", ["Dropout(0.5)", "BatchNorm1d(2)"])
+def test_a_layer_as_a_hook_is_called_from_no_line_of_the_program(layer: str) -> None:
+    """Its call stands in the backward that the page adds; no family may look for its line."""
+    traced = run(f"""\
+import torch
+from torch import nn
+layer = nn.{layer}
+x = torch.randn(3, 2, requires_grad=True)
+y = 2 * x
+y.register_hook(layer)
+out = (y ** 2).sum()
+""")
+    assert traced.error is None
+    assert traced.passes
+    assert not {answer.key for answer in traced.answers} & {"modes.dropout", "modes.batch_norm"}
