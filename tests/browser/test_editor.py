@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from playwright.sync_api import expect
 
 from explorer.trace.examples import EXAMPLES
+from tests.conftest import BROWSERS, FLAGS
 
 pytestmark = pytest.mark.browser
 
@@ -92,6 +94,35 @@ def test_keys_indent_pair_and_comment_and_are_undone_after_a_run(tab: Any, app: 
     tab.keyboard.press("Tab")
     expect(area).not_to_be_focused()
     assert area.input_value() == before
+
+
+def test_the_colours_scroll_with_the_text_where_scrollbars_take_room(
+    chromium: Any, app: str
+) -> None:
+    flags = ["--disable-features=OverlayScrollbar", *FLAGS]
+    launched = chromium.browser_type.launch(
+        executable_path=next(filter(None, map(shutil.which, BROWSERS))),
+        args=flags,
+        ignore_default_args=["--hide-scrollbars"],
+    )
+    tab = launched.new_page(viewport={"width": 1280, "height": 800})
+    open_editor(tab, app, PROGRAM + "\n".join(["#" * 99] * 30))
+    places = tab.evaluate(
+        """async () => {
+            const area = document.querySelector(".st-key-editor textarea")
+            const layer = document.querySelector(".ax-code")
+            area.scrollTo(1e6, 1e6)
+            await new Promise((done) => setTimeout(done, 100))
+            return {
+                bars: [area.offsetWidth - area.clientWidth, area.offsetHeight - area.clientHeight],
+                area: [area.scrollLeft, area.scrollTop],
+                layer: [layer.scrollLeft, layer.scrollTop],
+            }
+        }"""
+    )
+    launched.close()
+    assert min(*places["bars"], *places["area"]) > 0
+    assert places["layer"] == places["area"]
 
 
 def test_what_is_typed_runs_after_a_pause(tab: Any, app: str) -> None:

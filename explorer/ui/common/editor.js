@@ -134,6 +134,8 @@ function makeEditor(key) {
     editor.first = first
     for (let n = first; n < last; n++) drawLine(rows[n - first] ?? addRow(), n)
     for (const { node } of rows.slice(last - first)) node.style.display = "none"
+    // Without the scrollbars, where these take room: the layer then scrolls as far as the text area.
+    Object.assign(layer.style, { width: `${area.clientWidth}px`, height: `${area.clientHeight}px` })
     Object.assign(lines.style, { width: `${area.scrollWidth}px`, height: `${area.scrollHeight}px` })
     layer.scrollTo(area.scrollLeft, area.scrollTop) // a transform would not round as scrolling does
   }

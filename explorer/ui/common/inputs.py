@@ -1,9 +1,9 @@
 """The values of a program's inputs: handles to change them, the session, and the link.
 
 A value that the reader has set is kept in the session under the input's name, and in the link as
-`in.x=2.7`; defaults are not. It is used by programs that want the shape wanted where it was set,
-so that one number, set for `x**2`, is not multiplied as a vector in `w @ x`. Handles only report what the hand does, by the event `ax-drag`;
-`drag.py` answers it.
+`in.x=2.7`; defaults are not. It is used by programs that want the shape wanted where it was set:
+one number, set for `x**2`, is not multiplied as a vector in `w @ x`. Handles only report what the
+hand does, by the event `ax-drag`; `drag.py` answers it.
 """
 
 from __future__ import annotations
