@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
@@ -32,6 +33,20 @@ def test_an_expression_is_typed_dragged_and_taken_along(tab: Any, app: str) -> N
     tab.wait_for_url("**/expression**")
     expect(tab.locator(".st-key-program textarea")).to_have_value("x**3 + x")
     expect(tab.locator(".st-key-graph g.node.leaf").filter(has_text="grad 28")).to_be_visible()
+
+
+@pytest.mark.parametrize("text", ["sin(x*y) + x**2", "(w*x + b - y)**2"])
+def test_the_result_is_seen(tab: Any, app: str, text: str) -> None:
+    tab.goto(f"{app}/?{urlencode({'box': text})}")
+    graph = tab.locator(".st-key-home-graph")
+    expect(graph.locator("g.node.output")).to_be_visible(timeout=90_000)
+    frame, out = (graph.locator(name).bounding_box() for name in (".canvas", "g.node.output"))
+    assert out["y"] + out["height"] <= frame["y"] + frame["height"] <= 800
+    heights = graph.locator("g.node.output text").evaluate_all(
+        """texts => texts.map(
+            (text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
+    )
+    assert min(heights) >= 10.9  # and can be read
 
 
 def test_the_whole_graph_is_seen_on_a_phone(tab: Any, app: str) -> None:

@@ -5,6 +5,7 @@ const STEP = 1.25
 const MARGIN = 10
 const TOOLS = 46 // what the buttons take of a box's top
 const READABLE = 1.301 // the labels' 10 units are then 13 pixels
+const WHOLE = 1.1 // a whole graph with words of 11 pixels is better than a part with larger ones
 const LEGIBLE = 0.84 // where there is little room
 const PHONE = 480 // the width of a box that is narrower than any on a desktop, in pixels
 const LARGEST = 1.75
@@ -63,8 +64,8 @@ function mount(parent) {
   box.open = () => {
     const whole = box.whole()
     const readable = box.small ? 1 : READABLE
-    // On a phone a whole graph with words of 10 pixels is better than a part with larger ones.
-    const least = box.small ? LEGIBLE : box.size()[0] < PHONE ? 1 : READABLE
+    // On a phone 10 pixels are enough.
+    const least = box.small ? LEGIBLE : box.size()[0] < PHONE ? 1 : WHOLE
     box.place(box.still || whole > least ? whole : readable)
     box.centre()
   }
