@@ -195,11 +195,12 @@ def _is_definition(value: Any) -> bool:
 
 
 class PlainValues:
-    """Converts values that are not tensors to numbers, text, lists and dicts; other types, and
-    those of which there are more than `MAX_VALUES` in all, to a text."""
+    """Converts values that are not tensors to numbers, text, lists and dicts, and the tensors in
+    them to arrays; other types, and those of which there are more than `MAX_VALUES` in all, or
+    `MOST_CONTAINED` tensors, to a text."""
 
     def __init__(self) -> None:
-        self.room = MAX_VALUES
+        self.room, self.tensors = MAX_VALUES, MOST_CONTAINED
 
     def convert(self, value: Any, depth: int = 0) -> Plain:
         self.room -= 1
@@ -214,6 +215,10 @@ class PlainValues:
                 return [self.convert(item, depth + 1) for item in value[:MAX_ITEMS]]
             pairs = list(islice(value.items(), MAX_ITEMS))
             return {_key(key)[:100]: self.convert(item, depth + 1) for key, item in pairs}
+        if isinstance(value, torch.Tensor) and self.tensors > 0:
+            self.tensors -= 1
+            array = capture_values(value).array()
+            return _describe(value) if array is None else array
         return _describe(value)
 
 

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Mapping
 from functools import cache
 from operator import is_
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -55,10 +55,15 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, dict):
-        return {_text(str(key)): to_plain(item) for key, item in value.items()}
+        return {_escaped(_text(str(key))): to_plain(item) for key, item in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     return _text(value) if isinstance(value, str) else value
+
+
+def _escaped(key: str) -> str:
+    """A key of a dict that "$", which names a class, cannot be mistaken for."""
+    return f"${key}" if key.startswith("$") else key
 
 
 @cache
@@ -97,7 +102,8 @@ class _Expected:
         self.scalars = _SCALARS if self.is_any else _SCALARS & self.types
         self.alternatives = _alternatives(kind)
         self.containers = {
-            container: (origin, _expected(inner))
+            # A name in quotes refers to the type that it stands in (`Plain`).
+            container: (origin, self if isinstance(inner, ForwardRef) else _expected(inner))
             for container, (origin, inner) in _containers(kind).items()
         }
 
@@ -148,7 +154,9 @@ def _build(expected: _Expected, data: Any, depth: int) -> Any:
     if origin is None:
         _checked(expected, data)
     if isinstance(data, dict):
-        built = {_text(key): _build(inner, item, depth) for key, item in data.items()}
+        built = {
+            _text(key.removeprefix("$")): _build(inner, item, depth) for key, item in data.items()
+        }
         same = all(map(is_, built, data)) and all(map(is_, built.values(), data.values()))
         return data if same else built
     if not _are_scalars(inner, data):
@@ -186,7 +194,7 @@ def _types(kind: Any) -> frozenset[Any]:
     """The types allowed where `kind` is expected; `object` if every type is."""
     options = [get_origin(option) or option for option in _options(kind)]
     options = [dict if option is Mapping else option for option in options]
-    # Any is itself a class; a name in quotes refers to a recursive type (`Plain`).
+    # Any is itself a class.
     return frozenset(o if isinstance(o, type) and o is not Any else object for o in options)
 
 

@@ -44,8 +44,9 @@ class Summary:
 #: The values of a small tensor, or the summary of a large one.
 Array = np.ndarray | Summary
 
-#: The value of a variable that is not a tensor.
-Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+#: The value of a variable that is not a tensor. Tensors in its lists and dicts are arrays, tuples
+#: are lists.
+Plain = None | bool | int | float | str | Array | list["Plain"] | dict[str, "Plain"]
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 """Programs that are right in PyTorch and easily go wrong when they are watched."""
 
+import json
 import warnings
 
 import numpy as np
 import pytest
 import torch
 
-from explorer.trace import run
+from explorer.trace import Trace, run
 from explorer.trace.assemble import assemble
+from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.recorder import ProgramRecorder
+from explorer.trace.validation import validate
 from tests.language.compare import plain
 
 pytestmark = pytest.mark.fast
@@ -141,3 +144,25 @@ def test_what_a_device_block_in_a_long_loop_does_is_recorded() -> None:
     last = [record for record in trace.tensors if record.name == "doubled"][-1]
     assert last.visit == 200
     assert "never used" not in last.why_none
+
+
+def test_variables_give_the_values_of_tensors_in_tuples_lists_and_dicts() -> None:
+    trace = run(
+        "import torch\nx = torch.tensor([1.0, 2.0])\n"
+        "g = torch.autograd.functional.vjp(lambda t: t ** 3, x, torch.ones(2))\n"
+        "nested = {'a': [(x, 5)], '$': {'$': 'array'}, '$$': 1}\n"
+        "large = [torch.ones(100, 100), x]\n"
+        "many = [torch.zeros(1) for i in range(150)] + [torch.zeros(1) for i in range(150)]\n"
+    )
+    again = from_plain(Trace, json.loads(json.dumps(to_plain(trace))))
+    assert validate(again) is again
+    for variables in (trace.variables, again.variables):
+        assert [part.tolist() for part in variables["g"]] == [[1, 8], [3, 12]]  # x³ and 3x²
+        assert variables["nested"]["a"][0][0].tolist() == [1, 2]
+        assert variables["nested"]["a"][0][1] == 5
+        assert (variables["nested"]["$"], variables["nested"]["$$"]) == ({"$": "array"}, 1)
+        summary, values = variables["large"]
+        assert (summary.shape, summary.mean, values.tolist()) == ((100, 100), 1.0, [1, 2])
+        given = [item for item in variables["many"] if isinstance(item, np.ndarray)]
+        assert 0 < len(given) < 200
+        assert variables["many"][199] == "tensor of shape (1,)"
