@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.glossary import GLOSSARY
+from explorer.ui.common.pages import GLOSSARY as GLOSSARY_PAGE
 from explorer.ui.common.pages import HOME, OPERATOR, PAGES, Page
 from explorer.ui.expression.panels import PANELS
 
@@ -79,10 +81,31 @@ def test_a_pages_terms_stand_in_the_glossary(page: Page) -> None:
     assert set(page.terms) <= set(GLOSSARY)
 
 
+def test_the_glossary_has_an_address_and_a_search() -> None:
+    at = opened("pages/glossary.py")
+    assert not at.exception
+    assert all(f"<dt>{escape(term.title)}</dt>" in html_of(at) for term in GLOSSARY.values())
+    assert "On this page" not in html_of(at)
+    at.text_input(key="glossary-search").set_value("in-place").run()
+    assert "<dt>leaf</dt>" not in html_of(at).lower()
+    assert "in-place" in html_of(at)
+
+
+def test_an_empty_box_says_what_can_be_typed() -> None:
+    at = opened("app.py")
+    at.text_area(key="box").set_value("").run()
+    assert "example" not in html_of(at)
+    typed = re.search(r"such as ([^,]*),", html_of(at))
+    assert typed is not None
+    at.text_area(key="box").set_value(typed[1]).run()
+    assert "ax-error" not in html_of(at)
+    assert component(at, "svg")
+
+
 @pytest.mark.fast
 def test_the_registry_is_what_the_folder_holds() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*.py")}
-    assert {page.file for page in (*PAGES, OPERATOR)} == files
+    assert {page.file for page in (*PAGES, GLOSSARY_PAGE, OPERATOR)} == files
     keys = [page.key for page in (HOME, *PAGES)]
     assert len(set(keys)) == len(keys)
 

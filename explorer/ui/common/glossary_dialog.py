@@ -67,9 +67,14 @@ def _dialog(page: Page, term: Term | None) -> None:
     """The term asked for, if there is one, then all of them."""
     if term:
         st.html(f'<dl class="ax-words ax-asked">{_entry(term)}</dl>')
+    draw_glossary(page, key="asked")
+
+
+def draw_glossary(page: Page, *, key: str) -> None:
+    """The terms and functions, with a search."""
     asked = st.text_input(
         "Search",
-        key="asked",
+        key=key,
         placeholder="leaf, conv2d, softmax …",
         help="Shows only the terms and names that contain this text",
     )
@@ -83,7 +88,8 @@ def terms_html(query: str, page: Page) -> str:
     wanted = query.strip().lower()
     terms = [t for t in GLOSSARY.values() if wanted in " ".join((t.title, t.text, *t.also)).lower()]
     own = [term for term in terms if term.key in page.terms]
-    parts = {"On this page": own, "Elsewhere": [term for term in terms if term not in own]}
+    rest = [term for term in terms if term not in own]
+    parts = {"On this page": own, "Elsewhere" if page.terms else "Terms": rest}
     lists = "".join(_list(title, part) for title, part in parts.items() if part)
     return lists or _no_match(query)
 

@@ -100,6 +100,15 @@ PAGES = (
     ),
 )
 
+#: Not in the navigation: every page opens the same terms in a dialog.
+GLOSSARY = Page(
+    "glossary",
+    "Glossary",
+    ":material/menu_book:",
+    "pages/glossary.py",
+    "What do the terms mean?",
+)
+
 #: Not in the navigation: for whoever runs the server.
 OPERATOR = Page(
     "operator",
@@ -112,4 +121,4 @@ OPERATOR = Page(
 
 def page(key: str) -> Page:
     """The page of that key. Raises KeyError for a key that no page has."""
-    return {page.key: page for page in (HOME, *PAGES, OPERATOR)}[key]
+    return {page.key: page for page in (HOME, *PAGES, GLOSSARY, OPERATOR)}[key]
