@@ -7,6 +7,7 @@ labels (https://graphviz.org/doc/info/shapes.html#html).
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -260,13 +261,22 @@ def node_numbers(
         if record is not None and node.kind not in ("accumulate", "saved", "base"):
             lines = {"value": array_lines(record.value, MAX_LINE)}
             if record.grad is not None:
-                lines["grad"] = array_lines(record.grad, MAX_LINE)
+                lines["grad"] = _with_reader(array_lines(record.grad, MAX_LINE), record)
             if hook := hooks.get(record.id):
                 lines["hook"] = [hook]
             if record.remark:
                 lines["remark"] = [record.remark]
             numbers[node.id] = lines
     return numbers
+
+
+def _with_reader(lines: list[str], record: TensorRecord) -> list[str]:
+    """The lines of a gradient, which say if it is not in `.grad`: shortly behind a single number,
+    which would widen its box, otherwise below. A drag, which changes numbers, moves neither."""
+    if not record.grad_note:
+        return lines
+    is_number = math.prod(record.shape) == 1
+    return [f"{lines[0]} (hook)"] if is_number else [*lines, record.grad_note]
 
 
 def _html_label(

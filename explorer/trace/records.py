@@ -95,6 +95,11 @@ class TensorRecord:
     remark: str = ""
 
     @property
+    def grad_note(self) -> str:
+        """What to say behind a gradient that the program itself cannot find in `.grad`."""
+        return "(read by a hook)" if self.grad_from == "hook" else ""
+
+    @property
     def place(self) -> str:
         """Where it was computed, for the reader."""
         return f"line {self.line}" if self.line else "input"

@@ -77,7 +77,8 @@ def run(
     except ProgramRefused as refused:
         return Trace(source, error=refused.error, seed=seed, capture=capture, completed=source)
     if not source.strip():
-        empty = ProgramError("The program is empty.", hint="Type an expression, such as x**2 + 3*x, or paste PyTorch code.")
+        hint = "Type an expression, such as x**2 + 3*x, or paste PyTorch code."
+        empty = ProgramError("The program is empty.", hint=hint)
         return Trace(source, error=empty, seed=seed, capture=capture, completed=source)
     options: dict[str, Any] = {
         "iteration": iteration, "deadline": deadline, "on_line": on_line, "on_pulse": on_pulse,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from explorer.language import ProgramError
@@ -94,6 +95,26 @@ def test_a_frame_has_the_numbers_of_the_page() -> None:
     for lines in frame["nodes"].values():
         assert all(f">{line}<" in graph for line in lines["value"])
         assert all(f">grad {line}<" in graph for line in lines.get("grad", ()))
+
+
+def test_a_gradient_that_is_not_in_grad_says_who_read_it() -> None:
+    program = "x = torch.tensor(2., requires_grad=True)\ny = 3*x\nz = y**2\nz.backward()\n"
+    x = torch.tensor(2.0, requires_grad=True)
+    y = 3 * x
+    (y**2).backward()
+    with pytest.warns(UserWarning, match="not a leaf"):
+        assert (x.grad.item(), y.grad) == (36.0, None)
+    at = opened(program)
+    at.toggle(key="line-values").set_value(True).run()
+    graph, ends = component(at, "svg")["svg"], component(at, "editor")["editor"]["ends"]
+    assert ">grad 12 (hook)<" in graph
+    assert ">grad 36<" in graph
+    assert [ends["1"][1], ends["2"][1]] == ["2 · grad 36", "6 · grad 12 (read by a hook)"]
+    assert [rows(at)[name][-1] for name in "xy"] == [".grad", "a hook"]
+
+    at.button_group(key="capture").set_value("retain_grad").run()
+    assert "hook)" not in component(at, "svg")["svg"] + str(component(at, "editor"))
+    assert [rows(at)[name][-1] for name in "xy"] == [".grad", "retain_grad"]
 
 
 def test_a_value_that_cannot_be_used_is_said() -> None:

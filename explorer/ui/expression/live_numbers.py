@@ -62,9 +62,10 @@ def line_ends(trace: Trace) -> dict[int, str]:
     if st.session_state.get(LINE_VALUES):
         for tensor in trace.tensors:
             if tensor.line and tensor.named and not tensor.scope:
-                grad = array_lines(tensor.grad)
-                value = _one_line(array_lines(tensor.value))
-                ends[tensor.line] = value + (f" · grad {_one_line(grad)}" if grad else "")
+                end = _one_line(array_lines(tensor.value))
+                if grad := array_lines(tensor.grad):
+                    end += f" · grad {_one_line(grad)} {tensor.grad_note}".rstrip()
+                ends[tensor.line] = end
     return ends
 
 

@@ -33,13 +33,18 @@ COLUMNS = (
         "array",
         "gradient",
     ),
-    Column("Read via", "How the gradient was read: from .grad, or by a hook as it passed", "word"),
+    Column(
+        "Read by",
+        "Where the gradient is from: .grad of a leaf, .grad kept by retain_grad(), or a hook that "
+        "read it as it passed; .grad is then None",
+        "word",
+    ),
 )
 
 #: Of a matrix: the most rows, columns and characters shown without scrolling sideways. The
 #: Tensor panel shows more.
 _ROWS, _COLUMNS, _WIDTH = 4, 4, 28
-_READ_VIA = {".grad": ".grad", "hook": "a hook"}
+_READ_BY = {".grad": ".grad", "hook": "a hook"}
 
 
 def in_loop(tensors: Sequence[TensorRecord]) -> bool:
@@ -101,7 +106,9 @@ def _tensor_row(record: TensorRecord, hidden: bool, titles: set[str], step: int 
     note = " ".join(filter(None, (row.note, why)))
     source = record.grad_from or ""
     term = "hook" if source == "hook" else ""
-    cells = (*start, _array(record.grad), _READ_VIA.get(source, source))
+    is_kept = source == ".grad" and not record.is_leaf
+    read_by = "retain_grad" if is_kept else _READ_BY.get(source, source)
+    cells = (*start, _array(record.grad), read_by)
     return replace(row, cells=cells, note=note, term=term)
 
 

@@ -19,7 +19,7 @@ KEYS = {
     "the browser sends it: the value of a widget, or of a component for the moment of a press": """
         common/drag.py {key}
         common/editor.py {key}
-        common/glossary_dialog.py asked {key}
+        common/glossary_dialog.py asked
         common/graph.py {key}
         common/inputs.py {key}
         common/plot.py {key}

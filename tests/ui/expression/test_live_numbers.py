@@ -15,5 +15,5 @@ SOURCE = "import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\nout = 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_values_stand_at_the_ends_of_lines(monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
     monkeypatch.setattr(st, "session_state", {LINE_VALUES: wanted})
-    named = {2: "[1, 2] · grad [2, 4]", 3: "5 · grad 1"} if wanted else {}
+    named = {2: "[1, 2] · grad [2, 4]", 3: "5 · grad 1 (read by a hook)"} if wanted else {}
     assert line_ends(explorer.run(SOURCE)) == {4: "tensor(5.)"} | named
