@@ -42,13 +42,13 @@ def _styles(page: str) -> str:
 def draw_frame(key: str) -> Page:
     """Draw the frame of the page `key` and return its record. The first call of every page."""
     page = page_of(key)
+    st.html(_styles(page.key))  # first: until the browser has it, all else lacks its place
     time_page(key)
     arrived = enter_page(key)
     wait_for_turn()
     st.set_page_config(
         page_title=NAME if page is HOME else f"{page.title} · {NAME}",
         page_icon=_ICON,
-        layout="wide",
     )
     try:
         prepare_process()
@@ -58,7 +58,6 @@ def draw_frame(key: str) -> Page:
     if reason := refusal():
         st.error(reason)
         st.stop()
-    st.html(_styles(page.key))
     with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall", key="pages"):
         # In this order and these widths without our styles too, which may come a moment later.
         st.html(_SKIP, width=1)
