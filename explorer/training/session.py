@@ -45,8 +45,9 @@ HISTORY_BYTES = 64 * 2**20
 class TrainingSession:
     """The four real calls in any order, on a problem of its own, with a real torch optimizer.
 
-    Every press returns a `PressEvent` with one sentence; a press that fails changes nothing and
-    its event carries the error. `optimizer` is one of `optimizers.OPTIMIZERS`; `lr` and `hyper`
+    Every press returns a `PressEvent` with one sentence; that of a press that fails carries the
+    error, and the press has changed nothing but, of many iterations, those before the failure.
+    `optimizer` is one of `optimizers.OPTIMIZERS`; `lr` and `hyper`
     are its keyword arguments, with its own defaults; `start` are values of parameters in place
     of the problem's own; `scheduler` and `clip` are for example {"name": "StepLR", "step_size": 30}
     and {"name": "clip_grad_norm_", "max_norm": 1.0}, `groups` parameters with settings of their

@@ -24,7 +24,11 @@ from explorer.training.step_input import StepInput, read_buffers
 
 @dataclass(frozen=True)
 class PressEvent:
-    """What one press did, or why it could not be done (`error` is then set, nothing changed)."""
+    """What one press did, or why it could not be done (`error` is then set, and nothing changed).
+
+    Of a press of many actions, those before the one that failed are done: `message` says how many,
+    and they are a press that `undo` takes back.
+    """
 
     action: str
     message: str
