@@ -139,7 +139,7 @@ ACTIONS = (
     Action(
         "Network: another network",
         *_NETWORK,
-        tuple(Press(_OPTION, _ROW, number, opens=".st-key-preset input") for number in (1, 0)),
+        tuple(Press(_OPTION, _ROW, number, opens=".st-key-preset input") for number in (2, 1)),
     ),
     Action(
         "Network: another tab",
@@ -159,7 +159,7 @@ ACTIONS = (
     Action(
         "Feature maps: a layer is chosen",
         *_FEATURE_MAPS,
-        tuple(Press(".st-key-strip >>> .place", _MAP, number) for number in (1, 0)),
+        tuple(Press(".st-key-strip >>> .place", _MAP, number) for number in (0, 1)),
     ),
 )
 
