@@ -81,7 +81,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take longest first, in that order."""
+    """Put the files that take longest first, in that order, and give property tests the number of
+    examples that is asked for."""
+    if examples := os.environ.get("EXAMPLES"):
+        for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
+            if hypothesis.is_hypothesis_test(test):
+                own = test._hypothesis_internal_use_settings
+                changed = hypothesis.settings(own, max_examples=int(examples))
+                test._hypothesis_internal_use_settings = changed
     order = {file: number for number, file in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.nodeid.split("::")[0], len(order)))
 
