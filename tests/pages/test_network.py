@@ -187,9 +187,14 @@ def test_the_smallest_gradient_is_found_in_one_action(page: Any) -> None:
     fine(preset(page, "resnet18"))
     norms = {name: cells[-3] for name, cells in lines(page, "Parameters").items()}
     smallest = min(norms, key=norms.__getitem__)
-    button = page.button(key="extreme-Smallest gradient")
+    button = page.button(key="extreme-smallest")
     assert button.label == f"`{smallest}`"
     assert f"{norms[smallest]:.5g}" in html_of(page)
+    assert "Smallest gradient norm of a parameter:" in html_of(page)
+    tables = component(page, "tables")["tables"]  # tags are on parameters, as in the sentence
+    assert tables["Layers"]["extremes"] == {}
+    marked = tables["Parameters"]["extremes"]["smallest"]
+    assert tables["Parameters"]["rows"][marked][1] == smallest
     button.click().run()
     layer = smallest.rpartition(".")[0]
     assert fine(page).query_params["at"] == layer

@@ -24,14 +24,15 @@ _WIDE_HELP = "Bars wide enough to click each; they scroll sideways"
 
 
 def draw_extremes(report: Report, select: Callable[[str], None]) -> None:
-    """Draw a sentence on the smallest and the largest gradient; its names are buttons that select
-    the parameter."""
+    """Draw a sentence on the parameters whose gradients have the smallest and the largest norm;
+    their names are buttons that select them."""
     extremes = extreme_gradients(report)
     if extremes is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="extremes"):
-        for what, parameter in zip(("Smallest gradient", "largest"), extremes, strict=True):
-            st.html(f'<div class="ax-note">{what}:</div>', width="content")
+        for what, parameter in zip(("smallest", "largest"), extremes, strict=True):
+            start = "Smallest gradient norm of a parameter" if what == "smallest" else what
+            st.html(f'<div class="ax-note">{start}:</div>', width="content")
             st.button(
                 as_code(parameter.name),
                 key=f"extreme-{what}",
@@ -41,7 +42,7 @@ def draw_extremes(report: Report, select: Callable[[str], None]) -> None:
                 help="Selects this parameter and its layer",
             )
             norm = number(parameter.grad_norm)
-            end = " ·" if what == "Smallest gradient" else ""
+            end = " ·" if what == "smallest" else ""
             st.html(f'<div class="ax-note">{norm}{end}</div>', width="content")
 
 

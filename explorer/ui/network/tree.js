@@ -46,7 +46,7 @@ function heading({ title, help, style, term }, sort) {
   return cell
 }
 
-function line(row, columns, open, marks) {
+function line(row, columns, open, mark) {
   const tr = element("tr", row.target === null ? "block" : "layer")
   tr.dataset.id = row.id
   const name = element("td", "name")
@@ -63,7 +63,7 @@ function line(row, columns, open, marks) {
     const { style, marked } = columns[i + 1]
     const faint = ["None", "not counted", "shared"].includes(cell) ? " faint" : ""
     const td = element("td", style + faint, write(cell, style))
-    if (marked) td.prepend(...marks.map(([mark, inside]) => element("b", mark, inside ? `${mark} inside` : mark)))
+    if (marked && mark) td.prepend(element("b", mark, mark))
     return td
   })
   tr.append(name, ...cells)
@@ -77,8 +77,8 @@ function line(row, columns, open, marks) {
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
-  const [table, head, body, sentence, counted, filter, kinds, unfold, frame] = (
-    ["table", "thead", "tbody", ".sentence", ".counted", "input", ".kinds", ".unfold", ".frame"]
+  const [table, head, body, counted, filter, kinds, unfold, frame] = (
+    ["table", "thead", "tbody", ".counted", "input", ".kinds", ".unfold", ".frame"]
       .map((selector) => parentElement.querySelector(selector))
   )
   const last = drawn.get(parentElement)
@@ -124,19 +124,14 @@ export default function (component) {
 
   function draw(focused) {
     const { columns, rows, extremes } = tables[view.kind]
-    const flat = isFlat(view)
-    const tree = !flat && view.kind === "Layers"
+    const tree = !isFlat(view) && view.kind === "Layers"
     const shown = visible(rows, columns, view)
-    const ids = new Set(shown.map((row) => row.id))
     const marks = new Map()
-    for (const [mark, id] of Object.entries(extremes)) {
-      const at = ids.has(id) || flat ? id : around(rows, id).find((block) => ids.has(block))
-      marks.set(at, [...(marks.get(at) ?? []), [mark, at !== id || (!flat && rows[id].folds)]])
-    }
+    for (const [mark, id] of Object.entries(extremes)) marks.set(id, mark)
     const top = element("tr")
     top.append(...columns.map((column) => heading(column, view.sort)))
     head.replaceChildren(top)
-    body.replaceChildren(...shown.map((row) => line(row, columns, tree ? view.open : null, marks.get(row.id) ?? [])))
+    body.replaceChildren(...shown.map((row) => line(row, columns, tree ? view.open : null, marks.get(row.id))))
     for (const tr of body.children) {
       const row = rows[tr.dataset.id]
       const on = Boolean(selected) && row.target !== null && layerOf(row) === selected
@@ -150,22 +145,8 @@ export default function (component) {
     unfold.hidden = !tree || !blocks.length
     unfold.textContent = blocks.every(({ id }) => view.open.has(id)) ? "Collapse all" : "Expand all"
     if (filter.value.trim() !== view.filter.trim()) filter.value = view.filter
-    say(rows, columns, extremes)
     stop(focused === undefined ? null : lineOf(focused))
     keep(view)
-  }
-
-  function say(rows, columns, { smallest, largest }) {
-    sentence.hidden = smallest === undefined
-    if (sentence.hidden) return
-    const at = columns.findIndex(({ marked }) => marked)
-    const part = (id) => {
-      const button = control("button", "", rows[id].path, "Selects it")
-      button.onclick = () => go(rows[id])
-      return [button, ` ${write(rows[id].own[at - 1], columns[at].style)}`]
-    }
-    const what = view.kind === "Layers" ? "layer" : "parameter"
-    sentence.replaceChildren(`Smallest gradient of a ${what}: `, ...part(smallest), " · largest: ", ...part(largest))
   }
 
   // Of all rows and words one is in the Tab order; the arrow keys go from line to line, and along a

@@ -4,7 +4,7 @@ one."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.networks import LayerRecord, ParameterRecord, Report, Statistics
-from explorer.networks.tree import TreeNode, make_tree, walk
+from explorer.networks.tree import TreeNode, extreme_gradients, make_tree, walk
 from explorer.ui.common.copy_link import ADDRESS
 from explorer.ui.common.glossary import ELEMENTS
 from explorer.ui.common.shared_cache import shared
@@ -31,7 +31,6 @@ _component = st.components.v2.component(
  title="Shows the rows whose name or type contains this text">
 <button type="button" class="unfold" title="Unfolds or folds every block"></button>
 <span class="counted" role="status"></span>
-<span class="sentence"></span>
 </div>
 <div class="frame"><table><thead></thead><tbody></tbody></table></div>
 """,
@@ -63,8 +62,8 @@ Cell = int | float | str | None
 @dataclass(frozen=True)
 class TreeColumn:
     """A column: its heading, what it means, and its `style`, which says how a number is written.
-    `term` is a word of the heading and the glossary's key for it. The smallest and the largest
-    number of the `marked` column are named."""
+    `term` is a word of the heading and the glossary's key for it. In the `marked` column the
+    smallest and the largest number have tags."""
 
     title: str
     help: str = ""
@@ -99,7 +98,6 @@ LAYER_COLUMNS = (
         "Norm of the gradients of the parameters; of a block, of all parameters inside",
         "number",
         ("Gradient", "gradient"),
-        marked=True,
     ),
 )
 PARAMETER_COLUMNS = (
@@ -160,7 +158,8 @@ def draw_layers(
 
 @shared(16 * 2**20)
 def make_tables(report: Report) -> dict[str, Any]:
-    """Both tables for the browser: columns, rows, and the rows that are named in a sentence.
+    """Both tables for the browser: columns, rows, and the rows that have tags: of parameters alone,
+    so that "smallest" means the same on the whole page.
 
     A row has its depth; its full name; where in that its label begins, or the label; what it
     selects, a name or True for its full name (None for a block, which only calls others); whether
@@ -173,13 +172,13 @@ def make_tables(report: Report) -> dict[str, Any]:
         "Layers": {
             "columns": [vars(column) for column in LAYER_COLUMNS],
             "rows": [_layer_row(*line, report) for line in lines[:MOST_ROWS]],
-            "extremes": _extremes([node.own_norm for _, node in lines[:MOST_ROWS]]),
+            "extremes": {},
             "rest": _rest(len(lines)),
         },
         "Parameters": {
             "columns": [vars(column) for column in PARAMETER_COLUMNS],
             "rows": [_parameter_row(p, types, report) for p in parameters[:MOST_ROWS]],
-            "extremes": _extremes([p.grad_norm for p in parameters[:MOST_ROWS]]),
+            "extremes": _extremes(report),
             "rest": _rest(len(parameters)),
         },
     }
@@ -189,15 +188,14 @@ def _rest(count: int) -> str:
     return f"The first {MOST_ROWS:,} of {count:,} rows." if count > MOST_ROWS else ""
 
 
-def _extremes(norms: Sequence[float | None]) -> dict[str, int]:
-    """The positions of the smallest and the largest finite norm."""
-    known = {i: norm for i, norm in enumerate(norms) if norm is not None and math.isfinite(norm)}
-    if len(known) < 2:
+def _extremes(report: Report) -> dict[str, int]:
+    """The rows of the parameters with the smallest and the largest norm of a gradient."""
+    extremes = extreme_gradients(report)
+    if extremes is None or extremes[0] is extremes[1]:
         return {}
-    return {
-        "smallest": min(known, key=known.__getitem__),
-        "largest": max(known, key=known.__getitem__),
-    }
+    rows = map(report.parameters.index, extremes)
+    marked = zip(("smallest", "largest"), rows, strict=True)
+    return {mark: row for mark, row in marked if row < MOST_ROWS}
 
 
 def _layer_row(depth: int, node: TreeNode, report: Report) -> list[Any]:
