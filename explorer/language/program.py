@@ -221,6 +221,7 @@ class Environment:
         except ProgramExit:
             self.watcher.notices.add("The program ended itself.", self.watcher.line)
         except (Exception, ProgramStopped) as error:
+            self.watcher.reserve = None
             raise ProgramRefused(self.explain(error, program)) from None
         if program.unread is not None:
             raise ProgramRefused(program.with_others(program.unread))

@@ -89,6 +89,8 @@ class Watcher:
         self.locations: list[SourceLocation] = []
         self.notices = Notices()
         self.figures = Figures()
+        #: Memory that is freed when the program has failed, to describe its error with.
+        self.reserve: object = None
         self._output = Output()
         self._next_pulse = self._last_time = 0.0
         self._stride = self._left = 0

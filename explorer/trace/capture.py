@@ -96,7 +96,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray | None:
             tensor = get_unwrapped(tensor)
         with temporarily_clear_interpreter_stack():
             return _copy(tensor)
-    except (RuntimeError, TypeError, NotImplementedError):
+    except (RuntimeError, TypeError, NotImplementedError, MemoryError):
         return None
 
 
@@ -141,7 +141,7 @@ def summarise(tensor: torch.Tensor) -> Summary | None:
             corner=_corner(tensor),
             counted=counted.numel(),
         )
-    except (RuntimeError, TypeError, NotImplementedError):
+    except (RuntimeError, TypeError, NotImplementedError, MemoryError):
         return None
 
 

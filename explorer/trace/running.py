@@ -6,6 +6,7 @@ import logging
 import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from explorer.language import (
     Watcher,
     isolated,
 )
+from explorer.language.explain import explain
 from explorer.language.notices import collected_in
 from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.completed import completed_code
@@ -33,6 +35,10 @@ _LOG = logging.getLogger(__name__)
 
 #: The most inputs of a program, and the most elements of one of them.
 MOST_INPUTS, MOST_ELEMENTS = 64, 4096
+
+#: Memory that is kept while a program runs, for the description of its error and for its Trace, in
+#: bytes. So much is returned to the system at once when it is freed.
+RESERVE = 48 * 2**20
 
 #: The gradient to start backward from: "sum" (all ones), "mean" (all 1/n), or its values as an
 #: array, a tensor, or nested lists of numbers.
@@ -104,13 +110,19 @@ def run(
         ProgramStopped,
     ) as failure:  # a fault in the explorer, or an object that it does not expect
         _LOG.exception("a program could not be recorded")
-        internal = ProgramError(
+        internal = _memory_error(failure) or ProgramError(
             "This program ran, but its results could not be shown.",
             hint="Remove lines until it works, then add them again one by one.",
             detail=f"{type(failure).__name__}"[:200],
         )
         trace = Trace(source, output=recorder.output, error=internal, seed=seed, capture=capture)
         return replace(trace, completed=program.completed.code, inputs=program.completed.inputs)
+
+
+def _memory_error(failure: BaseException) -> ProgramError | None:
+    """The error of a run for whose Trace memory did not suffice; None for another failure."""
+    is_memory = isinstance(failure, MemoryError) or "allocate memory" in str(failure)
+    return explain(MemoryError(), "", set()) if is_memory else None
 
 
 def _has_time(started: float, deadline: float | None) -> bool:
@@ -182,6 +194,8 @@ def _run_and_assemble(
     error: ProgramError | None = None
     needs_upstream: str | None = None
     completed = program.completed
+    with suppress(RuntimeError, MemoryError):
+        recorder.reserve = torch.empty(RESERVE, dtype=torch.uint8)  # not used until it is written
     with isolated(seed) as warned:
         try:
             with recorder.observe_operations():
@@ -194,21 +208,26 @@ def _run_and_assemble(
                         )
         except ProgramRefused as refused:
             error = refused.error
+        recorder.reserve = None
         recorder.lift_limits()
         recorder.finish()
         figures = recorder.figures.finish(recorder.written)
+        found: dict[str, Any] = {
+            "source": source, "seed": seed, "needs_upstream": needs_upstream, "warned": warned,
+        }  # fmt: skip
+        trace, no_memory = None, None
         with torch._C.DisableTorchFunction(), torch.inference_mode(False):
-            trace = assemble(
-                recorder,
-                environment.variables,
-                source=source,
-                seed=seed,
-                error=error,
-                needs_upstream=needs_upstream,
-                warned=warned,
-            )
+            try:
+                trace = assemble(recorder, environment.variables, error=error, **found)
+            except (RuntimeError, MemoryError) as failure:
+                no_memory = _memory_error(failure)
+                if no_memory is None:
+                    raise
+            if trace is None:  # what the program holds makes room for what was recorded
+                environment.names.clear()
+                trace = assemble(recorder, {}, error=error or no_memory, **found)
     start = "sum" if upstream is None and needs_upstream else upstream
-    return replace(
+    trace = replace(
         trace,
         inputs=completed.inputs,
         completed=completed_code(completed, trace, start),
@@ -226,6 +245,8 @@ def _run_and_assemble(
             for figure in figures
         ),
     )
+    environment.names.clear()  # makes room for the answer, which is longer as JSON
+    return trace
 
 
 def _about_imports(environment: Environment, trace: Trace) -> Iterator[str]:
