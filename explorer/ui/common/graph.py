@@ -160,6 +160,16 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
         _clickable(drawn, data, key="miniature", height=size, alt=alt, on_choose=chosen)
 
 
+def before_error(key: str) -> None:
+    """Say that the graph `key` is not of the text that failed, and fade it. As the error, this
+    waits until typing has paused."""
+    st.html(
+        '<div class="ax-note ax-rest">Graph of the run before this error</div>'
+        f"<style>.st-key-{key} {{ animation: ax-fade 0.2s 0.8s both; }}</style>",
+        width="content",
+    )
+
+
 def legend(dot: str, scale: tuple[RGB, str] | None = None) -> None:
     """Name the colours of the kinds of node a graph has; for one coloured by a number, the `scale`:
     its full colour, and what that means (text, or `glossary.Html`)."""

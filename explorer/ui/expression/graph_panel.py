@@ -21,7 +21,7 @@ from explorer.trace import (
 from explorer.trace.pass_hooks import hooked_tensors
 from explorer.trace.render_dot import digest
 from explorer.ui.common.drag import draggable_leaves
-from explorer.ui.common.graph import Draggable, Links, graph, legend
+from explorer.ui.common.graph import Draggable, Links, before_error, graph, legend
 from explorer.ui.common.inputs import in_link
 from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.open_network import show_network
@@ -95,6 +95,8 @@ def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
         shown = _choose_pass(run.trace)
         if run.running and shown:
             st.html(_STALE, width="content")
+        elif run.failed and shown:
+            before_error("graph")
     if run.running and not shown:
         st.html(
             '<div class="ax-note ax-waiting">The graph appears here when the program has run.</div>'

@@ -45,9 +45,9 @@ class ProgramRun:
     `upstream` is the gradient backward starts from where the output is not a scalar. `hidden`
     says that a lesson hides the gradients until the reader has predicted one; `trace` then has
     none. While the program is `running`, `trace` is that of the run before, or empty; so it is
-    after a `live` run, which typing asked for, that has `failed`. `repeated` is a sentence about
-    the second run of a program, made to record a pass. `own_rules` are answers about a backward of
-    the program's own, `rest` are the cells that did not run.
+    after a `live` run, which typing asked for, that has `failed` without a graph. `repeated` is a
+    sentence about the second run of a program, made to record a pass. `own_rules` are answers
+    about a backward of the program's own, `rest` are the cells that did not run.
     """
 
     trace: Trace
@@ -123,7 +123,7 @@ def run_program(source: str, more: Any) -> ProgramRun:
     shown = None
     if trace is None:
         forget(_AGAIN)
-    elif live and trace.error and last is not None:
+    elif live and trace.error and not trace.passes and last is not None:
         return replace(last, live=True, failed=trace, rest=rest)
     else:
         first = ProgramRun(trace, upstream, live=live)

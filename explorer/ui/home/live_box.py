@@ -15,7 +15,7 @@ from explorer.ui.common.drag import draggable_leaves, follow_drag
 from explorer.ui.common.editor import draw_lines, height_of
 from explorer.ui.common.examples_list import PROGRAM
 from explorer.ui.common.fix import fix_html
-from explorer.ui.common.graph import graph, legend
+from explorer.ui.common.graph import before_error, graph, legend
 from explorer.ui.common.inputs import draw_handles, input_numbers, read_inputs
 from explorer.ui.common.pages import page
 from explorer.ui.common.sandbox_call import run
@@ -51,7 +51,7 @@ def live_box(left: Any, right: Any) -> None:
             error_place.html(f'<div class="ax-rest">{errors.as_html(trace.error)}</div>')
         _open_button(source)
     with right:
-        _draw_graph(shown)
+        _draw_graph(shown, failed=trace is not None and shown is not trace)
     draw_lines(lambda line: None, source=source)
     follow_drag(shown, key="home-drag", numbers=_numbers)
     if trace is not None and trace.error:
@@ -68,13 +68,14 @@ def _offer_fix(trace: Trace, error_place: Any) -> None:
 
 def _last_good(trace: Trace | None) -> Trace:
     """This run; the one before while it is under way, or if it failed with nothing to show."""
-    if trace is not None and not trace.error:
+    if trace is not None and (trace.passes or not trace.error):
         st.session_state[_LAST] = trace
     last: Trace = st.session_state.get(_LAST) or Trace("")
     return last
 
 
-def _draw_graph(trace: Trace) -> None:
+def _draw_graph(trace: Trace, *, failed: bool) -> None:
+    """The graph; marked if the text has `failed` and this is of the run before."""
     if not trace.passes:
         why = "No gradient was computed, so there is no graph." if trace.source else ""
         st.html(f'<div class="ax-note">{why or "The graph appears here."}</div>')
@@ -89,7 +90,10 @@ def _draw_graph(trace: Trace) -> None:
         draggable=draggable_leaves(trace, nodes),
         alt=f"Graph of the backward pass from {shown.root}",
     )
-    legend(dot)
+    if failed:
+        before_error("home-graph")  # in the legend's place, so that nothing moves
+    else:
+        legend(dot)
 
 
 def _records(trace: Trace) -> dict[int, Any]:
