@@ -478,3 +478,12 @@ def test_weights_on_this_machine_are_used_for_photographs(
     assert network_of(fine(at)) == "Shapes network"
     assert network_of(fine(opened(PAGE))) == "ResNet-18"
     networks.build_shared.cache.clear()
+
+
+def test_random_weights_announce_no_class() -> None:
+    at = fine(opened_with(network="ResNet-18", view="Prediction"))
+    assert "ax-map-line" not in html_of(at)
+    assert "The weights of this network are random, so its prediction means nothing." in html_of(at)
+    options = at.selectbox(key="class").options
+    assert options
+    assert all(option.startswith("output ") for option in options)

@@ -49,11 +49,12 @@ def draw_prediction(model_input: ModelInput) -> None:
                 draw_offer()
             return
         doubtful = is_doubtful(model_input)
-        if doubtful:
+        if doubtful and loaded.trained:
             _say(doubt(model_input))
-        best = results.prediction(model_input)[: _IN_LINE if loaded.trained else 1]
-        st.html(_line_of(best, doubtful or not loaded.trained), width="content")
-        if doubtful and chosen.kind == "photograph":
+        if loaded.trained:
+            best = results.prediction(model_input)[:_IN_LINE]
+            st.html(_line_of(best, doubtful), width="content")
+        if doubtful and loaded.trained and chosen.kind == "photograph":
             draw_suggestion(suggest_network(chosen))
         elif loaded.knows_drawings_only:
             _say(
@@ -63,7 +64,7 @@ def draw_prediction(model_input: ModelInput) -> None:
         if not loaded.trained:
             st.warning(
                 "**Untrained.** The weights are random: the maps show the architecture, not "
-                "anything learned, and the prediction is meaningless.",
+                "anything learned, and the prediction means nothing.",
                 icon=":material/warning:",
             )
 
@@ -74,12 +75,17 @@ def _say(sentence: str) -> None:
 
 
 def is_doubtful(model_input: ModelInput) -> bool:
-    """Whether the network knows only drawings, and this is none."""
-    return model_input.loaded.knows_drawings_only and model_input.chosen.kind != "drawing"
+    """Whether the weights are random, or the network knows only drawings and this is none."""
+    loaded = model_input.loaded
+    return not loaded.trained or (
+        loaded.knows_drawings_only and model_input.chosen.kind != "drawing"
+    )
 
 
 def doubt(model_input: ModelInput) -> str:
-    """What the prediction of a network that knows only drawings is worth for another image."""
+    """What the prediction is worth of random weights, or of drawings alone for another image."""
+    if not model_input.loaded.trained:
+        return "The weights of this network are random, so its prediction means nothing."
     others = "a photograph" if model_input.chosen.kind == "photograph" else "any other image"
     return (
         f"This network knows only drawings of {len(model_input.labels)} shapes and textures; its "

@@ -63,7 +63,9 @@ class ModelInput:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self.loaded.backbone.labels
+        """The names of its outputs; of random weights no output stands for a class."""
+        labels = self.loaded.backbone.labels
+        return labels if self.loaded.trained else tuple(f"output {i}" for i in range(len(labels)))
 
 
 @dataclass(frozen=True)
