@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+import torch
 from playwright.sync_api import expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -123,6 +124,51 @@ def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
     expect(tab.locator(".ax-said")).to_contain_text("200 steps")
     press(tab, "undo", "Undid 200 iterations")
     expect_number(tab, "value", "10")
+
+
+#: The texts of the cells of which a frame around them hides a part.
+CUT = """cells => cells.filter((cell) => {
+  const range = document.createRange()
+  range.selectNodeContents(cell)
+  const box = range.getBoundingClientRect()
+  for (let up = cell; up; up = up.parentElement ?? up.getRootNode().host) {
+    const frame = up.getBoundingClientRect()
+    const clips = getComputedStyle(up).overflowX !== 'visible'
+    if (clips && (box.left < frame.left - 1 || box.right > frame.right + 1)) return true
+  }
+  return false
+}).map((cell) => cell.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("optimizer", "hyper"),
+    [("SGD", {"lr": 3.8, "momentum": 0.9}), ("SGD", {"lr": 0.45}), ("Adam", {"lr": 1.0})],
+)
+def test_extreme_numbers_are_whole(
+    tab: Any, app: str, optimizer: str, hyper: dict[str, float], width: int
+) -> None:
+    """Up to 1e20 and down to 1e-45, beside a comparison; plain PyTorch says which they are."""
+    tab.set_viewport_size({"width": width, "height": 800})
+    settings = {name: str(value) for name, value in hyper.items()}
+    open_page(tab, app, optimizer=optimizer, compare="SGD lr=0.4", **settings)
+    iterate = tab.locator(".st-key-press-run button, .st-key-press-iterate button")
+    iterate.filter(visible=True).last.click()
+    said = tab.locator(".ax-said", has_text=re.compile("Stopped after|iterations? done"))
+    steps = int(re.search(r"(\d+) steps?", said.inner_text())[1])
+    x = torch.tensor(10.0, requires_grad=True)
+    plain = getattr(torch.optim, optimizer)([x], **hyper)
+    for _ in range(steps):
+        plain.zero_grad()
+        (x**2).backward()
+        plain.step()
+    value = tab.locator(".blocks tr[data-label=value] td").last
+    cells = tab.locator(".blocks td")
+    tab.wait_for_function(
+        "([cell, text]) => cell.textContent !== text", arg=[value.element_handle(), "10"]
+    )
+    assert float(value.inner_text().replace("−", "-")) == pytest.approx(x.item(), rel=1e-4)
+    assert cells.evaluate_all(CUT) == []
 
 
 def test_a_run_stops_half_way_and_keeps_what_it_did(tab: Any, app: str) -> None:
