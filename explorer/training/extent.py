@@ -12,6 +12,9 @@ from explorer.training.planes import Plane
 
 #: The first picture reaches this many times as far as the start is from 0.
 _REACH = 1.2
+#: What is further away than so many times the start's distance from 0, or than this, is not in the
+#: picture: of a run that diverges the first steps are seen.
+_FAR = 100
 #: Steps ahead that it shows as well, and the seconds they may take.
 _AHEAD, _SECONDS = 100, 0.06
 #: A projected path, which may have hardly begun, may go on so many times as far.
@@ -20,11 +23,20 @@ _WIDER = 20
 
 def extent_of_path(plane: Plane, path: np.ndarray) -> np.ndarray:
     """The lowest and the highest coordinates, (2, 2), of a path in the plane; around a start on
-    chosen axes as much as it is from 0."""
+    chosen axes as much as it is from 0. What is far away is left out."""
+    path = near_part(path)
     if plane.exact:
         reach = _REACH * np.maximum(np.abs(path[0]), 1.0) / 1.35
         path = np.concatenate([path, [-reach, reach]])
     return _ends(path)
+
+
+def near_part(path: np.ndarray) -> np.ndarray:
+    """The points of a path, (n, 2), that a picture can show; at least the first."""
+    reach = _FAR * max(float(np.abs(path[0]).max()), 1.0)
+    is_near = np.abs(path).max(1) <= reach  # NaN is not
+    is_near[0] = True
+    return path[is_near]
 
 
 def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:

@@ -33,8 +33,8 @@ x = torch.tensor(10.0, requires_grad=True)
 """,
         loss="loss = x ** 2",
         question="At which learning rate does gradient descent diverge?",
-        note="The gradient is 2x, so each step multiplies x by 1 − 2·lr: by 0.6 at lr = 0.2. At "
-        "lr = 1, x jumps between 10 and −10 forever; above 1 it diverges.",
+        note="The gradient is 2x, so without momentum each step multiplies x by 1 − 2·lr: by 0.6 "
+        "at lr = 0.2. At lr = 1, x jumps between 10 and −10 forever.",
         sgd_lr=0.2,
         adaptive_lr=1.0,
         compare="SGD lr=0.9; SGD lr=1.01",
@@ -51,7 +51,7 @@ b = torch.tensor(-2.0, requires_grad=True)
         loss="loss = 0.1 * a ** 2 + 2 * b ** 2",
         question="How much momentum helps in a narrow valley?",
         note="b is 20 times steeper than a: plain SGD zigzags across the valley and crawls along "
-        "it. Momentum 0.5 is much faster. Momentum 0.9 overshoots and is slower than none.",
+        "it. At lr = 0.4, momentum 0.5 is much faster; 0.9 overshoots and is slower than none.",
         sgd_lr=0.4,
         adaptive_lr=0.3,
         compare="SGD lr=0.4 momentum=0.5; SGD lr=0.4 momentum=0.9",

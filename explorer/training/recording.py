@@ -33,9 +33,12 @@ class Recording:
         actions: Sequence[Action],
         seconds: float,
         progress: Callable[[int], None] | None = None,
+        until_trouble: bool = False,
     ) -> tuple[int, ProgramError | None]:
-        """Do these until one fails or the time is over; how many were done, and why not all."""
+        """Do these until one fails or the time is over; how many were done, and why not all.
+        With `until_trouble`, also until the run first becomes infinite or NaN."""
         start, end = len(self.timeline.actions), time.perf_counter() + seconds
+        until_trouble = until_trouble and not self.live.track.trouble
         for done, action in enumerate(actions):
             last = done == len(actions) - 1 or time.perf_counter() > end
             repeated = not last and action[0] == actions[done + 1][0] == "iteration"
@@ -47,6 +50,11 @@ class Recording:
                 return done, failed.error
             if progress is not None and (done + 1) % -(-len(actions) // 50) == 0:
                 progress(done + 1)
+            if until_trouble and self.live.track.trouble:
+                if repeated:  # it is the last, whose arithmetic is remembered
+                    self.return_to(start + done)
+                    self.do(action)
+                return done + 1, None
             if last:
                 return done + 1, None
         return 0, None

@@ -111,9 +111,15 @@ class RemoteSession:
         return self._press("schedule", {})
 
     def iterate(
-        self, n: int = 1, *, zero_grad: bool = True, seconds: float = math.inf
+        self,
+        n: int = 1,
+        *,
+        zero_grad: bool = True,
+        seconds: float = math.inf,
+        until_trouble: bool = False,
     ) -> PressEvent:
         arguments = {"n": validate_count(n), "zero_grad": zero_grad, "seconds": seconds}
+        arguments["until_trouble"] = until_trouble
         return self._press("iterate", arguments)
 
     def perform(self, actions: Sequence[Action], *, seconds: float = math.inf) -> PressEvent:

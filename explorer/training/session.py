@@ -141,18 +141,22 @@ class TrainingSession:
         *,
         zero_grad: bool = True,
         seconds: float = math.inf,
+        until_trouble: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> PressEvent:
         """zero_grad, forward, backward, (clip,) step and (schedule), `n` times; one press for
         `undo`.
 
         Without `zero_grad` gradients accumulate, as in a loop that forgets it. After `seconds` at
-        most one more is done. `progress` is called with the number done, about fifty times. An
+        most one more is done; with `until_trouble` none after the one in which the run first became
+        infinite or NaN. `progress` is called with the number done, about fifty times. An
         iteration that fails leaves the state after the one before.
         """
         start = len(self.timeline.actions)
         many = min(validate_count(n), MOST_ACTIONS + 1)
-        done, error = self._recording.do_all([("iteration", zero_grad)] * many, seconds, progress)
+        done, error = self._recording.do_all(
+            [("iteration", zero_grad)] * many, seconds, progress, until_trouble
+        )
         message = explain.describe_iterations(self._live, n if error else done, done)
         return self._done(start, PressEvent("iterate", message, error))
 

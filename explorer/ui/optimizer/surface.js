@@ -83,7 +83,8 @@ function make(root, send) {
       ...runs,
       { kind: "ahead", text: "path ahead", colour: paint.runs[0] },
       isLine() ? { kind: "slope", text: "slope", colour: paint.gradient } : { kind: "arrow", text: `−gradient${words.gradient ?? ""}`, colour: paint.gradient },
-      { kind: "arrow", text: `next step${words.update ?? ""}`, colour: paint.update },
+      // Without a gradient of this place step would do something else, or nothing.
+      { kind: "arrow", text: `${words.isStep ? "next step" : "next iteration"}${words.update ?? ""}`, colour: paint.update },
     ]
   }
 
@@ -112,6 +113,7 @@ function make(root, send) {
       }
       if (at) {
         const drawn = drawArrows(arrows, at, frame, paint)
+        drawn.words.isStep = Boolean(data.arrows.update) && arrows.update === data.arrows.update
         arrowParts = drawn.parts
         words = drawn.words
       }

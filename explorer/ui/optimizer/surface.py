@@ -22,7 +22,7 @@ from explorer.language import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, View, history
 from explorer.training.compare import Session
-from explorer.training.extent import extend_ahead, extent_of_path
+from explorer.training.extent import extend_ahead, extent_of_path, near_part
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.common.plot import AXES, Axis, around
@@ -37,6 +37,8 @@ _KEY, _RUNS = "surface", "surface.runs"
 _MOST, _MOST_OF_ALL = 600, 1200
 #: Heights and positions are sent as whole numbers up to this one; the next one is none.
 _WHOLE = 65534
+#: A picture is drawn anew if it is so many times as wide as what it has to show.
+_TOO_WIDE = 20
 #: Positions are kept from so many lengths of an axis below it, over so many.
 _FROM, _OVER = -4.0, 9.0
 
@@ -314,12 +316,18 @@ def _share(
 
 
 def _is_stale(drawn: DrawnSurface, points: Sequence[Point]) -> bool:
-    x, y = drawn.surface.x, drawn.surface.y
-    a, b = drawn.place(points[-1:])[0]
-    if not np.isfinite([a, b]).all() or max(abs(a), abs(b)) > 1e6:
-        return False  # so far away there is nothing to see
-    if not x[0] <= a <= x[-1] or (len(y) > 1 and not y[0] <= b <= y[-1]):
+    low, high = (
+        np.array([axis[end] for axis in (drawn.surface.x, drawn.surface.y)]) for end in (0, -1)
+    )
+    path = near_part(drawn.place(points))
+    if drawn.is_line:
+        path = path * [1, 0]
+    if not ((low <= path) & (path <= high)).all():
         return True
+    if drawn.plane.exact:  # the run was elsewhere before, and came back or began anew
+        ends = extent_of_path(drawn.plane, path)
+        if high[0] - low[0] > _TOO_WIDE * (ends[1, 0] - ends[0, 0]):
+            return True
     others, steps = drawn.plane.origin.any() or not drawn.plane.exact, points[-1].steps
     return bool(others) and (steps >= max(2, 2 * drawn.steps) or 2 * steps < drawn.steps)
 

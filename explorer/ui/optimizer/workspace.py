@@ -158,7 +158,7 @@ class Workspace:
 
     def _do_slice(self, run: IterationRun) -> None:
         steps, trouble = self.view.steps, self.view.trouble
-        event = self.session.iterate(run.slice(), seconds=SLICE)
+        event = self.session.iterate(run.slice(), seconds=SLICE, until_trouble=True)
         self.session.join(run.first)
         now = self.session.view()
         run.done += max(0, min(now.steps - steps, run.slice()))  # a child may answer any number

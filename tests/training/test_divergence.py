@@ -1,0 +1,58 @@
+"""A run that diverges: where it stops, and what its picture shows."""
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.training import PRESETS, TrainingSession
+from explorer.training.extent import extent_of_path
+from explorer.training.planes import Plane
+
+SETTINGS = {"lr": 3.8, "momentum": 0.9}
+
+
+def plain_path() -> list[float]:
+    """x before each iteration of plain PyTorch, to the first whose loss is not finite."""
+    x = torch.tensor(10.0, requires_grad=True)
+    optimizer = torch.optim.SGD([x], **SETTINGS)
+    path = []
+    while True:
+        path.append(x.item())
+        optimizer.zero_grad()
+        loss = x**2
+        loss.backward()
+        optimizer.step()
+        if not torch.isfinite(loss):
+            return path
+
+
+@pytest.fixture
+def stopped() -> TrainingSession:
+    session = TrainingSession(PRESETS["parabola"], **SETTINGS)
+    assert session.iterate(200, until_trouble=True).ok
+    return session
+
+
+def test_it_stops_where_the_loss_becomes_infinite(stopped: TrainingSession) -> None:
+    path = plain_path()
+    assert stopped.view().steps == len(path)
+    assert stopped.view().trouble == f"The loss became inf after step {len(path) - 1}."
+    assert stopped.last_update("x") is not None
+    assert stopped.undo().ok
+    assert stopped.parameters["x"].value == path[0]
+
+
+def test_it_goes_on_if_it_was_in_trouble_before(stopped: TrainingSession) -> None:
+    before = stopped.view().steps
+    stopped.iterate(3, until_trouble=True)
+    assert stopped.view().steps == before + 3
+
+
+def test_the_picture_shows_its_first_steps(stopped: TrainingSession) -> None:
+    line = Plane(np.zeros(1), np.ones(1), np.zeros(1), ("x", "loss"), exact=True)
+    low, high = extent_of_path(line, line.place(stopped.points()))[:, 0]
+    path = np.array(plain_path())
+    seen = path[(path >= low) & (path <= high)]
+    assert list(seen) == list(path[: len(seen)])
+    assert 3 <= len(seen)
+    assert high - low < 4 * np.ptp(seen)  # and not as a dot
