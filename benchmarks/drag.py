@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 from urllib.parse import quote
 
 from benchmarks.browser import Reader, open_reader
-from benchmarks.measure import Budget, Row
+from benchmarks.measure import Budget, Row, nearly_all
 from benchmarks.trace import EXAMPLE_A
 from explorer import sandbox
 from explorer.trace import Trace
@@ -68,7 +68,7 @@ def sandbox_rows(most: int) -> Iterator[Row]:
         everything += frames
         yield Row(name, median(frames), "a fresh child each", median(fresh), TRACE)
     live.close()
-    yield Row("95 % of all of them take at most", quantiles(everything, n=20)[-1])
+    yield Row("95 % of all of them take at most", nearly_all(everything))
 
 
 def _drag(run: Callable[..., Trace], source: str, frames: int) -> list[float]:
@@ -136,7 +136,7 @@ def browser_rows(most: int) -> Iterator[Row]:
             moved = max(moved, shift)
             yield Row(f"{name}: until the numbers are painted", median(frames), budget=PAINTED)
         yield Row("all of them, until painted", median(everything), budget=PAINTED)
-        yield Row("95 % of them, until painted", quantiles(everything, n=20)[-1], budget=NEARLY_ALL)
+        yield Row("95 % of them, until painted", nearly_all(everything), budget=NEARLY_ALL)
         yield Row("layout shift while dragging, the largest", moved, budget=STILL, unit="")
         typed = [_type(reader, digit) for digit in "456789"[:most]]
         yield Row("from the pause in typing to the picture", median(typed), budget=TYPED)

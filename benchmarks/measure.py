@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 
@@ -63,6 +64,11 @@ def medians(*functions: Callable[[], Any], runs: int) -> list[float]:
         for taken, function in zip(times, functions, strict=True):
             taken.append(seconds(function))
     return [median(taken) for taken in times]
+
+
+def nearly_all(values: Sequence[float]) -> float:
+    """What 95 % of the values are below."""
+    return float(np.quantile(values, 0.95))
 
 
 def seconds(function: Callable[[], Any]) -> float:

@@ -9,12 +9,12 @@ iterations is played. The reader's own program is stepped in the sandbox.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from statistics import median, quantiles
+from statistics import median
 from urllib.parse import quote
 
 from benchmarks.browser import Reader, open_reader
 from benchmarks.drag import MOVE
-from benchmarks.measure import Budget, Row
+from benchmarks.measure import Budget, Row, nearly_all
 
 #: The picture that each call changes: the numbers, or the chart whose description starts like this.
 CHANGES = {
@@ -108,7 +108,7 @@ def press_rows(reader: Reader, rounds: int) -> Iterator[Row]:
             budget=OWN_PRESS if problem == OWN else PRESS,
             note=f"{each}; the slowest {max(times) * 1000:.0f} ms.",
         )
-    yield Row("95 % of all presses", quantiles(everything, n=20)[-1], budget=NEARLY_ALL)
+    yield Row("95 % of all presses", nearly_all(everything), budget=NEARLY_ALL)
 
 
 def drag_rows(reader: Reader, frames: int) -> Iterator[Row]:
@@ -131,7 +131,7 @@ def drag_rows(reader: Reader, frames: int) -> Iterator[Row]:
             yield Row(f"{problem}: {what} is dragged", median(taken), budget=budget)
             yield Row(
                 f"{problem}: {what} is dragged, 95 % of the frames",
-                quantiles(taken, n=20)[-1],
+                nearly_all(taken),
                 budget=OWN_FRAME if problem == OWN else NEARLY_ALL_FRAMES,
             )
 
@@ -144,7 +144,7 @@ def _play(reader: Reader) -> Row:
     reader.tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
     reader.wait_idle(2500)
     taken: list[float] = reader.tab.evaluate(_PLAY)
-    note = f"{len(taken)} pictures; 95 % within {quantiles(taken, n=20)[-1] * 1000:.0f} ms."
+    note = f"{len(taken)} pictures; 95 % within {nearly_all(taken) * 1000:.0f} ms."
     return Row("from picture to picture of a played run", median(taken), budget=PICTURE, note=note)
 
 
