@@ -115,6 +115,12 @@ def preset_facts(name: str) -> PresetFacts:
 def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
     """Draw the popover; the fields of `Setting` that differ from the preset."""
     changes: dict[str, Any] = {}
+
+    def key(field: str, start: int) -> str:
+        """Of a reader's program, another number it asks for begins anew: one that was kept from
+        the program before would be run in its place."""
+        return f"{field}-{name}-{start}" if name == OWN else f"{field}-{name}"
+
     with st.popover(
         "Run settings",
         icon=":material/tune:",
@@ -131,7 +137,7 @@ def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
         if facts.samples:
             batch = _number(
                 "Batch size",
-                f"batch-{name}",
+                key("batch", facts.batch),
                 (1, facts.samples),
                 facts.batch,
                 "How many samples go through the network together",
@@ -141,7 +147,7 @@ def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
             own = facts.shape[-1]  # a reader's network may take smaller or larger images
             side = _number(
                 "Image size, px",
-                f"side-{name}",
+                key("side", own),
                 (min(_SIDES[0], own), max(_SIDES[1], own)),
                 own,
                 "Height and width. Images of a size other than the preset's are noise",
