@@ -78,7 +78,7 @@ LIMITS: dict[str, int | float] = {
     "Inputs of a program": MOST_INPUTS,
     "Nested calls of `backward` (in hooks, in a custom `backward`)": recorder.MOST_NESTED,
     "Size of a tensor, in MB": sizes.MOST_BYTES >> 20,
-    "In the app, on Linux: additional memory of a program, in MB": Options.memory,
+    "In the app, on Linux: additional memory of a program and its results, in MB": Options.memory,
     "In the app: running time of a program, in seconds": Options.seconds,
 }
 

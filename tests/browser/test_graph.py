@@ -113,7 +113,7 @@ def test_numbers_are_painted_and_a_leaf_is_pulled(tab: Any, app: str) -> None:
     y, leaf = node_of(tab, "y"), node_of(tab, "x")
     expect(y.locator("text.hook")).to_have_text("hook 3 → 30")
     expect(y.locator("title").first).to_have_text("A hook turned the gradient 3 into 30.")
-    expect(y).to_have_attribute("aria-label", re.compile("gradient 30, hook 3 → 30$"))
+    expect(y).to_have_attribute("aria-label", re.compile(r"gradient 30 \(hook\), hook 3 → 30$"))
 
     long = "-1.2345e-05 and far too long"
     shown = {"value": [long], "grad": ["7"]}
