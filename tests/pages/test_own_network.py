@@ -87,6 +87,11 @@ def test_a_program_of_another_page_is_taken():
     assert "program" not in at.query_params
 
 
+def number(at, label):
+    """The field with this label."""
+    return next(field for field in at.number_input if field.label == label)
+
+
 def test_the_size_of_the_program_before_is_not_kept():
     """What the note says of the input is what is run."""
     first = "model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2 * 30 * 30, 4))"
@@ -95,14 +100,17 @@ def test_the_size_of_the_program_before_is_not_kept():
     write(at, "model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.Flatten(), nn.Linear(8 * 26 * 26, 10))")
     assert layers(at)["0"][1] == "4×1×28×28"
     assert "ax-error" not in html_of(at)
+    number(at, "Image size, px").set_value(64)
+    settled(at.run())
+    assert layers(at)["0"][1] == "4×1×64×64"
+    write(at, first)
+    assert layers(at)["0"][1] == "4×1×32×32"
 
 
 def test_changes_to_the_run_are_made_in_the_child():
     at = own(MODULES["dict outputs"].source)
     before = layers(at)
-    at.number_input(key=next(n.key for n in at.number_input if n.label == "Batch size")).set_value(
-        1
-    )
+    number(at, "Batch size").set_value(1)
     settled(at.run())
     assert layers(at) != before
 

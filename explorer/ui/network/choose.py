@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -73,7 +74,7 @@ def choose_setting(name: str, facts: PresetFacts, source: str = "") -> Setting:
             [RANDOM, IMAGENET],
             "Random weights, or weights trained on ImageNet",
         )
-    return Setting(name, source, weights=weights, **_choose_changes(name, facts))
+    return Setting(name, source, weights=weights, **_choose_changes(name, source, facts))
 
 
 def with_available_weights(setting: Setting) -> Setting:
@@ -112,15 +113,12 @@ def preset_facts(name: str) -> PresetFacts:
     return describe_preset(name)
 
 
-def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
+def _choose_changes(name: str, source: str, facts: PresetFacts) -> dict[str, Any]:
     """Draw the popover; the fields of `Setting` that differ from the preset."""
     changes: dict[str, Any] = {}
 
-    def key(field: str, start: int) -> str:
-        """Of a reader's program, another number it asks for begins anew: one that was kept from
-        the program before would be run in its place."""
-        return f"{field}-{name}-{start}" if name == OWN else f"{field}-{name}"
-
+    # Another program begins anew: what was set for the one before would not be what it asks for.
+    which = f"{name}-{hashlib.sha256(source.encode()).hexdigest()[:8]}" if source else name
     with st.popover(
         "Run settings",
         icon=":material/tune:",
@@ -129,7 +127,7 @@ def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
     ):
         mode = choice(
             "Mode",
-            f"mode-{name}",
+            f"mode-{which}",
             _modes(facts.train),
             "model.train() or model.eval(): changes dropout and batch norm",
         )
@@ -137,7 +135,7 @@ def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
         if facts.samples:
             batch = _number(
                 "Batch size",
-                key("batch", facts.batch),
+                f"batch-{which}",
                 (1, facts.samples),
                 facts.batch,
                 "How many samples go through the network together",
@@ -147,7 +145,7 @@ def _choose_changes(name: str, facts: PresetFacts) -> dict[str, Any]:
             own = facts.shape[-1]  # a reader's network may take smaller or larger images
             side = _number(
                 "Image size, px",
-                key("side", own),
+                f"side-{which}",
                 (min(_SIDES[0], own), max(_SIDES[1], own)),
                 own,
                 "Height and width. Images of a size other than the preset's are noise",
