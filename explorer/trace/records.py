@@ -299,7 +299,7 @@ class Answer:
     alternatives: tuple[Answer, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """The record of one run of a program.
 
@@ -338,7 +338,15 @@ class Trace:
     echo_at: tuple[int, ...] = ()
     figures: tuple[Figure, ...] = ()
     upstream: str | float | list[Any] | None = None
-    seconds: float = field(default=0.0, compare=False, repr=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    def __repr__(self) -> str:
+        """One line: the arrays of a program would fill many screens."""
+        ended = f", error: {self.error.message!r}" if self.error else ""
+        return (
+            f"<Trace of {len(self.source.splitlines())} lines: {len(self.tensors)} tensors, "
+            f"backward passes: {self.pass_count}, answers: {len(self.answers)}{ended}>"
+        )
 
     def _repr_html_(self) -> str:
         """How a notebook shows it, as the last line of a cell."""

@@ -106,6 +106,7 @@ CORNERS = [
     "a.round().max()",
     "a.var(1, correction=0)",
     "a.std(0)",
+    f"(a * {ZERO}).std(0)",
     "torch.var_mean(a, 1)[0] + torch.var_mean(a, 1)[1]",
     "torch.var_mean(a, 0, correction=0)[0] * torch.var_mean(a, 0)[1]",
     "torch.std_mean(a, 1)[0] * torch.std_mean(a, 1)[1]",

@@ -16,7 +16,7 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.records import Answer
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.inputs import read_inputs
-from explorer.ui.common.sandbox_call import forget, forget_all, run
+from explorer.ui.common.sandbox_call import forget, forget_all, is_out_of_time, run
 from explorer.ui.common.widgets import label
 from explorer.ui.expression.iterations import asked_pass, compare_runs
 
@@ -123,7 +123,7 @@ def run_program(source: str, more: Any) -> ProgramRun:
     shown = None
     if trace is None:
         forget(_AGAIN)
-    elif live and trace.error and not trace.passes and last is not None:
+    elif live and trace.error and (is_out_of_time(trace) or not trace.passes) and last is not None:
         return replace(last, live=True, failed=trace, rest=rest)
     else:
         first = ProgramRun(trace, upstream, live=live)
