@@ -1,6 +1,7 @@
 """The result of a program as a function of one or two of its leaves.
 
-The program runs as it stands, guarded as always, once for every value; nothing is recorded.
+The program runs as it stands, guarded as always, once for every value; nothing is recorded. If all
+values at once, as one tensor, give the same where both were tried, a single run gives a fine grid.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +28,8 @@ from explorer.language.literals import leaf_literals
 #: How many values of one leaf, and of each of two, are tried one after the other, as long as there
 #: is time for more. Odd numbers, so that the middle is one of them.
 COUNTS = {1: (9, 33, 121), 2: (13, 25, 41)}
+#: How many of each are tried all at once; the first count's places are among them.
+FINE = {1: 241, 2: 121}
 #: How long all runs may take, in seconds.
 SECONDS = 1.2
 
@@ -73,6 +77,11 @@ def sample(
             axes = tuple(np.linspace(low, high, count) for low, high in ranges)
             points = product(*(axis.tolist() for axis in axes))
             values = [runner.result(dict(zip(variables, point, strict=True))) for point in points]
+            if count == COUNTS[leaves][0]:
+                grid = np.array(values).reshape([count] * leaves)
+                fine = _at_once(runner, variables, ranges, grid)
+                if fine is not None:
+                    return Samples(tuple(names), *fine)
             now = time.monotonic()
             if now + (now - started) * (more / count) ** leaves > until:
                 break
@@ -97,6 +106,21 @@ def with_variables(source: str, names: Sequence[str]) -> tuple[str, list[str]]:
     return "\n".join(lines), [variables[name] for name in names]
 
 
+def _at_once(
+    runner: _Runner, variables: Sequence[str], ranges: Sequence[Sequence[float]], grid: np.ndarray
+) -> tuple[tuple[np.ndarray, ...], np.ndarray] | None:
+    """Axes and values of a fine grid from one run, if they agree with the coarse `grid`."""
+    count = FINE[len(variables)]
+    axes = tuple(np.linspace(low, high, count) for low, high in ranges)
+    mesh = np.meshgrid(*axes, indexing="ij")
+    values = runner.results({n: torch.from_numpy(m) for n, m in zip(variables, mesh, strict=True)})
+    if values is None or values.shape != mesh[0].shape:
+        return None
+    every = (slice(None, None, (count - 1) // (len(grid) - 1)),) * len(variables)
+    is_same = np.allclose(values[every], grid, rtol=1e-5, atol=1e-6, equal_nan=True)
+    return (axes, values) if is_same else None
+
+
 class _Runner:
     """Runs a program again and again, each time as if it was the first."""
 
@@ -105,7 +129,16 @@ class _Runner:
         self._environment = Environment(Watcher(deadline=deadline))
         self._predefined = dict(self._environment.names)
 
-    def result(self, variables: Mapping[str, float]) -> float:
+    def results(self, variables: Mapping[str, torch.Tensor]) -> np.ndarray | None:
+        """The result with tensors in the place of numbers, in single precision as numbers are."""
+        single = {name: tensor.to(torch.get_default_dtype()) for name, tensor in variables.items()}
+        self.result(single)  # backward refuses to start from many results, which are there by then
+        value = self._environment.names.get(self._result)
+        if not isinstance(value, torch.Tensor) or value.is_complex():
+            return None
+        return value.detach().double().numpy()
+
+    def result(self, variables: Mapping[str, Any]) -> float:
         """The result with these variables; NaN if the program fails or has none."""
         names = self._environment.names
         names.clear()

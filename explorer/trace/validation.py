@@ -64,7 +64,7 @@ _ITEMS = {
 }
 _OTHER_ITEMS = 5000
 #: The most elements of an array in a field; of any other, those of `validate`.
-_ELEMENTS = dict.fromkeys(("args", "kwargs"), MOST_BYTES)
+_ELEMENTS = dict.fromkeys(("args", "kwargs"), MOST_BYTES) | {"values": 2**14}
 #: The most characters of a field: of names, of what is not drawn, and of any other one.
 _NAME = 1000
 _CHARACTERS = dict.fromkeys(

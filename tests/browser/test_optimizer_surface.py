@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from explorer.training import Surface
+from explorer.training.landscape import SIDE
+from explorer.ui.optimizer import surface
+
 pytestmark = pytest.mark.browser
 
+MAP = Path(surface.__file__).with_name("surface_map.js")
 NUMBERS = re.compile(r"(\S+) = (\S+), (\S+) = ([^:]+)")
 
 
@@ -179,3 +186,59 @@ def test_the_picture_is_saved_with_its_colours(tab: Any, app: str) -> None:
     assert text.startswith("<svg")
     assert 'href="data:image/png;base64,' in text
     assert "path ahead" in text
+
+
+@pytest.mark.parametrize("name", ["rosenbrock", "ill-conditioned quadratic", "himmelblau", "wall"])
+@pytest.mark.parametrize("reach", [2.0, 5.0])
+def test_no_minimum_is_drawn_that_the_loss_does_not_have(tab: Any, name: str, reach: float) -> None:
+    """Between the places where the loss is known, the bands of the picture are compared with those
+    of the loss itself."""
+    losses = {
+        "rosenbrock": lambda a, b: (1 - a) ** 2 + 100 * (b - a * a) ** 2,
+        "ill-conditioned quadratic": lambda a, b: 0.1 * a**2 + 2 * b**2,
+        "himmelblau": lambda a, b: (a * a + b - 11) ** 2 + (a + b * b - 7) ** 2,
+        "wall": lambda a, b: a**2 + b**2 + np.where(a + b > 1, 1e6, 0.0),
+    }
+    axis = np.linspace(-reach, reach, SIDE)
+    loss = losses[name](axis, axis[:, None])
+    drawn = Surface(axis, axis, loss, np.zeros((1, 2)), ("a", "b"), True)
+    tab.goto("about:blank")
+    size = 300
+    levels = np.array(
+        tab.evaluate(
+            """([source, map, size]) => new Function("map", "size", `${source};
+            return levelsOf(readMap(map), size, size).map((row) => [...row])`)(map, size)""",
+            [MAP.read_text(), surface._picture(drawn)["map"], size],
+        )
+    )
+    inner = (np.arange(size) + 0.5) / size * 2 * reach - reach
+    true = losses[name](inner, inner[::-1, None])
+    assert basins(np.floor(levels)) <= basins(np.floor(true_levels(true, drawn)))
+
+
+def true_levels(loss: np.ndarray, drawn: Surface) -> np.ndarray:
+    """In which bands the picture of this surface should have these losses."""
+    map = surface._picture(drawn)["map"]
+    height = np.log10(np.maximum(loss - map["low"], 0) + map["floor"])
+    return 18 * (height - map["least"]) / (map["most"] - map["least"])
+
+
+def basins(bands: np.ndarray) -> int:
+    """The connected areas of one band with nothing lower beside them."""
+    seen, count = np.zeros(bands.shape, bool), 0
+    rows, columns = bands.shape
+    for start in zip(*np.nonzero(bands == bands), strict=True):
+        if seen[start]:
+            continue
+        todo, is_lowest = [start], True
+        seen[start] = True
+        while todo:
+            row, column = todo.pop()
+            for i in range(max(row - 1, 0), min(row + 2, rows)):
+                for j in range(max(column - 1, 0), min(column + 2, columns)):
+                    is_lowest &= bands[i, j] >= bands[start]
+                    if bands[i, j] == bands[start] and not seen[i, j]:
+                        seen[i, j] = True
+                        todo.append((i, j))
+        count += is_lowest
+    return count

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from explorer.trace.sampling import Samples, sample
+from explorer.trace.validation import validate
 
 PROGRAM = """\
 import torch
@@ -68,7 +69,7 @@ def test_so_are_those_of_python_and_numpy(number: str) -> None:
 def test_a_slow_program_gets_fewer_samples() -> None:
     program = (
         "import torch\nx = torch.tensor(2.0, requires_grad=True)\nout = x\n"
-        "for i in range(2000):\n    out = out + x / 2000\n"
+        "for i in range(2000):\n    out = out + x / 2000 if x > -9 else x\n"
     )
     started = time.monotonic()
     samples = sample(program, ["x"], [[-1, 1]], result="out", deadline=started + 60)
@@ -88,3 +89,33 @@ def test_samples_that_do_not_fit_together_are_none() -> None:
         Samples(("x",), (axis,), values)
     with pytest.raises(ValueError, match="not samples"):
         Samples(("x",), (np.array([0.0, np.inf, 1.0]),), np.zeros(3))
+
+
+def test_values_tried_all_at_once_follow_fast_waves() -> None:
+    """41 a side gave its contours saw teeth."""
+    program = PROGRAM.replace("x**2 + 3*x*torch.sin(y)", "torch.sin(x*y) + x**2\nout.backward()")
+    samples = sample(program, ["x", "y"], [[-5, 5], [-5, 5]], result="out")
+    x, y = (torch.tensor(axis, dtype=torch.float32) for axis in samples.axes)
+    expected = torch.sin(x[:, None] * y) + x[:, None] ** 2
+    assert samples.values.shape == (121, 121)
+    validate(samples)  # as the app does with what a child answers
+    np.testing.assert_allclose(samples.values, expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "out = x**2 if x > 1 else -x",
+        "out = torch.stack([x, x]).sum()",
+        "out = x * torch.rand_like(x)",
+        "out = torch.nn.functional.softmax(x.reshape(-1), 0).max() * x",
+    ],
+)
+def test_where_that_gives_something_else_each_value_is_tried_alone(line: str) -> None:
+    program = f"import torch\nx = torch.tensor(2.0, requires_grad=True)\n{line}\nout.backward()\n"
+    samples = sample(program, ["x"], [[-2, 3]], result="out", seed=3)
+    for value, result in zip(samples.axes[0], samples.values, strict=True):
+        torch.manual_seed(3)
+        names: dict[str, torch.Tensor] = {}
+        exec(program.replace("2.0", repr(float(value)), 1), names)
+        assert result == pytest.approx(float(names["out"].detach()), rel=1e-5)

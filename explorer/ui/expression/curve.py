@@ -113,7 +113,7 @@ def _sample(trace: Trace, names: tuple[str, ...], result: str) -> tuple[str, Sam
         samples = sandbox_call.ask(_SLOT, name, submit, label="")
         if samples is not None:
             st.session_state[_LAST] = name, samples
-            if len(samples.axes[0]) == COUNTS[len(names)][-1]:
+            if len(samples.axes[0]) >= COUNTS[len(names)][-1]:
                 _samples.put(name, samples)
     except (ProgramRefused, ValueError):
         return "", None

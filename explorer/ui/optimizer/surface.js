@@ -26,12 +26,9 @@ function make(root, send) {
   const isLine = () => state.data.curve !== null
   const onCurve = (at) => {
     const { x, y } = state.data.curve
-    const place = ((at - x[0]) / (x.at(-1) - x[0])) * (x.length - 1)
-    const i = clamp(Math.floor(place), 0, x.length - 2)
-    const near = [y[i - 1], y[i], y[i + 1], y[i + 2]]
-    if (place < 0 || place > x.length - 1 || near[1] === null || near[2] === null) return null
-    // Between lines a parabola would be too high, and far too high at its minimum.
-    return near.every(Number.isFinite) ? catmullRom(place - i).reduce((sum, weight, k) => sum + weight * near[k], 0) : near[1] + (place - i) * (near[2] - near[1])
+    const share = (at - x[0]) / (x.at(-1) - x[0])
+    const loss = share < 0 || share > 1 ? NaN : along(share, x.length, (k) => y[k] ?? NaN)
+    return Number.isNaN(loss) ? null : loss
   }
   // A point of a path as [x, y] on the axes.
   const lift = (point) => {

@@ -8,21 +8,22 @@ function decode(text, Type) {
   return new Type(bytes.buffer)
 }
 
-// Weights of the four neighbours of a place between the second and the third; exact for parabolas.
-const catmullRom = (t) => [((2 - t) * t - 1) * t, (3 * t - 5) * t * t + 2, ((4 - 3 * t) * t + 1) * t, (t - 1) * t * t].map((w) => w / 2)
-
-// Those weights for each of `size` pixels along `count` heights.
-function neighbours(size, count) {
-  return Array.from({ length: size }, (_, pixel) => {
-    const at = Math.max(0, Math.min(count - 1, ((pixel + 0.5) / size) * (count - 1)))
-    const i = Math.min(count - 2, Math.floor(at))
-    const t = at - i
-    return { places: [i - 1, i, i + 1, i + 2].map((k) => Math.max(0, Math.min(count - 1, k))), weights: catmullRom(t) }
-  })
+// A value between the second and the third of four: exact for parabolas, and never bent more than
+// both sides are, so that no minimum appears beside a cliff. Amat, Donat, Liandrat and Trillo,
+// "Analysis of a new nonlinear subdivision scheme" (2006), https://doi.org/10.1007/s10208-004-0122-5
+function bend(a, b, c, d, t) {
+  const [before, after] = [a - 2 * b + c, b - 2 * c + d]
+  const curve = before * after > 0 ? (2 * before * after) / (before + after) : 0
+  return b + t * (c - b) - 0.5 * t * (1 - t) * curve
 }
 
-const weighted = ({ places, weights }, read) =>
-  weights[0] * read(places[0]) + weights[1] * read(places[1]) + weights[2] * read(places[2]) + weights[3] * read(places[3])
+// The same for a share of the way along `count` values; beyond the ends there are none.
+function along(share, count, read) {
+  const at = Math.max(0, Math.min(1, share)) * (count - 1)
+  const i = Math.min(count - 2, Math.floor(at))
+  const known = (k) => (k >= 0 && k < count ? read(k) : NaN)
+  return bend(known(i - 1), read(i), read(i + 1), known(i + 2), at - i)
+}
 
 // Colours of the bands, the lowest first.
 function bands(palette) {
@@ -33,50 +34,52 @@ function bands(palette) {
   })
 }
 
-// Heights from 0 to 1, row by row from the lowest y; NaN where the loss is not finite.
+// Heights above the lowest place, row by row from the lowest y; NaN where the loss is not finite.
+// The losses are smooth, their logarithms are not: a narrow valley would fall into islands.
 function readMap(map) {
-  const heights = Float32Array.from(decode(map.heights, Uint16Array), (v) => (v === UNKNOWN ? NaN : v / (UNKNOWN - 1)))
-  return { ...map, heights }
+  const { least, most, rows, columns } = map
+  const to = (code) => (code === UNKNOWN ? NaN : 10 ** (least + (code / (UNKNOWN - 1)) * (most - least)))
+  const above = Float64Array.from(decode(map.heights, Uint16Array), to)
+  return { ...map, above: Array.from({ length: rows }, (_, row) => above.subarray(row * columns, (row + 1) * columns)) }
 }
 
-function paintMap(canvas, { columns, rows, heights }, { palette, contour, unknown }) {
+// For each pixel, from the upper left, in which band the loss is, as a fraction.
+function levelsOf({ above, columns, rows, least, most }, width, height) {
+  const wide = above.map((row) => Float64Array.from({ length: width }, (_, x) => along((x + 0.5) / width, columns, (k) => row[k])))
+  const level = (value) => (BANDS * (Math.log10(Math.max(value, 10 ** least)) - least)) / (most - least || 1)
+  return Array.from({ length: height }, (_, y) =>
+    Float32Array.from({ length: width }, (_, x) => level(along(1 - (y + 0.5) / height, rows, (k) => wide[k][x]))))
+}
+
+function paintMap(canvas, map, { palette, contour, unknown }) {
   const { width, height } = canvas
   const context = canvas.getContext("2d")
   const image = context.createImageData(width, height)
-  const across = neighbours(width, columns)
-  const wide = Array.from({ length: rows }, (_, row) => Float32Array.from(across, (near) => weighted(near, (k) => heights[row * columns + k])))
   const colours = bands(palette)
-  let above = null
-  neighbours(height, rows).reverse().forEach((near, line) => {
-    const now = new Float32Array(width)
+  const levels = levelsOf(map, width, height)
+  levels.forEach((line, row) => {
     for (let column = 0; column < width; column += 1) {
-      const level = BANDS * weighted(near, (k) => wide[k][column])
-      now[column] = level
-      const at = 4 * (line * width + column)
+      const level = line[column]
+      const at = 4 * (row * width + column)
       image.data[at + 3] = 255
       if (Number.isNaN(level)) {
         image.data.set(unknown, at)
         continue
       }
       const band = colours[Math.max(0, Math.min(BANDS - 1, Math.floor(level)))]
-      // A line where the level is whole: as wide as a pixel, whatever the slope.
-      const slope = Math.max(Math.abs(level - (now[column - 1] ?? level)), Math.abs(level - (above?.[column] ?? level)), 1e-6)
-      const share = 0.45 * Math.max(0, 1 - Math.abs(level - Math.round(level)) / slope)
+      // A line between two bands: as wide as a pixel, whatever the slope.
+      const edge = Math.max(1, Math.min(BANDS - 1, Math.round(level)))
+      const slope = Math.max(Math.abs(level - (line[column - 1] ?? level)), Math.abs(level - (levels[row - 1]?.[column] ?? level)), 1e-6)
+      const share = 0.45 * Math.max(0, 1 - Math.abs(level - edge) / slope)
       for (let k = 0; k < 3; k += 1) image.data[at + k] = band[k] + share * (contour[k] - band[k])
     }
-    above = now
   })
   context.putImageData(image, 0, 0)
 }
 
 // The loss at a place given by its share of the width and of the height from below; null where the
 // grid is too coarse to tell, near the lowest place.
-function lossAt(map, across, up) {
-  const [column, row] = [across * (map.columns - 1), up * (map.rows - 1)]
-  const [i, j] = [Math.min(map.columns - 2, Math.floor(column)), Math.min(map.rows - 2, Math.floor(row))]
-  const [s, t] = [column - i, row - j]
-  const read = (a, b) => map.heights[b * map.columns + a]
-  const height = (1 - t) * ((1 - s) * read(i, j) + s * read(i + 1, j)) + t * ((1 - s) * read(i, j + 1) + s * read(i + 1, j + 1))
-  const above = 10 ** (map.least + height * (map.most - map.least)) - map.floor
-  return above < map.floor ? null : above + map.low
+function lossAt({ above, columns, rows, floor, low }, across, up) {
+  const height = along(up, rows, (row) => along(across, columns, (k) => above[row][k])) - floor
+  return height < floor ? null : height + low
 }
