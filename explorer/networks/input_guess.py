@@ -16,9 +16,11 @@ from torch import Tensor, nn
 BATCH, STEPS = 4, 8
 #: The most combinations of inputs that are offered.
 MOST = 400
-#: Sides of images that are common, and then all others up to the last.
+#: Sides of images that are common, and then others. What a linear layer says of one leads to any
+#: other up to the largest.
 _COMMON = (32, 28, 64, 224, 16, 8, 96, 128, 48, 256, 4, 1)
-_SIDES = (*_COMMON, *(side for side in range(2, 129) if side not in _COMMON))
+_SIDES = (*_COMMON, *(side for side in range(12, 129, 4) if side not in _COMMON))
+_LARGEST = 512
 _LENGTHS = (32, 16, 64, 100, 128, 8, 256, 1000, 4, *(n for n in range(5, 129)))
 
 
@@ -69,42 +71,49 @@ def guesses(model: nn.Module) -> Iterator[tuple[Guess, ...]]:
 
 
 class SizeSearch:
-    """Guesses in their order, until an image is found to be too large for a linear layer: then the
-    size is searched by bisection, for such a layer gets more features from a larger image."""
+    """Guesses in their order, until a linear layer gets more or fewer features of an image than it
+    has: then the image's side is searched by bisection, for a larger image gives it more."""
 
     def __init__(self, model: nn.Module) -> None:
         self._waiting = list(guesses(model))
-        self._low, self._high = 0, math.inf
+        self._low, self._high = 0, _LARGEST + 1
+        self._surpluses: dict[int, int] = {}  # by the side of an image
         images = (g[0].shape[:2] for g in self._waiting if len(g) == 1 and g[0].side)
-        self._sort = next(images, None)  # samples and channels of the images that are searched
+        self._sort = next(images, ())  # samples and channels of the images that are searched
 
     def __iter__(self) -> Iterator[tuple[Guess, ...]]:
-        while self._waiting:
-            if self._high < math.inf:
-                between = [guess for guess in self._waiting if self._inside(guess)]
-                between.sort(key=lambda guess: guess[0].side or 0)
-                middle = len(between) // 2
-                other = [guess for guess in self._waiting if self._side(guess) is None]
-                self._waiting = [*between[middle:], *between[:middle], *other]
-            yield from self._waiting[:1]
-            self._waiting = self._waiting[1:]
+        while True:
+            while self._surpluses and self._high - self._low > 1:
+                common = [side for side in sorted(_COMMON) if self._low < side < self._high]
+                roundest = max(range(self._low + 1, self._high), key=lambda side: side & -side)
+                side = common[len(common) // 2] if common else roundest
+                yield (Guess("randn", (*self._sort, side, side)),)
+            if self._surpluses:
+                self._waiting = [guess for guess in self._waiting if self._side(guess) is None]
+            if not self._waiting:
+                return
+            yield self._waiting.pop(0)
 
     def _side(self, guess: tuple[Guess, ...]) -> int | None:
         searched = len(guess) == 1 and guess[0].shape[:2] == self._sort
         return guess[0].side if searched else None
 
-    def _inside(self, guess: tuple[Guess, ...]) -> bool:
-        side = self._side(guess)
-        return side is not None and self._low < side < self._high
-
     def failed(self, tried: tuple[Guess, ...], surplus: int | None) -> None:
         """Learn that these inputs failed: at a linear layer that got `surplus` features more than
         it has, or elsewhere."""
-        if self._inside(tried):
-            if surplus is not None and surplus > 0:
-                self._high = self._side(tried) or 0
-            else:
-                self._low = self._side(tried) or 0
+        side = self._side(tried)
+        if side is None or not self._low < side < self._high:
+            return
+        if surplus:
+            # What gets as many features of an image half as large does not depend on its size.
+            apart = [s for s in self._surpluses if 2 * min(s, side) <= max(s, side)]
+            if any(self._surpluses[s] == surplus for s in apart):
+                self._low = self._high
+            self._surpluses[side] = surplus
+        if surplus is not None and surplus > 0:
+            self._high = side
+        elif self._surpluses:
+            self._low = max(self._low, side)
 
 
 def required(model: nn.Module) -> list[str]:

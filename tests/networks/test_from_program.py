@@ -193,17 +193,57 @@ net = nn.Sequential(
 """
 
 
-@pytest.mark.fast
-@pytest.mark.parametrize("size", [1, 3, 8, 20])
-def test_the_size_of_an_image_is_searched_by_bisection(size, monkeypatch):
-    tried = []
+@pytest.fixture
+def tried(monkeypatch):
+    """The shapes of the inputs that are tried."""
+    shapes = []
     failure = InputChoice.failure
-    monkeypatch.setattr(
-        InputChoice, "failure", lambda self, inputs: tried.append(1) or failure(self, inputs)
-    )
+
+    def failing(self, inputs):
+        shapes.extend(tuple(tensor.shape) for tensor in inputs)
+        return failure(self, inputs)
+
+    monkeypatch.setattr(InputChoice, "failure", failing)
+    return shapes
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("size", [1, 3, 8, 20, 50, 118])
+def test_the_size_of_an_image_is_searched_by_bisection(size, tried):
     network = from_program(UNUSUAL_SIZE.format(size=size)).make()
     assert network.model(*network.inputs).shape == (4, 2)
-    assert len(tried) < 20
+    assert len(tried) < 30  # by from_program and by make
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("layers", "side"),
+    [
+        ("nn.Conv2d(1, 8, 3), nn.Flatten(), nn.Linear(8 * 26 * 26, 10)", 28),
+        ("nn.Conv2d(3, 4, 3, padding=1), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(25600, 2)", 160),
+        ("nn.Conv2d(3, 8, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(80000, 2)", 202),
+        ("nn.Conv2d(3, 8, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 11 * 11, 2)", 24),
+        ("nn.Conv2d(1, 2, 1), nn.Flatten(), nn.Linear(2 * 511 * 511, 2)", 511),
+    ],
+)
+def test_of_the_sides_that_fit_the_roundest_is_found(layers, side, tried):
+    network = from_program(f"from torch import nn\nnet = nn.Sequential({layers})").make()
+    assert network.inputs[0].shape[2:] == (side, side)
+    assert len(tried) < 30  # by from_program and by make
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "layers",
+    [
+        "nn.Conv2d(3, 8, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(9, 2)",
+        "nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 11 * 11 + 1, 2)",
+    ],
+)
+def test_a_search_that_cannot_end_well_ends_soon(layers, tried):
+    network = from_program(f"from torch import nn\nnet = nn.Sequential({layers})")
+    assert "None of" in str(network)
+    assert len(tried) < 30  # by from_program and by make
 
 
 @pytest.mark.fast
