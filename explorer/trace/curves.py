@@ -1,4 +1,4 @@
-"""What is followed over all passes of a run: the losses, and the norms of the leaves."""
+"""What is followed over all passes of a run: the losses, and the gradient norms of the leaves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Curves:
 
     def __init__(self) -> None:
         self._loss = _Series(MOST_LOSSES)
-        #: By name: the leaf and the norms it had.
+        #: By name: the leaf and the norms of its .grad.
         self._norms: dict[str, tuple[torch.Tensor, _Series]] = {}
         self._every = 1
 
@@ -56,15 +56,17 @@ class Curves:
         return (number - 1) % self._every == 0
 
     def add_norms(self, number: int, leaves: Iterable[tuple[str, torch.Tensor]]) -> None:
-        """These are the leaves, by name, as the pass begins."""
+        """These are the leaves, by name, as the pass has ended."""
         for name, leaf in leaves:
+            if leaf.grad is None:
+                continue
             if name not in self._norms and len(self._norms) == MOST_LEAVES:
                 continue
             held, series = self._norms.setdefault(name, (leaf, _Series(MOST_NORMS)))
             if held is not leaf:
                 continue
             with suppress(RuntimeError):  # it belonged to a call of vmap, or is sparse
-                series.add(number, float(torch.linalg.vector_norm(leaf.detach())))
+                series.add(number, float(torch.linalg.vector_norm(leaf.grad)))
                 self._every = max(self._every, series.every)
 
     def plain(self) -> tuple[Curve, ...]:

@@ -299,12 +299,21 @@ class ProgramRecorder(TurnRecorder):
         """Run a backward call and record the pass; the first three passes and the last are kept."""
         self._check_depth()
         self.pass_count += 1
+        number = self.pass_count  # a hook may begin another
         with _quiet():
-            self.curves.add_loss(self.pass_count, roots)
-            if self.curves.wants_norms(self.pass_count):
-                self.curves.add_norms(self.pass_count, self.named_leaves().items())
-        if not self._needs_record(roots):
-            return self._run_unrecorded(what, roots, run)
+            self.curves.add_loss(number, roots)
+        if self._needs_record(roots):
+            result = self._run_recorded(what, roots, run, ours)
+        else:
+            result = self._run_unrecorded(what, roots, run)
+        with _quiet():
+            if self.curves.wants_norms(number):
+                self.curves.add_norms(number, self.named_leaves().items())
+        return result
+
+    def _run_recorded(
+        self, what: str, roots: list[torch.Tensor], run: Callable[[], Any], ours: bool
+    ) -> Any:
         self.resume()
         call_line = self.line
         with _quiet():

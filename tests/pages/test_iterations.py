@@ -104,8 +104,8 @@ def test_the_curves_mark_the_shown_pass(at: Any) -> None:
     choose(at, 7)
     loss, norm = component(at, "cells")["cells"]
     assert loss["lines"][0]["y"] == [9, 4, 1, 0, 1, 4, 9, 16, 25]
-    assert norm["lines"][0]["y"] == [3] * 9
-    assert norm["y"]["label"] == "norm of w"
+    assert norm["lines"][0]["y"] == [abs(2 * (3 - k)) for k in range(9)]
+    assert norm["y"]["label"] == "gradient norm of w"
     assert loss["mark"] == norm["mark"] == 7
 
 

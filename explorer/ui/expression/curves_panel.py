@@ -1,4 +1,4 @@
-"""The loss and the norm of each leaf over all backward passes, as charts and as a file."""
+"""The loss and each leaf's gradient norm over all backward passes, as charts and as a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def curves_panel(trace: Trace, shown: int | None) -> None:
         download(
             partial(to_csv, trace.curves),
             "curves.csv",
-            "Downloads the losses and norms of all passes that were kept",
+            "Downloads the losses and gradient norms of all passes that were kept",
             key="curves",
             label="CSV",
             mime="text/csv",
@@ -56,7 +56,7 @@ def curves_panel(trace: Trace, shown: int | None) -> None:
 def title(curve: Curve) -> str:
     """What a curve follows."""
     name = curve.name if len(curve.name) <= _NAME else f"{curve.name[:_NAME]}…"
-    return "loss" if curve.kind == "loss" else f"norm of {name}"
+    return "loss" if curve.kind == "loss" else f"gradient norm of {name}"
 
 
 def to_plot(curve: Curve, count: int, shown: int | None) -> Plot:
@@ -90,8 +90,10 @@ def describe_nonfinite(curves: Sequence[Curve]) -> str:
         for at, value in zip(curve.at, curve.values, strict=True)
         if not math.isfinite(value)
     )
-    places = {name: f"{name} at pass {at:,} ({value})" for at, name, value in reversed(first)}
-    listed = list(places.values())[::-1]
+    places: dict[str, str] = {}
+    for at, name, value in first:
+        places.setdefault(name, f"{name} at pass {at:,} ({value})")
+    listed = list(places.values())
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     gaps = ", ".join(listed[:_LISTED])
     return f"Not finite, so drawn as a gap; first: {gaps}{more}." if listed else ""

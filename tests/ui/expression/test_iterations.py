@@ -71,10 +71,10 @@ def test_a_pass_that_was_not_reached(runs: tuple[Trace, Trace]) -> None:
 def test_the_curves_are_those_of_the_loop(runs: tuple[Trace, Trace]) -> None:
     w, rows = 1.0, []
     for number in range(1, 10):
-        rows.append((number, (w - 3) ** 2, w))
+        rows.append((number, (w - 3) ** 2, abs(2 * (w - 3))))
         w -= 0.1 * 2 * (w - 3)
     head, *lines = curves_panel.to_csv(runs[0].curves).decode().splitlines()
-    assert head == "backward pass,loss,norm of w"
+    assert head == "backward pass,loss,gradient norm of w"
     for line, row in zip(lines, rows, strict=True):
         assert [float(cell) for cell in line.split(",")] == pytest.approx(row, rel=1e-5)
 
@@ -93,7 +93,7 @@ def test_the_first_values_that_are_not_finite() -> None:
         Curve("norm", "w", (1, 3), (1.0, math.nan)),
     )
     said = curves_panel.describe_nonfinite(curves)
-    assert said.endswith("first: loss at pass 2 (inf), norm of w at pass 3 (nan).")
+    assert said.endswith("first: loss at pass 2 (inf), gradient norm of w at pass 3 (nan).")
     assert curves_panel.describe_nonfinite(curves[1:2]) == ""
 
 
