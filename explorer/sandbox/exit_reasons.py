@@ -30,10 +30,7 @@ FORBIDDEN = (
     "The program asked the operating system for something forbidden here and was stopped.",
     "Programs here can only compute: they cannot start other programs or access the machine.",
 )
-_KILLED = (
-    "The operating system stopped this program, probably because memory ran low.",
-    "Use smaller tensors, or run it again.",
-)
+_KILLED = ("A signal ended this program before it was done.", "Run it again.")
 _OUT_OF_TIME = "The program ran for more than"
 _RUN_AGAIN = "Run it again. If the error comes back, shorten the program."
 _NO_RESULT = ("The program ended without a result.", _RUN_AGAIN)
@@ -49,7 +46,7 @@ _MESSAGES: dict[int, tuple[str, str]] = {0: _NO_RESULT} | {
         "SIGFPE": _DIVISION,
         "SIGXCPU": _CPU,
         "SIGSYS": FORBIDDEN,
-        "SIGKILL": _KILLED,  # by the kernel or by a user; our own kills become `out_of_time`
+        "SIGKILL": _KILLED,  # our own kills become `out_of_time`
     }.items()
     if (number := getattr(signal, name, None))
 }
@@ -61,6 +58,14 @@ def explain_exit(status: int, line: int | None, timeout: float) -> ProgramError:
         return out_of_time(timeout, line)
     message, hint = _MESSAGES.get(status, _NO_RESULT)
     return ProgramError(message, line=line, hint=hint, detail=_describe_status(status))
+
+
+def killed_for_memory(line: int | None) -> ProgramError:
+    return ProgramError(
+        "The operating system ended this program: the machine ran out of memory.",
+        line=line,
+        hint="Use smaller tensors, or run it again.",
+    )
 
 
 def out_of_time(timeout: float, line: int | None) -> ProgramError:
@@ -150,6 +155,7 @@ BY_REASON: dict[Reason, Callable[..., ProgramError]] = {
     "unreadable_answer": unreadable_answer,
     "out_of_time": out_of_time,
     "stopped_inside": stopped_inside,
+    "killed_for_memory": killed_for_memory,
     "exit": explain_exit,
 }
 

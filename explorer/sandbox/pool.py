@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from explorer.sandbox import protocol
+from explorer.sandbox import kernel_reports, protocol
 from explorer.sandbox.protocol import Connection
 from explorer.sandbox.settings import Settings, start_process
 from explorer.sandbox.task import ChildExit, Task, read_line
@@ -89,10 +89,12 @@ class ForkPool:
         self._may_fork_ahead = True
         spare, self._spare = self._spare, None
         if spare is not None:
-            spare.send(task)
-            if spare.connection.open:
+            is_halted = kernel_reports.is_halted(spare.process.pid)
+            if not is_halted:
+                spare.send(task)
+            if not is_halted and spare.connection.open:
                 return spare
-            spare.end()  # it had already ended
+            spare.end()  # unless it had already ended
         child = self._fork()
         child.send(task)
         return child

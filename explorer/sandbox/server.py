@@ -19,13 +19,14 @@ import socket
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from explorer.sandbox import protocol
 from explorer.sandbox.answer_limits import AnswerLimits
 from explorer.sandbox.fair_queue import FairQueue
+from explorer.sandbox.kernel_reports import is_halted, oom_kills
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.protocol import Connection
 from explorer.sandbox.task import LIFE, ChildExit, Reason, Task
@@ -108,7 +109,8 @@ class RunningRequest:
     """A request whose task a child is performing; `started` is a time.monotonic() value, `messages`
     the number of messages before the answer so far. `stop_by` is when the child must have noticed
     that the reader stops it. `is_next` says whether the child has performed others before. `data`
-    is how many raw bytes it has sent."""
+    is how many raw bytes it has sent, `oom_kills` how often the kernel had killed for want of
+    memory when it started."""
 
     request: Request
     child: Child
@@ -118,6 +120,7 @@ class RunningRequest:
     slow: bool = False
     stop_by: float = math.inf
     data: int = 0
+    oom_kills: int = field(default_factory=oom_kills)
 
 
 class Server:
@@ -375,16 +378,18 @@ class Server:
         is_live = request in self._live and time.monotonic() < request.ends
         return kind == protocol.ANSWER and is_live
 
-    def _child_ended(self, running: RunningRequest) -> None:
+    def _child_ended(self, running: RunningRequest, halted: bool = False) -> None:
         broken = running.child.connection.broken
         child_exit = self._end(running, answered=False)
-        if running.is_next and child_exit.status == 0 and not running.messages:
+        if running.is_next and (child_exit.status == 0 or halted) and not running.messages:
             # A live child that is no longer as it was ends after its answer. This request came
             # before that was known.
             self._enqueue(running.request)
             return
         if broken:
             running.request.refuse("unreadable_answer")
+        elif child_exit.status == -9 and oom_kills() > running.oom_kills:
+            running.request.refuse("killed_for_memory", child_exit.line)
         else:
             timeout = running.request.task.timeout
             running.request.refuse("exit", child_exit.status, child_exit.line, timeout)
@@ -430,6 +435,8 @@ class Server:
                     request.refuse("stopped_inside", line)
                 else:
                     request.refuse("out_of_time", request.task.timeout, line)
+            elif is_halted(child.process.pid):
+                self._child_ended(running, halted=True)
 
         for request in list(self._live):
             if now >= request.rests_until:

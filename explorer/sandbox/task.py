@@ -69,6 +69,7 @@ Reason = Literal[
     "unreadable_answer",
     "out_of_time",
     "stopped_inside",
+    "killed_for_memory",
     "exit",
 ]
 

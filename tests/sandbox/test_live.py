@@ -92,6 +92,14 @@ def test_children_that_rest_take_no_turn_from_others(forking: Sandbox) -> None:
     assert [call.result() for call in calls] == first
 
 
+def test_a_child_that_was_stopped_while_it_rested_is_replaced(forking: Sandbox) -> None:
+    call = begin(forking, "a")
+    first = call.result()
+    os.kill(first, signal.SIGSTOP)
+    call.again(0)
+    assert call.result() != first
+
+
 def test_a_request_waits_for_its_turn_and_survives_its_child(forking: Sandbox) -> None:
     call = begin(forking, "a")
     first, pid = call.result(), forking.pid

@@ -1,0 +1,44 @@
+"""What Linux reports of processes; on other systems nothing is known.
+
+The server imports this file, so it must not import torch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
+
+
+def is_halted(pid: int) -> bool:
+    """Whether SIGSTOP or a debugger holds the process: it neither answers nor ends by itself.
+    https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html"""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    state = stat.rpartition(")")[2].split()  # the name before it may contain anything
+    return state[:1] in (["T"], ["t"])
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory: of this process's control group,
+    or else of the machine. 0 where neither is told.
+    https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files"""
+    for file in (*_memory_events(), _PROC / "vmstat"):
+        try:
+            lines = [line.split() for line in file.read_text().splitlines()]
+            return next(int(line[1]) for line in lines if line[:1] == ["oom_kill"])
+        except (OSError, ValueError, IndexError, StopIteration):
+            continue
+    return 0
+
+
+def _memory_events() -> list[Path]:
+    try:
+        groups = (_PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    paths = [line[3:] for line in groups if line.startswith("0::")]
+    return [_CGROUPS / path.lstrip("/") / "memory.events" for path in paths]

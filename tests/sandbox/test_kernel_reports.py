@@ -1,0 +1,105 @@
+"""What the kernel reports of processes, and what a reader is told of it."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.sandbox import exit_reasons, kernel_reports, protocol
+from explorer.sandbox import server as servers
+from explorer.sandbox.answer_limits import limits_of
+from explorer.sandbox.server import Request, RunningRequest, Server
+from explorer.sandbox.task import ChildExit, Task
+from tests.sandbox.test_calls import eventually
+
+pytestmark = pytest.mark.fast
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_stopped_process_is_seen() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert not kernel_reports.is_halted(process.pid)
+        os.kill(process.pid, signal.SIGSTOP)
+        assert eventually(lambda: kernel_reports.is_halted(process.pid))
+        os.kill(process.pid, signal.SIGCONT)
+        assert eventually(lambda: not kernel_reports.is_halted(process.pid))
+    finally:
+        process.kill()
+        process.communicate()
+    assert not kernel_reports.is_halted(process.pid)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(kernel_reports, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(kernel_reports, "_CGROUPS", tmp_path / "cgroup")
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    (tmp_path / "proc" / "self" / "cgroup").write_text("1:cpu:/old\n0::/app/one\n")
+    return tmp_path
+
+
+def test_the_own_group_counts_before_the_machine(folder: Path) -> None:
+    assert kernel_reports.oom_kills() == 0
+    (folder / "proc" / "vmstat").write_text("pgfault 7\noom_kill 3\n")
+    assert kernel_reports.oom_kills() == 3
+    group = folder / "cgroup" / "app" / "one"
+    group.mkdir(parents=True)
+    (group / "memory.events").write_text("low 0\noom 9\noom_kill 5\noom_group_kill 0\n")
+    assert kernel_reports.oom_kills() == 5
+
+
+class KilledPool:
+    """A pool whose children are killed."""
+
+    processors = 1
+
+    def release(self, child: Any, answered: bool) -> ChildExit:
+        return ChildExit(-9, 4)
+
+
+class Connected:
+    """A reader's, or a child's, connection."""
+
+    broken = False
+    connection: Any
+
+    def __init__(self) -> None:
+        self.connection, self.sent = self, bytearray()
+
+    def send(self, data: bytes) -> None:
+        self.sent += data
+
+    def finish(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("counted", "words"), [(1, "ran out of memory"), (0, "A signal ended")])
+def test_memory_is_named_if_the_kernel_counted_it(
+    counted: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near, far = socket.socketpair()
+    with selectors.DefaultSelector() as selector, socket.socket() as listener, near, far:
+        served = Server(selector, listener, near, "token", KilledPool(), 2.0)  # type: ignore[arg-type]
+        reader: Any = Connected()
+        request = Request(reader, "a", Task("run", b"", 1.0), limits_of("run"))
+        running = RunningRequest(request, Connected(), 0.0, oom_kills=2)  # type: ignore[arg-type]
+        served._running.append(running)
+        monkeypatch.setattr(servers, "oom_kills", lambda: 2 + counted)
+        served._child_ended(running)
+    frames = protocol.FrameBuffer()
+    frames.feed(bytes(reader.sent))
+    ((kind, body),) = frames.frames()
+    assert kind == protocol.FAILED
+    reason, *details = protocol.load(bytes(body))
+    error = exit_reasons.BY_REASON[reason](*details)
+    assert words in error.message
+    assert error.line == 4
