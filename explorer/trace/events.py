@@ -21,6 +21,9 @@ FIRST_EVENTS, LAST_EVENTS = 200, 100
 #: Most elements of a tensor whose values an event records, and most tensors in one event.
 MOST_ELEMENTS, MOST_CHANGES = 64, 20
 
+#: Where torch's optimizers keep the running mean of the gradients of a parameter.
+RUNNING_MEANS = ("momentum_buffer", "exp_avg")
+
 #: A tensor at the time of an event: its values, or its shape alone if there are many of them;
 #: None where there is no tensor.
 Snapshot = CapturedValues | Unkept | None
@@ -87,7 +90,8 @@ class OptimizerUse:
     required a gradient, and `made` is that moment in `Bindings.number`. `skipped` holds the
     parameters that a step did not change because they had no gradient, with the line. `moved`
     holds those it changed although their gradient was zero, with the line and their values before
-    and after. `empty_step` holds the line of a step that ran when all gradients were cleared, and
+    and after, and `driven_on` the ids of those of them whose running mean was not 0 before that
+    step. `empty_step` holds the line of a step that ran when all gradients were cleared, and
     the line of the zero_grad that cleared them.
     """
 
@@ -116,6 +120,7 @@ class OptimizerUse:
     scaled: tuple[int, float] = (0, 0.0)
     skipped: dict[str, int] = field(default_factory=dict)
     moved: dict[str, tuple[int, CapturedValues, CapturedValues]] = field(default_factory=dict)
+    driven_on: set[int] = field(default_factory=set)
     empty_step: tuple[int, int] | None = None
 
     @property
@@ -129,6 +134,13 @@ class OptimizerUse:
     def group_of(self, tensor: torch.Tensor) -> dict[str, Any]:
         groups = self._groups()
         return next((g for parameters, g in groups if any(p is tensor for p in parameters)), {})
+
+    def remembers(self, parameter: torch.Tensor) -> bool:
+        """Whether its running mean of the gradients of a parameter is not 0."""
+        state = self.optimizer.__dict__.get("state")
+        kept = state.get(parameter) if isinstance(state, dict) else None
+        means = [kept.get(key) for key in RUNNING_MEANS] if isinstance(kept, dict) else []
+        return any(isinstance(mean, torch.Tensor) and bool(mean.any()) for mean in means)
 
     def _groups(self) -> Iterator[tuple[list[torch.Tensor], dict[str, Any]]]:
         """The groups with their tensors; a program may put objects of any type into these lists."""

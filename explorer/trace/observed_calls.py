@@ -151,6 +151,7 @@ class ObservedCalls:
         self._know_names(use.parameters())
         with _quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
+            remembered = {id(p) for p, _, _ in before if use.remembers(p)}
             if not has_closure:
                 self._note_cleared_gradients(use, [p for p, _, _ in before])
                 self._note_scale(use)
@@ -159,7 +160,7 @@ class ObservedCalls:
             result = run()
         self.log.line = line
         with _quiet():
-            self._log_step(use, before)
+            self._log_step(use, before, remembered)
         return result
 
     def _know_names(self, tensors: list[torch.Tensor]) -> None:
@@ -182,7 +183,10 @@ class ObservedCalls:
         return False
 
     def _log_step(
-        self, use: OptimizerUse, before: list[tuple[torch.Tensor, Snapshot, torch.Tensor | None]]
+        self,
+        use: OptimizerUse,
+        before: list[tuple[torch.Tensor, Snapshot, torch.Tensor | None]],
+        remembered: set[int],
     ) -> None:
         use.steps += 1
         changes = []
@@ -203,6 +207,7 @@ class ObservedCalls:
                     self._note_revived(use, parameter, old, grad)
                 if is_zero and not old.still_equals(parameter) and name not in use.moved:
                     use.moved[name] = (self.log.line, old, new)
+                    use.driven_on |= {id(parameter)} & remembered
         self.log.add_event("step", f"{type(use.optimizer).__name__}.step()", "", changes)
 
     def _note_change(self, use: OptimizerUse, parameter: torch.Tensor, old: CapturedValues) -> None:

@@ -6,10 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from explorer.language.draft import called_name
 from explorer.trace.answers.losses import value_names
 from explorer.trace.function_calls import LOSSES
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis, parenthesised
+
+#: Functions by which a program takes the gradient of a step of its own.
+GRADIENTS = ("grad", "grad_and_value")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     call = draft.call(found.backward, "backward")
     if call is None or call.keywords:
         return  # with retain_graph, different losses of one batch are added
+    if any(called_name(node) in GRADIENTS for node in draft.nodes(ast.Call)):
+        return  # in meta-learning, each loss is that of a task, and their sum may be meant
     fix = None
     if isinstance(call.func, ast.Attribute) and not call.args:
         loss = call.func.value

@@ -248,7 +248,7 @@ def _inactive_in_training(
         call = late[0]
         draft = analysis.draft()
         switch = _whole_model_eval(draft, call, analysis)
-        if switch is None:
+        if switch is None or _is_meant(call.modules[-1], analysis):
             continue
         name = draft.of(switch.func)[: -len(".eval")]
         loops = [
@@ -276,6 +276,18 @@ def _inactive_in_training(
             )
         )
         return
+
+
+def _is_meant(model: nn.Module, analysis: RunAnalysis) -> bool:
+    """Whether evaluation mode is meant: the model is frozen, or only a part of what is trained,
+    and the rest is in training mode."""
+    uses = [use for use in analysis.recorder.events.optimizers.values() if use.steps]
+    trained = {id(p) for use in uses for p in use.parameters() if p.requires_grad}
+    own = {id(p) for p in model.parameters()}
+    return not own & trained or any(
+        module.training and {id(p) for p in module.parameters()} & (trained - own)
+        for module in analysis.modules()
+    )
 
 
 def matters(call: FunctionCall) -> bool:

@@ -72,7 +72,8 @@ def _missing(analysis: RunAnalysis) -> list[Missing]:
         is_named = bool(analysis.bindings.names_of(leaf))
         if id(leaf) in known or not (leaf.requires_grad and is_named):
             continue
-        is_read = re.search(rf"\b{re.escape(name)}\.grad\b", analysis.source)
+        is_part = any(isinstance(b.owner, nn.Module) for b in analysis.bindings.names_of(leaf))
+        is_read = not is_part and re.search(rf"\b{re.escape(name)}\.grad\b", analysis.source)
         if not (trains_modules and (is_read or _is_one_of_many(leaf, held, analysis))):
             missing.append(Missing(leaf, name, stepped[0]))
     first = {id(b.value): b.number for b in reversed(list(analysis.bindings))}

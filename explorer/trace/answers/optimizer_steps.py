@@ -58,7 +58,7 @@ def _moved_by(
     use: OptimizerUse,
     analysis: RunAnalysis,
 ) -> Answer:
-    reasons, options = _movers(use, parameter)
+    reasons, options = _movers(use, parameter, id(parameter) in use.driven_on)
     return Answer(
         "optimizer.idle",
         f"Why does {name} move although its gradient is 0?",
@@ -73,19 +73,22 @@ def _moved_by(
     )
 
 
-def _movers(use: OptimizerUse, parameter: torch.Tensor) -> tuple[list[str], list[str]]:
-    """What moves a parameter without a gradient, in words, and the options that say so."""
+def _movers(
+    use: OptimizerUse, parameter: torch.Tensor, is_driven_on: bool
+) -> tuple[list[str], list[str]]:
+    """What moves a parameter without a gradient, in words, and the options that say so. In the
+    first step nothing is driven on: the optimizer has no earlier gradients."""
     group = use.group_of(parameter)
     values = {k: v for k, v in group.items() if isinstance(v, int | float) and v}
     reasons, options = [], []
     if "weight_decay" in values:
         reasons.append(f"weight_decay = {number(values['weight_decay'])} moves it towards 0")
         options.append("weight_decay")
-    if "momentum" in values:
+    if "momentum" in values and is_driven_on:
         shown = number(values["momentum"])
         reasons.append(f"momentum = {shown} continues the movement of earlier steps")
         options.append("momentum")
-    elif "betas" in group:
+    elif "betas" in group and is_driven_on:
         reasons.append(f"{use.name} uses a running mean, which includes earlier gradients")
     return reasons, options
 
@@ -105,7 +108,7 @@ def _revived(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     for parameter, line, place in list(use.revived.values())[:1]:
         name = analysis.name_of(parameter)
         element = f"{name}[{place}]" if parameter.dim() == 1 else f"an element of {name}"
-        reasons, options = _movers(use, parameter)
+        reasons, options = _movers(use, parameter, is_driven_on=True)
         if not reasons:
             continue
         yield Answer(
@@ -135,7 +138,7 @@ def _stale(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
             break
     one = len(names) == 1
     parameter = next(iter(use.stale.values()))[0]
-    reasons, _ = _movers(use, parameter)
+    reasons, _ = _movers(use, parameter, id(parameter) in use.driven_on)
     why = (
         f".grad still holds the last one. step() on line {line} looks at .grad only, and "
         "applies it again."
@@ -241,7 +244,7 @@ def _made_again(uses: list[OptimizerUse], analysis: RunAnalysis) -> Iterator[Ans
     """The same line makes an optimizer for the same parameters again and again."""
     by_line: dict[tuple[int, tuple[int, ...]], list[OptimizerUse]] = defaultdict(list)
     for use in uses:
-        if _movers(use, use.given[0][0])[0] if use.given else False:
+        if any(use.remembers(parameter) for parameter, _ in use.given):
             by_line[use.line, tuple(id(p) for p, _ in use.given)].append(use)
     for (line, _), again in by_line.items():
         if len(again) < 2 or not line:

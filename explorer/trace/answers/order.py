@@ -65,5 +65,9 @@ def _explains(answer: Answer, other: Answer) -> bool:
         return False
     if answer.symptom.kind not in CAUSES.get(other.symptom.kind, set()):
         return False
+    if answer.symptom.kind == "error":
+        return True
+    if other.fix is not None and answer.fix is None:
+        return False  # the cure is worth more than the cause
     names = set(other.symptom.names)
-    return answer.symptom.kind == "error" or (bool(names) and names <= set(answer.symptom.names))
+    return bool(names) and names <= set(answer.symptom.names)
