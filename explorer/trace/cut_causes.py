@@ -87,8 +87,8 @@ CUT_CAUSES: dict[str, CutCause] = {
         "Pass use_reentrant=False.",
     ),
     "constant": CutCause(
-        "the gradient of {name} is a constant, which does not depend on any input",
-        "Its derivative is 0: there is nothing to compute.",
+        "the gradient of {name} is a constant, or was computed from tensors without a graph",
+        "The derivative of a constant is 0: then there is nothing to compute.",
     ),
     "__deepcopy__": CutCause(
         "copy.deepcopy makes a new leaf, with the values of {name} but not its history",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ from explorer.trace.text import array_lines, join_names, number
 MOST_SHOWN = 3
 #: Longest text of values in a sentence.
 MAX_VALUES = 120
-
+#: Finds what is multiplied for backward alone: scaler.scale(loss), loss / 4, 128 * loss.
+_SCALED = re.compile(r"\.scale\(|^[\w.]+ ?[*/] ?[\w.()]+$").search
 
 #: Errors of a graph that was freed or overwritten: a change that leads from one to the other, as
 #: retain_graph=True often does, cures nothing.
@@ -106,6 +108,12 @@ def _losses(trace: Trace) -> tuple[float, ...]:
     return next((curve.values for curve in trace.curves if curve.kind == "loss"), ())
 
 
+def _printed_losses(trace: Trace) -> tuple[float, ...]:
+    """Those that the program prints: not what was multiplied, or scaled, for backward alone."""
+    scaled = any(_SCALED(shown.root) for shown in trace.passes)
+    return () if scaled else _losses(trace)
+
+
 def _is_given(record: TensorRecord, before: TensorRecord | None) -> bool:
     """Whether a leaf is what it was: a program may give it an infinity on purpose."""
     return record.is_leaf and before is not None and is_equal(record.value, before.value)
@@ -153,7 +161,7 @@ def _shows_gradients(before: Trace, after: Trace, answer: Answer) -> str:
 
 
 def _shows_finite(before: Trace, after: Trace, answer: Answer) -> str:
-    losses = _losses(after)
+    losses = _printed_losses(after)
     if answer.key == "nonfinite.steps" and len(losses) > 1:
         return f"the loss goes from {number(losses[0])} to {number(losses[-1])}."
     clauses = list(_gradients(after, answer)) or [
@@ -190,7 +198,7 @@ def _shows_values(before: Trace, after: Trace, answer: Answer) -> str:
 
 def _shows_loss(before: Trace, after: Trace, answer: Answer) -> str:
     """The last loss, if it is another one than before."""
-    last, old = ([number(v) for v in _losses(t)[-1:]] for t in (after, before))
+    last, old = ([number(v) for v in _printed_losses(t)[-1:]] for t in (after, before))
     return (
         f"the last loss is {last[0]} instead of {old[0]}." if last and old and last != old else ""
     )

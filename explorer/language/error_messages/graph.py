@@ -54,7 +54,7 @@ GRAPH = (
     ),
     Known(
         r"element (\d+) of tensors does not require grad",
-        "This tensor has no history: nothing it was computed from requires grad.",
+        "This tensor has no history: backward has no graph to follow.",
         "Create an input with requires_grad=True, and check that no line in between discards the "
         "history: .detach(), .item(), .data, torch.no_grad() or torch.tensor(…).",
     ),

@@ -33,38 +33,40 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 def _unnoticed(analysis: RunAnalysis) -> Iterator[Answer]:
     for raw_pass in analysis.passes if analysis.recorder.history.writes else ():
         for step in raw_pass.steps:
-            node = raw_pass.functions[step.function]
-            result = analysis.result_of_node(node)
-            if result is None:
-                continue
-            for saved_name, value in step.saved.items():
-                record = _source_of(step, saved_name, result)
-                if record is None or not isinstance(value, CapturedValues):
-                    continue
-                write = overwritten.write_to(record.tensor, result.number, analysis)
-                if write is None:
-                    continue
-                before, after = record.captured.array(), value.array()
-                if not _differ(before, after):
-                    continue
+            for found in unseen_writes(raw_pass, step, analysis):
                 answers = [
-                    _unseen(analysis, raw_pass, result, record, write, before, after, cure, fix)
-                    for cure, fix in _cures(analysis, raw_pass, name_of(record), write.line)
+                    _unseen(analysis, raw_pass, found, cure, fix)
+                    for cure, fix in _cures(analysis, raw_pass, name_of(found[1]), found[2].line)
                 ]
                 yield first_of(answers)
 
 
+#: The result of an operation, the tensor that was saved for its gradient, who overwrote it, and
+#: the values before and after.
+UnseenWrite = tuple[LiveTensor, LiveTensor, Write, Any, Any]
+
+
+def unseen_writes(raw_pass: RawPass, step: RawStep, analysis: RunAnalysis) -> Iterator[UnseenWrite]:
+    """What this step computed with in place of the values that were saved for it."""
+    result = analysis.result_of_node(raw_pass.functions[step.function])
+    if result is None:
+        return
+    for saved_name, value in step.saved.items():
+        record = _source_of(step, saved_name, result)
+        if record is None or not isinstance(value, CapturedValues):
+            continue
+        write = overwritten.write_to(record.tensor, result.number, analysis)
+        if write is None:
+            continue
+        before, after = record.captured.array(), value.array()
+        if _differ(before, after):
+            yield result, record, write, before, after
+
+
 def _unseen(
-    analysis: RunAnalysis,
-    raw_pass: RawPass,
-    result: LiveTensor,
-    record: LiveTensor,
-    write: Write,
-    before: Any,
-    after: Any,
-    cure: str,
-    fix: str | None,
+    analysis: RunAnalysis, raw_pass: RawPass, found: UnseenWrite, cure: str, fix: str | None
 ) -> Answer:
+    result, record, write, before, after = found
     leaves = tuple(analysis.name_of(leaf) for leaf in leaves_of(raw_pass.functions))
     name = name_of(record)
     return Answer(

@@ -136,7 +136,7 @@ def _is_evaluating(analysis: RunAnalysis) -> bool:
 def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) -> Iterator[Answer]:
     node = grad_fn_of(value)
     adding = _adding(draft, name) if node is not None else None
-    if node is None or adding is None:
+    if node is None or adding is None or not _holds_earlier_sums(node, adding):
         return
     inside = {id(n) for n in walk_graph([value])}
     own = [raw for raw in analysis.passes if not raw.ours]
@@ -160,6 +160,17 @@ def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) 
         name,
         ("item", "detach"),
     )
+
+
+def _holds_earlier_sums(node: Any, adding: ast.stmt) -> bool:
+    """Whether more sums were added up than one run of this statement makes: a total that is
+    detached in each turn holds the graph of one."""
+    of_one = sum(isinstance(part, ast.Add) for part in ast.walk(adding))
+    for _ in range(of_one):
+        node = next((n for n, _ in node.next_functions if type(n) is type(node)), None)
+        if node is None:
+            return False
+    return True
 
 
 def _adding(draft: Draft, name: str) -> ast.AugAssign | ast.Assign | None:

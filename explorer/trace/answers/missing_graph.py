@@ -123,6 +123,9 @@ def _never_required(title: str, root: str, tensor: torch.Tensor, analysis: RunAn
     frozen = [entry for entry in analysis.recorder.frozen.values() if not entry[0].requires_grad]
     if frozen:
         return _frozen(title, root, frozen, analysis)
+    required = next((r for r in analysis.records if _requires_grad(r)), None)
+    if required is not None:
+        return _made_without_graph(title, root, required)
     leaves = _plain_leaves(analysis)
     trained = [leaf for leaf in leaves if _is_trained(leaf.name, analysis)] or leaves
     names = ", ".join(leaf.name for leaf in leaves[:MOST_NAMES])
@@ -143,6 +146,24 @@ def _never_required(title: str, root: str, tensor: torch.Tensor, analysis: RunAn
         integers = not leaf.tensor.is_floating_point()
         leaf_repairs.require(draft, leaf.line, leaf.name, integers)
     return certain(answer, draft.changed())
+
+
+def _requires_grad(record: LiveTensor) -> bool:
+    return record.named and record.tensor.is_leaf and record.tensor.requires_grad
+
+
+def _made_without_graph(title: str, root: str, required: LiveTensor) -> Answer:
+    """What was computed from what is not known: by a function that records nothing, in a hook."""
+    return Answer(
+        "history.none",
+        title,
+        f"{required.name} requires grad, but {root} was computed without a graph.",
+        "A gradient has a graph only if it was computed with create_graph=True.",
+        required.line,
+        (root, required.name),
+        "create_graph",
+        symptom=Symptom("error", (required.name,)),
+    )
 
 
 def _inside_backward(title: str, root: str, analysis: RunAnalysis) -> Answer | None:

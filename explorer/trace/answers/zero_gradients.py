@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from explorer.trace.answers.cures import with_cures
+from explorer.trace.answers.in_place import unseen_writes
 from explorer.trace.answers.nonfinite_backward import owners_of
 from explorer.trace.answers.nonfinite_values import is_nonfinite
 from explorer.trace.answers.zero_causes import cause_of, constant_result
@@ -148,6 +149,8 @@ def _stopped(
     steps = [s for s in path.steps if receives(s) and not _passes_on(s, raw_pass, path)]
     if len(steps) > MOST_STOPS:
         return None
+    if any(True for step in steps for _ in unseen_writes(raw_pass, step, analysis)):
+        return None  # which has an answer of its own: the operation is not flat at its input
     stops = [_stop(step, raw_pass, path, owners, analysis) for step in steps]
     causes = [cause_of(stop) for stop in stops]
     if not stops:
