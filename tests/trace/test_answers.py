@@ -128,7 +128,7 @@ CASES = {
     ),
     "inplace.unseen": (
         W + "y = w * w\nw.data.mul_(2)\ny.sum().backward()",
-        ["w = [1, 2]", "Line 6", "[2, 4]"],
+        ["Line 6 overwrote w", "the other factor", "used [2, 4] instead of [1, 2]"],
         [
             W + "y = w * 2\nw.data.mul_(2)\ny.sum().backward()",
             W + "y = w * w\ny.sum().backward()\nw.data -= 0.1 * w.grad",

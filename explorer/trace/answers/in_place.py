@@ -11,6 +11,7 @@ import numpy as np
 from explorer.trace.answers import overwritten, refused_in_place
 from explorer.trace.answers.cures import first_of
 from explorer.trace.answers.overwritten import name_of
+from explorer.trace.answers.saved_values import SAVES_INPUT, SAVES_RESULT
 from explorer.trace.capture import CapturedValues
 from explorer.trace.history import Write
 from explorer.trace.passes import RawPass, RawStep
@@ -68,13 +69,18 @@ def _unseen(
 ) -> Answer:
     result, record, write, before, after = found
     leaves = tuple(analysis.name_of(leaf) for leaf in leaves_of(raw_pass.functions))
-    name = name_of(record)
+    name, operation = name_of(record), result.operation or "the layer"
+    whole = f"the result of {operation} on line {result.line}"
+    what = name if record is not result else f"{name}, {whole}," if record.named else whole
+    kind = type(result.grad_fn).__name__.partition("Backward")[0]
+    table = SAVES_RESULT if record is result else SAVES_INPUT
+    why = table.get(kind, f"backward computes the gradient of {operation} from it")
     return Answer(
         "inplace.unseen",
         f"Why are gradients wrong after line {write.line}, without an error?",
-        f"{name_of(result)} (line {result.line}, {type(result.grad_fn).__name__}) saved {name} = "
-        f"{short_text(before)} for its gradient. Line {write.line} wrote through .data, which "
-        f"autograd does not notice, so backward used {short_text(after)}.",
+        f"Line {write.line} overwrote {what} through .data, which autograd does not notice. "
+        f"{why[0].upper()}{why[1:]}. So backward used {short_text(after)} instead of "
+        f"{short_text(before)}.",
         cure,
         write.line,
         (name, name_of(result)),

@@ -191,13 +191,13 @@ CASES = {
     "values through data": (
         W + "y = w.sigmoid()\nc = y.data\nc.zero_()\n" + END,
         "inplace.unseen",
-        "Line 7 wrote through .data",
+        "Line 7 overwrote y, the result of sigmoid on line 5, through .data",
         ["c = y.detach().clone()"],
     ),
     "change through data": (
         W + "y = w * w\nw.data.mul_(2)\n" + END,
         "inplace.unseen",
-        "w = [1, 2]",
+        "backward used [2, 4] instead of [1, 2]",
         ["y.sum().backward()"],
     ),
     "chunk": (

@@ -26,6 +26,43 @@ def told(body: str, form: str) -> str:
     return "\n".join(f"{a.title} {a.text} {a.cure} {a.tried}" for a in answers(body, form))
 
 
+# -- a result that was overwritten ----------------------------------------------------------------
+
+OVERWRITTEN = """\
+x = torch.tensor([0.5, 0.8, 1.0], requires_grad=True)
+s = torch.{function}(x)
+values = s.data
+values.{change}
+s.sum().backward()
+print(x.grad)
+"""
+DERIVATIVES = {
+    ("sigmoid", "zero_()"): "s·(1 − s)",
+    ("sigmoid", "round_()"): "s·(1 − s)",
+    ("tanh", "fill_(1.0)"): "1 − t²",
+    ("exp", "zero_()"): "exp is its result",
+    ("relu", "zero_()"): "its result is above 0",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("function", "change"), DERIVATIVES)
+def test_a_result_that_was_overwritten_makes_no_function_flat(
+    function: str, change: str, form: str
+) -> None:
+    (answer,) = answers(OVERWRITTEN.format(function=function, change=change), form)
+    line = 7 if form == FORMS[0] else 8
+    assert f"Line {line} overwrote s, the result of {function} on line {line - 2}" in answer.text
+    assert DERIVATIVES[function, change] in answer.text
+    assert answer.fix is not None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_function_is_flat_where_it_is_saturated(form: str) -> None:
+    program = OVERWRITTEN.format(function="sigmoid", change="add_(0.0)")
+    assert "is flat at its input" in told(program.replace("0.5, 0.8, 1.0", "-300.0, 200.0"), form)
+
+
 # -- optimizers -----------------------------------------------------------------------------------
 
 IDLE = """\
