@@ -136,9 +136,12 @@ def _is_evaluating(analysis: RunAnalysis) -> bool:
 def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) -> Iterator[Answer]:
     node = grad_fn_of(value)
     adding = _adding(draft, name) if node is not None else None
-    if node is None or adding is None or not _holds_earlier_sums(node, adding):
+    if _is_detached(draft, name):
         return
-    inside = {id(n) for n in walk_graph([value])}
+    nodes = walk_graph([value]) if adding is not None else []
+    if node is None or adding is None or not _holds_earlier_sums(nodes, adding, name):
+        return
+    inside = {id(n) for n in nodes}
     own = [raw for raw in analysis.passes if not raw.ours]
     roots = {id(root.grad_fn) for raw in own for root in raw.roots} - {id(node)}
     visited = {id(n) for raw in own for n in raw.functions if leaf_of(n) is None}
@@ -162,15 +165,41 @@ def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) 
     )
 
 
-def _holds_earlier_sums(node: Any, adding: ast.stmt) -> bool:
-    """Whether more sums were added up than one run of this statement makes: a total that is
-    detached in each turn holds the graph of one."""
-    of_one = sum(isinstance(part, ast.Add) for part in ast.walk(adding))
-    for _ in range(of_one):
-        node = next((n for n, _ in node.next_functions if type(n) is type(node)), None)
-        if node is None:
-            return False
-    return True
+def _is_detached(draft: Draft, name: str) -> bool:
+    """Whether each turn of a loop begins, or ends, without the graphs of the turns before."""
+    return any(
+        draft.of(call.func) == f"{name}.detach" and draft.assigned_name(call.lineno) == name
+        for call in draft.nodes(ast.Call)
+        if loops_around(draft, call.lineno)
+    )
+
+
+def _holds_earlier_sums(nodes: list[Any], adding: ast.Assign | ast.AugAssign, name: str) -> bool:
+    """Whether a total leads back to the one of the turn before: one that is detached in each turn
+    holds the graph of one turn."""
+    sums = [node for node in nodes if _is_sum(node)]
+    slots, term = _way_to(name, adding.value) if isinstance(adding, ast.Assign) else ([0], None)
+    if not isinstance(term, ast.Name | None):  # of 0.9 * total + 0.1 * loss, all sums are counted
+        return len(sums) > sum(isinstance(part, ast.Add) for part in ast.walk(adding))
+    node: Any = next(iter(sums), None)
+    for slot in slots:
+        sources = node.next_functions[slot : slot + 1] if _is_sum(node) else ()
+        node = next((source for source, _ in sources), None)
+    return _is_sum(node)
+
+
+def _is_sum(node: Any) -> bool:
+    return type(node).__name__ == "AddBackward0"
+
+
+def _way_to(name: str, term: ast.expr) -> tuple[list[int], ast.expr]:
+    """Which operand of each sum, from the outermost on, contains this name; and the last one."""
+    slots = []
+    while isinstance(term, ast.BinOp) and isinstance(term.op, ast.Add):
+        is_left = any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(term.left))
+        slots.append(0 if is_left else 1)
+        term = term.left if is_left else term.right
+    return slots, term
 
 
 def _adding(draft: Draft, name: str) -> ast.AugAssign | ast.Assign | None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
+from explorer.language.draft import called_name
 from explorer.trace import leaf_repairs
 from explorer.trace.answers.cures import certain
 from explorer.trace.cut_causes import CUT_CAUSES
@@ -27,6 +28,10 @@ from explorer.trace.torchviz_graph import leaves_of
 MOST_NAMES = 3
 #: The message for the backward of a plain number.
 NO_TENSOR = re.compile(r"\b(float|int)'?( object)? has no attribute '?backward")
+
+#: Functions whose gradients have no graph, unless that is asked for.
+WITHOUT_GRAPH = {"register_hook", "jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"}
+WITHOUT_GRAPH |= {"grad", "grad_and_value", "jacrev", "jacfwd"}
 
 #: What torch says of a reentrant checkpoint whose inputs do not require grad.
 CHECKPOINT = "None of the inputs have requires_grad=True"
@@ -120,11 +125,16 @@ def _never_required(title: str, root: str, tensor: torch.Tensor, analysis: RunAn
     gradient = _of_gradients(title, root, analysis)
     if gradient is not None:
         return gradient
-    frozen = [entry for entry in analysis.recorder.frozen.values() if not entry[0].requires_grad]
+    frozen = [
+        (frozen, line)
+        for frozen, line in analysis.recorder.frozen.values()
+        if not frozen.requires_grad and analysis.bindings.names_of(frozen)  # none inside of torch
+    ]
     if frozen:
         return _frozen(title, root, frozen, analysis)
     required = next((r for r in analysis.records if _requires_grad(r)), None)
-    if required is not None:
+    called = {called_name(call) for call in analysis.as_typed.nodes(ast.Call)}
+    if required is not None and called & WITHOUT_GRAPH:
         return _made_without_graph(title, root, required)
     leaves = _plain_leaves(analysis)
     trained = [leaf for leaf in leaves if _is_trained(leaf.name, analysis)] or leaves

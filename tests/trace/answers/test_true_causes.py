@@ -72,6 +72,60 @@ def test_a_gradient_without_a_graph_is_not_called_a_constant(name: str, form: st
     assert "None of the tensors" not in text
 
 
+WITHOUT_W = {
+    "another tensor": "x = torch.ones(2)\nloss = x.sum()\n",
+    "numbers": "loss = torch.tensor([2.0, 3.0]).sum()\n",
+    "a layer that is not used": "net = nn.Linear(2, 1)\nx = torch.ones(2)\nloss = x.sum()\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", WITHOUT_W)
+def test_what_is_computed_without_w_asks_for_no_create_graph(name: str, form: str) -> None:
+    text = told(f"w = torch.ones(2, requires_grad=True)\n{WITHOUT_W[name]}loss.backward()\n", form)
+    assert "None of the tensors that" in text
+    assert "create_graph" not in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("product", ["jvp", "hvp"])
+def test_no_tensor_inside_of_torch_is_said_to_be_frozen(product: str, form: str) -> None:
+    text = told(
+        "x = torch.tensor(3.0, requires_grad=True)\n"
+        f"_, g = torch.autograd.functional.{product}(lambda t: t**3, x, torch.tensor(1.0))\n"
+        "g.backward()\n",
+        form,
+    )
+    assert "computed without a graph" in text
+    assert "a tensor to False" not in text
+
+
+RESIDUAL = """\
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x).relu() + x
+
+net = Residual().eval()
+img = torch.ones(1, 4)
+for step in range(4):
+    {detached}
+    img = img + net(img)
+print(img)
+"""
+
+
+def test_the_sums_inside_a_network_are_none_of_earlier_turns() -> None:
+    question = "Why does memory grow with img?"
+    for detached in ("img = img.detach()", "img = img.detach() + 1\n    img = img + net(img)",
+                     "old = img.detach()\n    img = old"):  # fmt: skip
+        assert question not in told(RESIDUAL.format(detached=detached), FORMS[0])
+    assert question in told(RESIDUAL.format(detached="pass"), FORMS[0])
+
+
 DREAM = """\
 net = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU()).eval()
 img = torch.rand(1, 3, 8, 8)
@@ -89,10 +143,18 @@ def test_memory_does_not_grow_with_what_is_detached_in_each_turn(form: str) -> N
     assert "memory" not in told(DREAM.format(detached="img = img.detach().requires_grad_()"), form)
 
 
-def test_it_grows_with_a_total_of_results() -> None:
+@pytest.mark.parametrize(
+    "added",
+    [
+        "total = total + net(torch.rand(3, 2)).mean()",
+        "total = 1 + net(torch.rand(3, 2)).mean() + total",
+        "total += net(torch.rand(3, 2)).mean()",
+        "total = 0.9 * total + 0.1 * net(torch.rand(3, 2)).mean()",
+    ],
+)
+def test_it_grows_with_a_total_of_results(added: str) -> None:
     total = (
-        "net = nn.Linear(2, 1).eval()\ntotal = 0\nfor i in range(9):\n"
-        "    total = total + net(torch.rand(3, 2)).mean()\nprint(total)\n"
+        f"net = nn.Linear(2, 1).eval()\ntotal = 0\nfor i in range(9):\n    {added}\nprint(total)\n"
     )
     assert "Why does memory grow with total?" in told(total, FORMS[0])
 
@@ -116,7 +178,10 @@ for group in opt.param_groups:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("scaled", ["(loss * 1024)", "(loss / 4)", "(128 * loss)"])
+@pytest.mark.parametrize(
+    "scaled",
+    ["(loss * 1024)", "(loss / 4)", "(128 * loss)", "(loss / len(x))"],
+)
 def test_a_scaled_loss_is_not_told_as_the_loss(scaled: str, form: str) -> None:
     body = SCALED.format(scaler="pass", scaled=scaled, step="opt.step()")
     assert "the last loss is" not in told(body, form)
