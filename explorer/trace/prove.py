@@ -12,7 +12,14 @@ from explorer.trace.answers.order import arrange, can_be_tried, causes_first, is
 from explorer.trace.records import Answer, Trace
 from explorer.trace.render_dot import digest
 from explorer.trace.running import run
-from explorer.trace.symptoms import CHECKS, is_same_error, is_worse
+from explorer.trace.symptoms import (
+    CHECKS,
+    changes_without_reason,
+    fails_by_change,
+    has_other_fault,
+    is_same_error,
+    is_worse,
+)
 
 #: Seconds that all tries of a program may take together, and the longest run that is repeated.
 LIMIT, LONGEST = 2.0, 0.5
@@ -22,6 +29,8 @@ MOST_TRIES = 16
 NOT_TRIED = f"Not tried: the program runs for longer than {LONGEST:g} s."
 NO_TIME = "Not tried: there was not enough time."
 IS_ANOTHER = "Not tried: the program behaves differently each time it runs."
+#: The answer about a result that nothing uses. What that of detach() cuts is meant to be lost.
+_DROPPED = "result.dropped"
 REASONS = (NOT_TRIED, NO_TIME, IS_ANOTHER)
 
 
@@ -101,8 +110,11 @@ class _Tries:
 
     def judge(self, answer: Answer) -> Answer | None:
         """The answer, or one of its alternatives, as it is known to be; None if all are refuted."""
+        refuted: set[str] = set()
         for candidate in (answer, *answer.alternatives):
             plain = replace(candidate, alternatives=(), counterfactual=None)
+            if plain.cure in refuted:  # in words alone it is no better
+                plain = replace(plain, cure="")
             changed = candidate.fix or candidate.counterfactual
             if changed is None or candidate.symptom is None:
                 return replace(plain, fix=None)
@@ -110,7 +122,13 @@ class _Tries:
             if after is None:
                 return replace(plain, fix=None, tried=self.reason)
             check = CHECKS[candidate.symptom.kind]
-            if check.is_there(self.before, after, candidate) or is_worse(self.before, after):
+            if (
+                check.is_there(self.before, after, candidate)
+                or (candidate.key != _DROPPED and is_worse(self.before, after))
+                or has_other_fault(self.before, after, candidate)
+                or changes_without_reason(self.before, after, candidate)
+            ):
+                refuted.add(candidate.cure)
                 continue
             shown = check.shows(self.before, after, candidate)
             return replace(plain, tried=_sentence(candidate, self.before.source, shown))
@@ -121,12 +139,11 @@ class _Tries:
         if error is None or error.fix is None:
             return error
         after = self.run(error.fix)
-        helps = after is not None and not is_same_error(self.before, after)
-        return (
-            error
-            if helps and not is_worse(self.before, after or self.before)
-            else replace(error, fix=None)
-        )
+        if after is None:
+            return replace(error, fix=None)
+        faults = (is_same_error, fails_by_change, is_worse)
+        fails = any(finds(self.before, after) for finds in faults)
+        return replace(error, fix=None) if fails else error
 
     def run(self, changed: str) -> Trace | None:
         """What a changed program does; None if there is no time to find out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -297,11 +298,34 @@ class Repair:
         for update in run:
             if self._is_new(update):
                 self.draft.replace(update, in_place(self.draft, update))
-        if is_recorded and self._is_new(run[0].targets[0]):  # type: ignore[attr-defined]
-            self.draft.put_under(run, "with torch.no_grad():")
+        if self._is_new(run[0].targets[0]):  # type: ignore[attr-defined]
+            if is_recorded:
+                self.draft.put_under(run, "with torch.no_grad():")
+            self._clear_before_backward(run)
         return True
 
+    def _clear_before_backward(self, updates: list[ast.stmt]) -> None:
+        """A leaf that stays the same adds up the gradients of all passes, unless they are cleared:
+        before backward, so that the last one can be read."""
+        if _CLEARS(self.draft.source):
+            return
+        first = updates[0]
+        path = self.draft.path_to(first)
+        loop = next((p for p in reversed(path) if isinstance(p, ast.For | ast.While)), None)
+        calls = [
+            statement
+            for statement in self.draft.nodes(ast.Expr)
+            if isinstance(statement.value, ast.Call)
+            and called_name(statement.value) == "backward"
+            and (loop in self.draft.path_to(statement) if loop else statement.lineno > first.lineno)
+        ]
+        if calls:
+            names = [self.draft.of(update.targets[0]) for update in updates]  # type: ignore[attr-defined]
+            self.draft.insert_before(calls[0], *(f"{name}.grad = None" for name in names))
 
+
+#: Finds what clears a gradient.
+_CLEARS = re.compile(r"\.grad\s*=\s*None|zero_grad\(|\.grad\.(data\.)?zero_\(").search
 _NO_GRAD_CAUSES = {"no_grad", "inference_mode", "set_grad_enabled"}
 _REPAIRS: dict[str, Callable[[Repair, Cut, ast.stmt], None]] = {
     "data": Repair._data,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.trace.records import Answer, Array, Summary, TensorRecord, Trace
+from explorer.trace.records import SYMPTOMS, Answer, Array, Summary, TensorRecord, Trace
 from explorer.trace.text import array_lines, join_names, number
 
 #: Most tensors whose new values are told.
 MOST_SHOWN = 3
 #: Longest text of values in a sentence.
 MAX_VALUES = 120
+#: Finds the names that a line assigns to or calls a method of, and all names in it.
+_TARGET, _NAME = re.compile(r"^(\w+)\b"), re.compile(r"\w+")
 #: Finds what is multiplied for backward alone: scaler.scale(loss), loss / 4, 128 * loss.
 _SCALED = re.compile(r"\.scale\(|^[\w.]+ ?[*/] ?[\w.()]+$").search
 
@@ -53,11 +56,32 @@ def _same_error(before: Trace, after: Trace, answer: Answer) -> bool:
         return after.error is not None
     if all(any(part in e.detail for part in _GRAPH_ERRORS) for e in (before.error, after.error)):
         return True
-    return is_same_error(before, after)
+    return is_same_error(before, after) or fails_by_change(before, after)
+
+
+def fails_by_change(before: Trace, after: Trace) -> bool:
+    """Whether the changed program fails because of the change: in a changed line, or for what it
+    made of a tensor's gradient or graph."""
+    error = after.error
+    if error is None:
+        return False
+    changed = _changed_lines(before, after)
+    names = {name for line in changed for name in _TARGET.findall(line)}
+    words = set(_NAME.findall(error.text))
+    is_about_graph = "grad" in f"{error.message} {error.detail}"
+    return error.text.strip() in changed or (is_about_graph and bool(names & words))
+
+
+def _changed_lines(before: Trace, after: Trace) -> set[str]:
+    """The lines of the changed program that the first one has not, without their indentation."""
+    return set(map(str.strip, after.source.splitlines())) - set(
+        map(str.strip, before.source.splitlines())
+    )
 
 
 def is_same_error(before: Trace, after: Trace) -> bool:
-    """Whether both programs fail in the same way, if perhaps with other numbers."""
+    """Whether both programs fail in the same way, if perhaps with other numbers, and in the same
+    line or one that was changed."""
     first, second = before.error, after.error
     if first is None or second is None:
         return False
@@ -65,7 +89,8 @@ def is_same_error(before: Trace, after: Trace) -> bool:
         without_numbers(second.message),
         without_numbers(second.detail),
     )
-    return same and first.text.strip() == second.text.strip()
+    places = {first.text.strip(), *_changed_lines(before, after)}
+    return same and second.text.strip() in places
 
 
 def without_numbers(text: str) -> str:
@@ -218,6 +243,58 @@ CHECKS: dict[str, Check] = {
 
 
 # -- nothing worse ------------------------------------------------------------------------------
+
+
+def has_other_fault(before: Trace, after: Trace, answer: Answer) -> bool:
+    """Whether the explanations find something new about the same tensors that is as bad; or that a
+    gradient which was None is now a sum over several passes."""
+    symptom = answer.symptom
+    if symptom is None:
+        return False
+    known = {(other.key, *other.names) for other in before.answers}
+    rank = SYMPTOMS.index(symptom.kind)
+    for other in after.answers:
+        if other.key == answer.key or not set(symptom.names) & set(other.names):
+            continue
+        if answer.key.startswith("none.") and other.key == "accumulation.added":
+            return True
+        is_new = (other.key, *other.names) not in known
+        if is_new and other.symptom is not None and SYMPTOMS.index(other.symptom.kind) <= rank:
+            return True
+    return False
+
+
+def changes_without_reason(before: Trace, after: Trace, answer: Answer) -> bool:
+    """Whether a change that is to make a gradient finite, or not None, changes the loss, or which
+    elements count: a mask that looks for NaN finds none in what was replaced by numbers."""
+    kind = answer.symptom.kind if answer.symptom is not None else ""
+    if kind not in ("none", "nonfinite") or answer.key == "nonfinite.steps":
+        return False
+    first, second = (_losses(trace)[:1] for trace in (before, after))
+    if first and second and np.isfinite(first[0]) and not _is_close(first[0], second[0]):
+        return True
+    now = _named_values(after)
+    return kind == "nonfinite" and any(
+        not np.allclose(old, now.get(at, old), 0.01, 0.01, equal_nan=True)
+        for at, old in _named_values(before).items()
+        if np.isin(old, (0, 1)).all() and old.shape == now.get(at, old).shape
+    )
+
+
+def _named_values(trace: Trace) -> dict[tuple[str, int], np.ndarray]:
+    """The values of real tensors with a name, by that and by how many came before."""
+    counts: Counter[str] = Counter()
+    values = {}
+    for record in trace.tensors:
+        array = record.value
+        if record.named and isinstance(array, np.ndarray) and array.dtype.kind in "fbiu":
+            values[record.name, counts[record.name]] = array
+            counts[record.name] += 1
+    return values
+
+
+def _is_close(first: float, second: float) -> bool:
+    return abs(first - second) <= 0.01 * (1 + abs(first))
 
 
 def is_worse(before: Trace, after: Trace) -> bool:

@@ -20,15 +20,20 @@ CAUSES = [
         "history.rebound",
         LOOP + "    with torch.no_grad():\n        w = w - 0.1 * w.grad\n",
         ["Line 10 gives the name w to a new tensor"],
-        ("w = w - 0.1 * w.grad", "w -= 0.1 * w.grad"),
+        (
+            "    loss.backward()\n    with torch.no_grad():\n        w = w - 0.1 * w.grad",
+            "    w.grad = None\n    loss.backward()\n    with torch.no_grad():\n"
+            "        w -= 0.1 * w.grad",
+        ),
     ),
     (
         "none.rebound",
         LOOP + "    w = w - 0.1 * w.grad\n",
         ["Line 9 gives the name w", "a leaf"],
         (
-            "    w = w - 0.1 * w.grad",
-            "    with torch.no_grad():\n        w -= 0.1 * w.grad",
+            "    loss.backward()\n    w = w - 0.1 * w.grad",
+            "    w.grad = None\n    loss.backward()\n    with torch.no_grad():\n"
+            "        w -= 0.1 * w.grad",
         ),
     ),
     (
@@ -37,8 +42,9 @@ CAUSES = [
         + "    p[0] = p[0].detach() - 0.1 * p[0].grad\n",
         ["Line 9 gives the name p[0]"],
         (
-            "    p[0] = p[0].detach() - 0.1 * p[0].grad",
-            "    with torch.no_grad():\n        p[0] -= 0.1 * p[0].grad",
+            "    loss.backward()\n    p[0] = p[0].detach() - 0.1 * p[0].grad",
+            "    p[0].grad = None\n    loss.backward()\n    with torch.no_grad():\n"
+            "        p[0] -= 0.1 * p[0].grad",
         ),
     ),
     (

@@ -1,0 +1,130 @@
+"""A cure holds only if the program then runs on, the symptom is gone, nothing new is found about
+the same tensors, and nothing has changed without a reason. Each program also stands inside a
+function."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+
+import pytest
+
+import explorer
+from explorer.trace import Answer, Symptom, Trace
+from tests.trace.answers.test_true_sentences import FORMS, T, answers
+
+prove = importlib.import_module("explorer.trace.prove")
+
+
+def judged(body: str, old: str, new: str, symptom: Symptom) -> Answer | None:
+    """What is left of an answer whose cure is to write something else in a program."""
+    trace: Trace = explorer.run(T + body)
+    changed = trace.source.replace(old, new)
+    assert changed != trace.source
+    answer = Answer(
+        "test", "Why?", "Because.", f"Write {new}", 1, symptom.names, fix=changed, symptom=symptom
+    )
+    plain = replace(answer, fix=None)
+    return prove._Tries(trace, float("inf")).judge(replace(answer, alternatives=(plain,)))
+
+
+IN_PLACE = """\
+w = torch.tensor(1.0, requires_grad=True)
+weights = torch.stack([w * 2, w * 3])
+loss = (weights ** 2).sum()
+weights[0] *= 1.5
+loss.backward()
+"""
+SHOWN = """\
+w = torch.tensor(2.0, requires_grad=True)
+y = w * 3
+print(y.numpy())
+y.backward()
+"""
+COPIED = """\
+import copy
+model = nn.Linear(2, 1)
+model.kept = model(torch.ones(1, 2))
+other = copy.deepcopy(model)
+"""
+REFUTED = {
+    "the same error in the changed line": (
+        IN_PLACE, "weights[0] *= 1.5", "weights[0] = weights[0] * 1.5",
+        Symptom("error", ("weights",)),
+    ),
+    "an error that the change makes in the next line": (
+        SHOWN, "print(y.numpy())", "y = y.detach()", Symptom("error", ("y",)),
+    ),
+    "an error of the change": (
+        COPIED, "copy.deepcopy(model)", "model.detach().clone()", Symptom("error", ("model",)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUTED)
+def test_what_fails_because_of_the_change_is_no_cure(name: str) -> None:
+    kept = judged(*REFUTED[name])
+    assert kept is not None
+    assert (kept.fix, kept.cure) == (None, "")  # nor is it told in words
+
+
+def test_an_error_that_has_nothing_to_do_with_it_may_follow() -> None:
+    body = SHOWN + "print(torch.ones(2) @ torch.ones(3))\n"
+    kept = judged(body, "y.numpy()", "y.detach().numpy()", Symptom("error", ("y",)))
+    assert kept is not None
+    assert "This error is gone" in kept.tried or "this error is gone" in kept.tried
+
+
+MISSING = {
+    "where": "mask = ~torch.isnan(y)\nloss = torch.where(mask, (w * x - y) ** 2, x * 0).sum()\n",
+    "product": "loss = (w * x - y) ** 2\nmask = ~torch.isnan(y)\nloss = (loss * mask).sum()\n",
+    "compared": "mask = (y == y).float()\nloss = (mask * (w * x - y) ** 2).sum()\n",
+}
+TARGETS = """\
+x = torch.tensor([1.0, 2.0, 3.0])
+y = torch.tensor([2.0, float("nan"), 6.0])
+w = torch.tensor(1.0, requires_grad=True)
+{loss}loss.backward()
+print(w.grad)
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", MISSING)
+def test_a_missing_target_does_not_become_0(name: str, form: str) -> None:
+    found = answers(TARGETS.format(loss=MISSING[name]), form)
+    assert found
+    for answer in found:
+        assert answer.fix is None
+        assert "nan_to_num" not in answer.cure
+
+
+REBOUND = """\
+w = torch.tensor(1.0, requires_grad=True)
+for i in range(2):
+    loss = (w - 3) ** 2
+    loss.backward()
+    w = w - 0.1 * w.grad
+print(w.grad)
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_name_that_is_kept_does_not_add_up_gradients(form: str) -> None:
+    """-4 in the first pass, -3.2 in the second; their sum is -7.2."""
+    (answer,) = (a for a in answers(REBOUND, form) if a.key == "none.rebound")
+    assert "-7.2" not in answer.tried
+    if form == FORMS[0]:  # of a function's names no cure is written
+        assert answer.fix is not None
+        trace = explorer.run(answer.fix)
+        assert trace.error is None
+        assert "-3.2" in trace.output
+
+
+def test_a_cure_that_adds_up_is_refuted() -> None:
+    trace: Trace = explorer.run(T + REBOUND)
+    new = "    with torch.no_grad():\n        w -= 0.1 * w.grad\n"
+    fix = trace.source.replace("    w = w - 0.1 * w.grad\n", new)
+    answer = next(a for a in trace.answers if a.key == "none.rebound")
+    answer = replace(answer, fix=fix, alternatives=())
+    assert prove._Tries(trace, float("inf")).judge(answer) is None
