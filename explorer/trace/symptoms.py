@@ -18,8 +18,8 @@ MOST_SHOWN = 3
 MAX_VALUES = 120
 #: Finds the names that a line assigns to or calls a method of, and all names in it.
 _TARGET, _NAME = re.compile(r"^(\w+)\b"), re.compile(r"\w+")
-#: Finds what is multiplied for backward alone: scaler.scale(loss), loss / 4, 128 * loss.
-_SCALED = re.compile(r"\.scale\(|^[\w.]+ ?[*/] ?[\w.()]+$").search
+#: Finds what is multiplied for backward alone: scaler.scale(loss), loss / len(parts), 128 * loss.
+_SCALED = re.compile(r"\.scale\(|^[\w.]+ ?[*/] ?\S+$").search
 
 #: Errors of a graph that was freed or overwritten: a change that leads from one to the other, as
 #: retain_graph=True often does, cures nothing.
@@ -135,7 +135,9 @@ def _losses(trace: Trace) -> tuple[float, ...]:
 
 def _printed_losses(trace: Trace) -> tuple[float, ...]:
     """Those that the program prints: not what was multiplied, or scaled, for backward alone."""
-    scaled = any(_SCALED(shown.root) for shown in trace.passes)
+    roots = {shown.root for shown in trace.passes}
+    remarks = [record.remark for root in roots if (record := record_of(trace, root)) is not None]
+    scaled = any(map(_SCALED, roots)) or any(r.startswith("scaled by") for r in remarks)
     return () if scaled else _losses(trace)
 
 

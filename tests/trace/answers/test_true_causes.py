@@ -185,3 +185,48 @@ for group in opt.param_groups:
 def test_a_scaled_loss_is_not_told_as_the_loss(scaled: str, form: str) -> None:
     body = SCALED.format(scaler="pass", scaled=scaled, step="opt.step()")
     assert "the last loss is" not in told(body, form)
+
+
+AMP = """\
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+x, y = torch.randn(8, 2), torch.randn(8, 1)
+for step in range(4):
+    optimizer.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    {backward}
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    print(loss.item())
+"""
+AGAIN = """\
+net = nn.Linear(2, 1)
+x, y = torch.randn(8, 2), torch.randn(8, 1)
+for step in range(4):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    loss = F.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    {backward}
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "backward",
+    ["scaler.scale(loss).backward()", "scaled = scaler.scale(loss)\n    scaled.backward()"],
+)
+def test_a_loss_that_a_scaler_multiplied_is_not_told(backward: str, form: str) -> None:
+    found = answers(AMP.format(backward=backward), form)
+    (answer,) = [answer for answer in found if answer.key == "order.unscale"]
+    assert answer.tried == "With this change, the problem is gone."
+
+
+def test_the_last_loss_is_that_which_the_program_prints() -> None:
+    assert "the last loss is" in told(AGAIN.format(backward="loss.backward()"), FORMS[0])
+    for scaled in ("loss / x.shape[0]", "loss * 4"):
+        backward = f"({scaled}).backward()"
+        assert "the last loss is" not in told(AGAIN.format(backward=backward), FORMS[0])
