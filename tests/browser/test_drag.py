@@ -121,3 +121,40 @@ def test_escape_brings_the_numbers_back(tab: Any, app: str) -> None:
     expect(gradient_of(tab, "a")).to_have_text("12")
     expect(node_of(tab, "a").locator("text.gradient")).to_have_text("grad 12")
     expect(tab.locator(".st-key-program textarea")).to_have_value(LEAF)
+
+
+#: The texts that are wider than their own cell or line, but are no array that can be scrolled.
+_CUT = """cells => cells.filter((cell) => {
+  const range = document.createRange()
+  range.selectNodeContents(cell)
+  const style = getComputedStyle(cell)
+  const clips = ['hidden', 'clip'].includes(style.overflowX)
+  return clips && range.getBoundingClientRect().width > cell.clientWidth + 1
+}).map((cell) => cell.textContent)"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_number_loses_its_exponent_while_it_changes(tab: Any, app: str, width: int) -> None:
+    """From 1 to 1e27 and 1e-27 in one movement of the hand."""
+    tab.set_viewport_size({"width": width, "height": 800})
+    program = "y = x**90 + 0.125 * x - 0.125 * x\nz = 1 / x**90\ny - 3 * z"
+    tab.goto(f"{app}/expression?program={quote(program)}&line-values=true")
+    tab.wait_for_selector("g.node", timeout=90_000)
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
+    tab.wait_for_selector(".ax-code .end:not(:empty)")
+    before = gradient_of(tab, "x").inner_text()
+    slider = tab.locator(".handles .row input[type=range]").first
+    x, y = hold(tab, slider, 0.6)
+    for step in range(1, 9):
+        tab.mouse.move(x + step, y)
+        tab.wait_for_timeout(60)
+        assert tab.locator("tr[data-id] td").evaluate_all(_CUT) == []
+        assert tab.locator(".ax-code .end").evaluate_all(_CUT) == []
+    expect(gradient_of(tab, "x")).not_to_have_text(before)
+    tab.mouse.up()
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
+    assert tab.locator("tr[data-id] td").evaluate_all(_CUT) == []
+    assert tab.locator(".ax-code .end").evaluate_all(_CUT) == []
+    value = float(tab.locator(".handles .row input[type=number]").first.input_value())
+    shown = float(gradient_of(tab, "x").inner_text().replace("−", "-"))
+    assert shown == pytest.approx(90 * value**89 + 270 * value**-91, rel=1e-3)

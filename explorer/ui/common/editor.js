@@ -134,6 +134,9 @@ function makeEditor(key) {
     editor.first = first
     for (let n = first; n < last; n++) drawLine(rows[n - first] ?? addRow(), n)
     for (const { node } of rows.slice(last - first)) node.style.display = "none"
+    // A part of a number would be another number.
+    const ends = rows.slice(0, last - first).map(({ end }) => end)
+    for (const end of ends.filter((end) => end.scrollWidth > end.clientWidth)) put(end, "end", "…")
     // Without the scrollbars, where these take room: the layer then scrolls as far as the text area.
     Object.assign(layer.style, { width: `${area.clientWidth}px`, height: `${area.clientHeight}px` })
     Object.assign(lines.style, { width: `${area.scrollWidth}px`, height: `${area.scrollHeight}px` })

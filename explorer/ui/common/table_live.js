@@ -38,6 +38,10 @@ function listen(table) {
         if (text === undefined || text === cell.textContent || !fits(cell, text)) continue
         freeze(table)
         cell.textContent = text
+        if (cell.scrollWidth > cell.clientWidth && !cell.classList.contains("array")) {
+          free(table) // a part of a number would be another number
+          freeze(table)
+        }
         cell.classList.add("changed")
         changed.add(cell)
       }
