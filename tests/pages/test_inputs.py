@@ -187,21 +187,25 @@ def test_what_was_meant_is_tried(program: str, tried: str) -> None:
     assert (answer.fix is not None, answer.tried) == (True, tried)
 
 
-_BEFORE = "Graph of the run before this error"
+_BEFORE = "From the run before this error"
 
 
 @pytest.mark.parametrize(
-    ("file", "key", "graph"),
-    [("app.py", "box", "home-graph"), ("pages/expression.py", "program", "graph")],
+    ("file", "key", "parts"),
+    [
+        ("app.py", "box", ["home-graph"]),
+        ("pages/expression.py", "program", ["graph", "curve", "inputs", "tensors"]),
+    ],
 )
-def test_the_graph_of_an_earlier_run_is_marked(file: str, key: str, graph: str) -> None:
+def test_what_an_earlier_run_shows_is_marked(file: str, key: str, parts: list[str]) -> None:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     at = at.switch_page(file).run()
     at.text_area(key=key).set_value("x**2").run()
     assert _BEFORE not in html_of(at)
     at.text_area(key=key).set_value("x**2 +").run()
     assert _BEFORE in html_of(at)
-    assert f".st-key-{graph} {{ animation: ax-fade" in html_of(at)
+    faded = html_of(at).partition(" { animation: ax-fade")[0].rpartition(">")[2].split(", ")
+    assert [f".st-key-{key}" for key in parts] == faded
     failing = "x = torch.tensor(5., requires_grad=True)\n(x**2).backward()\nnothing(x)\n"
     at.text_area(key=key).set_value(failing).run()
     assert _BEFORE not in html_of(at)

@@ -160,12 +160,13 @@ def miniature(dot: str, *, alt: str, height: int, zoom: bool = False) -> None:
         _clickable(drawn, data, key="miniature", height=size, alt=alt, on_choose=chosen)
 
 
-def before_error(key: str) -> None:
-    """Say that the graph `key` is not of the text that failed, and fade it. As the error, this
-    waits until typing has paused."""
+def before_error(*keys: str) -> None:
+    """Say that the graph is not of the text that failed, and fade it and all else with these keys.
+    As the error, this waits until typing has paused."""
+    parts = ", ".join(f".st-key-{key}" for key in keys)
     st.html(
-        '<div class="ax-note ax-rest">Graph of the run before this error</div>'
-        f"<style>.st-key-{key} {{ animation: ax-fade 0.2s 0.8s both; }}</style>",
+        '<div class="ax-note ax-rest">From the run before this error</div>'
+        f"<style>{parts} {{ animation: ax-fade 0.2s 0.8s both; }}</style>",
         width="content",
     )
 

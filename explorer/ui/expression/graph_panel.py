@@ -96,7 +96,7 @@ def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
         if run.running and shown:
             st.html(_STALE, width="content")
         elif run.failed and shown:
-            before_error("graph")
+            before_error("graph", "curve", "inputs", "tensors")
     if run.running and not shown:
         st.html(
             '<div class="ax-note ax-waiting">The graph appears here when the program has run.</div>'
