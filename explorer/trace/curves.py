@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -29,9 +30,10 @@ class _Series:
             self.every *= 2
             kept = [(p, v) for p, v in zip(self.passes, self.values, strict=True) if self.wants(p)]
             self.passes, self.values = [p for p, _ in kept], [v for _, v in kept]
-        if self.wants(number):
-            self.passes.append(number)
-            self.values.append(value)
+        if self.wants(number):  # one that a hook begins ends before the one around it
+            at = bisect(self.passes, number)
+            self.passes.insert(at, number)
+            self.values.insert(at, value)
 
 
 class Curves:

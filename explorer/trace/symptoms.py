@@ -18,6 +18,8 @@ MOST_SHOWN = 3
 MAX_VALUES = 120
 #: Finds the names that a line assigns to or calls a method of, and all names in it.
 _TARGET, _NAME = re.compile(r"^(\w+)\b"), re.compile(r"\w+")
+#: Finds what gives values without their graph.
+_CUTS = re.compile(r"detach|no_grad|\.data\b|\.(item|numpy|tolist)\(").search
 #: Finds what is multiplied for backward alone: scaler.scale(loss), loss / len(parts), 128 * loss.
 _SCALED = re.compile(r"\.scale\(|^[\w.]+ ?[*/] ?\S+$").search
 
@@ -60,16 +62,16 @@ def _same_error(before: Trace, after: Trace, answer: Answer) -> bool:
 
 
 def fails_by_change(before: Trace, after: Trace) -> bool:
-    """Whether the changed program fails because of the change: in a changed line, or for what it
-    made of a tensor's gradient or graph."""
+    """Whether the changed program fails because of the change: in a changed line, or because that
+    cut a tensor from its graph."""
     error = after.error
     if error is None:
         return False
     changed = _changed_lines(before, after)
     names = {name for line in changed for name in _TARGET.findall(line)}
     words = set(_NAME.findall(error.text))
-    is_about_graph = "grad" in f"{error.message} {error.detail}"
-    return error.text.strip() in changed or (is_about_graph and bool(names & words))
+    cuts = any(map(_CUTS, changed)) and "grad" in f"{error.message} {error.detail}"
+    return error.text.strip() in changed or (cuts and bool(names & words))
 
 
 def _changed_lines(before: Trace, after: Trace) -> set[str]:

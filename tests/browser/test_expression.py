@@ -189,6 +189,7 @@ def test_gradients_arrive_along_the_edges(tab: Any, app: str) -> None:
         forward(tab)
         tab.wait_for_selector(f".ax-step:has-text('Step {number} of 4')")
     expect(standing).to_have_text(["3 + 4 = 7"])
+    tab.wait_for_function("window.seen.some(([words]) => words === '3 + 4 = 7')")
     places = {words: set() for words in ("3", "4", "3 + …", "3 + 4", "3 + 4 = 7")}
     for words, place in tab.evaluate("window.seen"):
         places.get(words, set()).add(place)

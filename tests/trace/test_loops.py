@@ -404,3 +404,15 @@ def test_stopped_in_the_middle(statement: int) -> None:
     assert trace.error.message == "Stopped."
     full = replace(stopped(fully_recorded), seconds=trace.seconds)
     assert not list(differences(to_plain(trace), to_plain(full)))
+
+
+def test_the_curves_are_in_the_order_of_the_passes() -> None:
+    """A hook may run backward inside backward: the inner pass ends first."""
+    trace = run(
+        "import torch\nw = torch.ones(2, requires_grad=True)\ndef h(g):\n"
+        "    with torch.enable_grad():\n        (w * 2).sum().backward()\n"
+        "v = w * 3\nv.register_hook(h)\nv.sum().backward()\n"
+    )
+    assert [curve.at for curve in trace.curves] == [(1, 2), (1, 2)]
+    inner = torch.full((2,), 2.0)
+    assert trace.curves[1].values == pytest.approx([float((inner + 3).norm()), float(inner.norm())])
