@@ -154,7 +154,7 @@ ACTIONS = (
     Action(
         "Feature maps: a channel is chosen",
         *_FEATURE_MAPS,
-        tuple(Press(".st-key-tiles >>> .place", _MAP, place=(0.05, y)) for y in (0.7, 0.1)),
+        tuple(Press(".st-key-tiles >>> .place", _MAP, place=(0.05, y)) for y in (0.85, 0.12)),
     ),
     Action(
         "Feature maps: a layer is chosen",
