@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -132,7 +133,10 @@ class _Runner:
     def results(self, variables: Mapping[str, torch.Tensor]) -> np.ndarray | None:
         """The result with tensors in the place of numbers, in single precision as numbers are."""
         single = {name: tensor.to(torch.get_default_dtype()) for name, tensor in variables.items()}
-        self.result(single)  # backward refuses to start from many results, which are there by then
+        # Whatever a program makes of many values; backward does not start from many results, which
+        # are there by then.
+        with suppress(Exception):
+            self.result(single)
         value = self._environment.names.get(self._result)
         if not isinstance(value, torch.Tensor) or value.is_complex():
             return None

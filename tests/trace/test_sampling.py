@@ -108,6 +108,7 @@ def test_values_tried_all_at_once_follow_fast_waves() -> None:
         "out = x**2 if x > 1 else -x",
         "out = torch.stack([x, x]).sum()",
         "out = x * torch.rand_like(x)",
+        "out = x * [1.0, 2.0, 3.0][x.dim()] + {0: 1.0}[x.dim()]",
         "out = torch.nn.functional.softmax(x.reshape(-1), 0).max() * x",
     ],
 )
