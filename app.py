@@ -10,6 +10,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
 
     app = st.App(__file__, lifespan=prepare_server)
 else:
+    import explorer.ui.common.early  # noqa: F401  (first)
     from explorer.ui.home.page import draw_home
 
     draw_home()

@@ -34,3 +34,21 @@ def test_the_address_follows_the_presses_and_repeats_them(tab: Any, app: str) ->
     tab.go_back()
     expect(numbers(tab)).to_have_text(shown, use_inner_text=True, timeout=60_000)
     assert tab.url == address
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_press_is_drawn_that_is_sent_with_a_frame_of_a_drag(
+    tab: Any, app: str, is_first: bool
+) -> None:
+    """What is asked in one moment is one message, of which Streamlit runs only one fragment."""
+    tab.goto(f"{app}/optimizer?problem=Ill-conditioned+quadratic")
+    tab.locator(".st-key-press-forward button").first.wait_for(timeout=90_000)
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
+    tab.wait_for_timeout(1000)  # what lies ahead has been asked for
+    asked = [
+        """dispatchEvent(new CustomEvent("ax-drag", {
+            detail: { target: { ahead: -1 }, value: null, phase: "move" } }))""",
+        'document.querySelector(".st-key-press-forward button").click()',
+    ]
+    tab.evaluate("() => {" + ";".join(asked if is_first else asked[::-1]) + "}")
+    tab.wait_for_url("**/optimizer?*presses=f")

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.language.literals import leaf_literals
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
@@ -86,6 +87,25 @@ def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
             }
 
     _component(key=key, data=state.get("data", {}), on_moved_change=moved)
+    if _holds_other_changes(key):
+        st.rerun()
+
+
+def _holds_other_changes(key: str) -> bool:
+    """Whether this run of a fragment was asked for by more than the component `key`.
+
+    The browser sends what is asked in one moment as one message, and Streamlit runs the fragment of
+    the first: what a press has done would not be drawn.
+    """
+    context = get_script_run_ctx()
+    if context is None or not context.fragment_ids_this_run:
+        return False
+    state = context.session_state._state
+    return any(
+        state._widget_changed(name)
+        for name in state._new_widget_state
+        if not name.endswith(f"-{key}__events")
+    )
 
 
 def _is_answered(event: Mapping[str, Any], state: Mapping[str, Any]) -> bool:

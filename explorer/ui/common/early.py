@@ -1,6 +1,7 @@
 """What has to be done before torch is imported, and the imports of all pages.
 
-Every page imports this first.
+Every page imports this first, and no module of the library imports it: two threads would wait for
+each other's imports.
 """
 
 import importlib

@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-import explorer.ui.common.early  # noqa: F401  (first)
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.layout import columns
 from explorer.ui.common.pages import HOME, PAGES

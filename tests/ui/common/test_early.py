@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import explorer
 from benchmarks.load.serving import serving
 from benchmarks.load.tab import Tab
 
@@ -27,3 +28,12 @@ def test_all_pages_open_at_once_on_a_new_server(tmp_path: Path) -> None:
     # In a thread of its own: browser tests leave an event loop behind in this one.
     with serving(tmp_path / "log") as server, ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(open_all(server.address))).result()
+
+
+def test_no_module_of_the_library_imports_it() -> None:
+    """A thread that imports such a module holds it and waits for all modules, another imports all
+    modules and waits for that one."""
+    package = Path(explorer.__file__).parent
+    sources = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    assert len(sources) > 100
+    assert [path for path, text in sources.items() if "common.early" in text] == []
