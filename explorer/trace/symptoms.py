@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.language.thread_safe_ast import parse_tree
 from explorer.trace.records import SYMPTOMS, Answer, Array, Summary, TensorRecord, Trace
 from explorer.trace.text import array_lines, join_names, number
 
@@ -269,20 +271,34 @@ def has_other_fault(before: Trace, after: Trace, answer: Answer) -> bool:
 
 
 def changes_without_reason(before: Trace, after: Trace, answer: Answer) -> bool:
-    """Whether a change that is to make a gradient finite, or not None, changes the loss, or which
-    elements count: a mask that looks for NaN finds none in what was replaced by numbers."""
+    """Whether a change that is to make a gradient finite, or not None, changes a finite loss; or,
+    where it was not finite, which elements count: a mask that looks for NaN finds none in what was
+    replaced by numbers. What is only looked at may change."""
     kind = answer.symptom.kind if answer.symptom is not None else ""
     if kind not in ("none", "nonfinite") or answer.key == "nonfinite.steps":
         return False
     first, second = (_losses(trace)[:1] for trace in (before, after))
-    if first and second and np.isfinite(first[0]) and not _is_close(first[0], second[0]):
-        return True
-    now = _named_values(after)
+    if first and second and np.isfinite(first[0]):
+        return not _is_close(first[0], second[0])
+    now, used = _named_values(after), _names_tracked(before)
     return kind == "nonfinite" and any(
         not np.allclose(old, now.get(at, old), 0.01, 0.01, equal_nan=True)
         for at, old in _named_values(before).items()
-        if np.isin(old, (0, 1)).all() and old.shape == now.get(at, old).shape
+        if at[0] in used and np.isin(old, (0, 1)).all() and old.shape == now.get(at, old).shape
     )
+
+
+def _names_tracked(trace: Trace) -> set[str]:
+    """The names that are read where something is computed that autograd tracks."""
+    lines = {record.line for record in trace.tensors if record.requires_grad}
+    return {
+        node.id
+        for statement in ast.walk(parse_tree(trace.source))
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Return)
+        and statement.lineno in lines
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
 
 
 def _named_values(trace: Trace) -> dict[tuple[str, int], np.ndarray]:

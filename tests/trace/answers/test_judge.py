@@ -8,12 +8,19 @@ import importlib
 from dataclasses import replace
 
 import pytest
+import torch
 
 import explorer
 from explorer.trace import Answer, Symptom, Trace
 from tests.trace.answers.test_true_sentences import FORMS, T, answers
 
 prove = importlib.import_module("explorer.trace.prove")
+
+
+def grad_of(source: str) -> object:
+    """The gradient of the only leaf, in a run of a program."""
+    (leaf,) = (r for r in explorer.run(source).tensors if r.is_leaf and r.requires_grad)
+    return leaf.grad
 
 
 def judged(body: str, old: str, new: str, symptom: Symptom) -> Answer | None:
@@ -97,6 +104,22 @@ def test_a_missing_target_does_not_become_0(name: str, form: str) -> None:
     for answer in found:
         assert answer.fix is None
         assert "nan_to_num" not in answer.cure
+
+
+LOOKED_AT = {
+    "isnan": "y = x / x\nbad = torch.isnan(y)\nprint(bad.any())\n",
+    "isfinite": "y = x * torch.log(x)\nfinite = torch.isfinite(y)\nprint(finite.all())\n",
+    "compared": "y = torch.sqrt(x)\nbig = y > 1e-8\nprint(big.sum())\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_what_is_only_looked_at_may_change(name: str, form: str) -> None:
+    body = "x = torch.tensor([0.0, 2.0], requires_grad=True)\n" + LOOKED_AT[name]
+    (answer,) = answers(body + "y.sum().backward()\nprint(x.grad)\n", form)
+    assert answer.fix is not None
+    assert torch.isfinite(torch.as_tensor(grad_of(answer.fix))).all()
 
 
 REBOUND = """\
