@@ -313,7 +313,7 @@ class Trace:
     the text was understood. `echo` has the line and the value of every bare expression, as a
     notebook shows it, and `echo_at` how much had been printed before each. `figures` are the plots,
     in the order in which they were shown, as the calls that `drawing.draw_figure` repeats.
-    `upstream` is the gradient that backward was to start from, `seconds` how long the run took.
+    `upstream` is the gradient that backward was to start from, `seconds` its processor time.
     """
 
     source: str

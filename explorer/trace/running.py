@@ -90,7 +90,7 @@ def run(
         "iteration": iteration, "deadline": deadline, "on_line": on_line, "on_pulse": on_pulse,
     }  # fmt: skip
     recorder = ProgramRecorder(capture, **options)
-    started = time.monotonic()
+    started, used = time.monotonic(), time.thread_time()
     try:
         trace = _run_and_assemble(recorder, program, start, source, seed)
         # A loop that ended where nothing was recorded is known by now, unless it takes other turns
@@ -104,7 +104,7 @@ def run(
                 # torch gives some warnings once only, so those of both runs count.
                 notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
                 trace = replace(complete, notes=notes)
-        return replace(trace, upstream=start, seconds=time.monotonic() - started)
+        return replace(trace, upstream=start, seconds=time.thread_time() - used)
     except (
         Exception,
         ProgramStopped,

@@ -10,7 +10,7 @@ import pytest
 import explorer
 from explorer.sandbox import proofs
 from explorer.trace import Answer, Symptom, Trace
-from explorer.trace.prove import IS_ANOTHER, NO_TIME, NOT_TRIED
+from explorer.trace.prove import IS_ANOTHER, LONGEST, NO_TIME, NOT_TRIED
 
 VECTOR = """\
 import torch
@@ -86,6 +86,13 @@ def test_a_claim_is_checked_by_a_counterfactual() -> None:
 def test_an_answer_with_nothing_to_run_stays() -> None:
     (kept,) = explorer.prove(with_answers(CUT, answer())).answers
     assert kept == answer()
+
+
+def test_a_run_that_had_to_wait_is_not_too_long_to_be_tried() -> None:
+    """As on a busy server: what counts is the processor time."""
+    waited = explorer.run(VECTOR, on_line=lambda _: time.sleep(2 * LONGEST))
+    assert waited.seconds < LONGEST
+    assert all(a.tried != NOT_TRIED for a in explorer.prove(waited).answers)
 
 
 def test_a_slow_program_is_not_tried() -> None:
