@@ -4,7 +4,6 @@
 const LOST = 3000 // ms after which a frame without an answer is asked again
 const AGAIN = 1000 // the same for the end
 const TIMES = 20 // so many times at most
-const TRIES = 3 // so many times a frame that was too slow
 const states = new WeakMap()
 
 const sameTarget = (a, b) => JSON.stringify(a.target) === JSON.stringify(b.target)
@@ -41,6 +40,7 @@ export default function (component) {
       again()
     }
     state.heard = ({ detail }) => {
+      clearTimeout(state.later)
       const last = state.queue.at(-1)
       const [isEnd, value] = [detail.phase === "end", JSON.stringify(detail.value)]
       // The last frame is that of the end: where it is the beginning, too, as after Escape, the
@@ -68,15 +68,16 @@ export default function (component) {
   if (data.number && data.number === state.waiting) {
     clearTimeout(state.lost)
     state.note.textContent = data.note
-    // Too slow once, perhaps because the server was busy: the hand rests there and expects it.
+    // It failed, perhaps because the server was busy: the hand rests there and expects it.
     const { asked } = state
-    asked.tries = (asked.tries ?? 0) + 1
-    if (data.again && asked.phase === "move" && asked.tries < TRIES && !state.queue.length) state.queue.push(asked)
+    if (data.again !== null && asked.phase === "move" && !state.queue.length)
+      state.later = setTimeout(() => state.heard({ detail: asked }), 1000 * data.again)
     if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
     requestAnimationFrame(() => state.next())
   }
   return () => {
     clearTimeout(state.lost)
+    clearTimeout(state.later)
     window.removeEventListener("ax-drag", state.listen)
     document.removeEventListener("click", state.pressed)
     states.delete(parentElement)

@@ -25,7 +25,7 @@ from explorer.language.literals import leaf_literals
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.text import COLUMNS, ROWS
 from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input
-from explorer.ui.common.live_run import end_live_run, live_run, may_succeed_again
+from explorer.ui.common.live_run import end_live_run, live_run, seconds_until_next_try
 
 #: The numbers of a frame: by part of the page and name.
 Numbers = Mapping[str, Mapping[str, Any]]
@@ -83,7 +83,7 @@ def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
                 "number": event.get("number"),
                 "numbers": numbers,
                 "note": note,
-                "again": may_succeed_again(),
+                "again": seconds_until_next_try(),
             }
 
     _component(key=key, data=state.get("data", {}), on_moved_change=moved)
@@ -118,7 +118,7 @@ def _answer(
     event: dict[str, Any],
     trace: Trace,
     state: dict[str, Any],
-    run: Callable[[str, dict[str, Value]], Trace | None],
+    run: Callable[[str, dict[str, Value]], Trace],
     numbers: Callable[[Trace], Numbers],
 ) -> None:
     """Put the frame for one position of the hand into the `state`. Raises ValueError and its like
@@ -133,8 +133,6 @@ def _answer(
         state["kept"] = bool(moved)
         return
     frame = run(source, inputs)
-    if frame is None:
-        return
     data = state["data"]
     if frame.error is not None:
         data["note"] = frame.error.message

@@ -5,6 +5,7 @@ Nothing is cached: the next frame replaces the last.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,37 +17,47 @@ from explorer import sandbox
 from explorer.language import ProgramError, ProgramRefused
 from explorer.trace import Trace
 
-#: Frames one after another that may be too slow before a drag is no longer followed: the first may
-#: have met a busy machine.
+#: So many frames one after another may fail before the drag rests: the first may have met a busy
+#: machine.
 TRIES = 3
+#: Seconds of the first rest; each further failure doubles it, so a program that is always too slow
+#: costs little, and a drag on a machine that was busy for a while is followed again.
+REST = 2.0
 
 _KEY = "sandbox.live"
 
 
 @dataclass
 class _Drag:
-    """The live run of a session, how many frames have failed since the last good one, and why it
-    is no longer followed. It ends with the session's state, which alone holds it."""
+    """The live run of a session, how many frames have failed since the last good one, why the last
+    did, and until when none is run. It ends with the session's state, which alone holds it."""
 
     live: sandbox.LiveRun
     failed: int = 0
     error: ProgramError | None = None
+    rests_until: float = 0.0
+
+    @property
+    def rest(self) -> float:
+        """For how many seconds no frame is run from now on."""
+        return max(0.0, self.rests_until - time.monotonic())
 
     def fail(self, error: ProgramError) -> None:
         self.failed += 1
+        self.error = error
         if self.failed >= TRIES:
-            self.error = error
+            self.rests_until = time.monotonic() + REST * 2 ** (self.failed - TRIES)
 
 
-def live_run(source: str, inputs: Mapping[str, Any] | None = None, **settings: Any) -> Trace | None:
+def live_run(source: str, inputs: Mapping[str, Any] | None = None, **settings: Any) -> Trace:
     """What the program does with these values; see `explorer.run` for the settings.
 
-    A frame that was too slow or ended its child has a Trace with the error; None after `TRIES` of
-    them, until `end_live_run`.
+    A frame that was too slow or ended its child has a Trace with the error, and so have those while
+    the drag rests, after `TRIES` of them.
     """
     drag = _drag()
-    if drag.error is not None:
-        return None
+    if drag.rest:
+        return Trace(source, error=drag.error)
     try:
         trace = drag.live.run(source, inputs, **settings)
     except ProgramRefused as refused:
@@ -59,11 +70,11 @@ def live_run(source: str, inputs: Mapping[str, Any] | None = None, **settings: A
 def live_call(job: str, request: Any) -> Any:
     """The plain answer of a job of `sandbox.live.JOBS`.
 
-    Raises ProgramRefused for a frame that was too slow or ended its child, and for all after
-    `TRIES` of them until `end_live_run`, with the same error.
+    Raises ProgramRefused for a frame that was too slow or ended its child, and with the same error
+    while the drag rests, after `TRIES` of them.
     """
     drag = _drag()
-    if drag.error is not None:
+    if drag.rest and drag.error is not None:
         raise ProgramRefused(drag.error)
     try:
         answer = drag.live.call(job, request)
@@ -74,10 +85,10 @@ def live_call(job: str, request: Any) -> Any:
     return answer
 
 
-def may_succeed_again() -> bool:
-    """Whether the last frame failed, and the next may be a good one."""
+def seconds_until_next_try() -> float | None:
+    """When the frame that failed may be asked again; None if none did."""
     drag: _Drag | None = st.session_state.get(_KEY)
-    return drag is not None and drag.failed > 0 and drag.error is None
+    return drag.rest if drag is not None and drag.failed else None
 
 
 def _drag() -> _Drag:

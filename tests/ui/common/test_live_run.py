@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +13,12 @@ from explorer.trace import Trace
 from explorer.ui.common import live_run as module
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.live_run import (
+    REST,
+    TRIES,
     end_live_run,
     live_call,
     live_run,
-    may_succeed_again,
+    seconds_until_next_try,
 )
 
 pytestmark = pytest.mark.fast
@@ -56,6 +60,18 @@ def lives(monkeypatch: pytest.MonkeyPatch) -> list[Live]:
     return made
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Time stands still, but for what is added."""
+    now = [1000.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def add(seconds: float) -> None:
+        now[0] += seconds
+
+    return add
+
+
 def test_one_live_run_serves_a_drag(lives: list[Live]) -> None:
     for x in (1.0, 2.0):
         assert live_run("fine", {"x": x}, seed=3) == Trace("fine")
@@ -64,20 +80,35 @@ def test_one_live_run_serves_a_drag(lives: list[Live]) -> None:
     ]
 
 
-def test_after_slow_frames_there_are_no_more_until_the_end(lives: list[Live]) -> None:
-    for source in ("slow", "slow", "fine", "slow", "slow", "slow"):
-        trace = live_run(source)
-        assert trace is not None
-        assert (trace.error == ProgramError("Too slow.")) == (source == "slow")
-        assert may_succeed_again() == (source == "slow" and len(lives[0].sent) < 6)
-    assert live_run("fine") is None
+def test_after_slow_frames_the_drag_rests_longer_and_longer(
+    lives: list[Live], clock: Callable[[float], None]
+) -> None:
+    slow = ProgramError("Too slow.")
+    for source in ("slow", "slow", "fine", "slow", "slow"):
+        assert (live_run(source).error == slow) == (source == "slow")
+        assert seconds_until_next_try() == (0 if source == "slow" else None)
+    for rest in (REST, 2 * REST, 4 * REST):
+        live_run("slow")
+        sent = len(lives[0].sent)
+        assert seconds_until_next_try() == pytest.approx(rest)
+        clock(0.9 * rest)
+        assert live_run("fine").error == slow
+        assert len(lives[0].sent) == sent
+        clock(0.2 * rest)
+    assert live_run("fine") == Trace("fine")
+    assert seconds_until_next_try() is None
+
+
+def test_letting_go_ends_the_rest(lives: list[Live]) -> None:
+    for _ in range(TRIES):
+        live_run("slow")
     end_live_run()
     assert lives[0].is_closed
     assert live_run("fine") == Trace("fine")
     assert len(lives) == 2
 
 
-def test_slow_calls_are_the_last_until_the_end(lives: list[Live]) -> None:
+def test_slow_calls_rest_until_the_end(lives: list[Live]) -> None:
     assert live_call("look_ahead", "fine") == "fine"
     for request in ("slow", "slow", "slow", "fine"):
         with pytest.raises(ProgramRefused, match="Too slow"):
