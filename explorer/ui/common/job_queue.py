@@ -78,6 +78,7 @@ class JobQueue:
             self._leave(owner, but=job)
             if job is None or not job.wanted:  # an abandoned job may end without a result
                 job = self._waiting[key] = NetworkJob(key)
+                job.owners.add(owner)  # before it begins: what nobody waits for is given up
                 job._future = self._thread.submit(self._do, job, make)
             job.owners.add(owner)
             return job

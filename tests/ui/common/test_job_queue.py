@@ -40,6 +40,18 @@ def test_two_readers_share_one_run_and_an_unwanted_one_is_given_up() -> None:
     assert job_queue.request("dan", "long", first) is a  # kept for the next reader
 
 
+def test_a_run_is_wanted_when_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise it gives itself up, and the page shows nothing."""
+    job_queue, wanted = JobQueue(), []
+
+    def submit(do: object, job: NetworkJob, make: object) -> None:
+        wanted.append(job.wanted)  # the thread may begin at once
+
+    monkeypatch.setattr(job_queue._thread, "submit", submit)
+    job_queue.request("ann", "long", lambda job: None)
+    assert wanted == [True]
+
+
 def test_what_fails_is_told_and_tried_again() -> None:
     job_queue, tries = JobQueue(), []
 
