@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 
 from explorer.language import ProgramRefused
 from explorer.training.planes import Plane
+from explorer.training.views import Point, View
 
 #: The first picture reaches this many times as far as the start is from 0.
 _REACH = 1.2
-#: What is further away than so many times the start's distance from 0, or than this, is not in the
-#: picture: of a run that diverges the first steps are seen.
+#: What is further away than so many times the start's distance from 0, or than this, is in the
+#: picture only if the loss is no higher there: of a run that diverges the first steps are seen.
 _FAR = 100
 #: Steps ahead that it shows as well, and the seconds they may take.
 _AHEAD, _SECONDS = 100, 0.06
@@ -23,20 +25,31 @@ _WIDER = 20
 
 def extent_of_path(plane: Plane, path: np.ndarray) -> np.ndarray:
     """The lowest and the highest coordinates, (2, 2), of a path in the plane; around a start on
-    chosen axes as much as it is from 0. What is far away is left out."""
-    path = near_part(path)
+    chosen axes as much as it is from 0."""
     if plane.exact:
         reach = _REACH * np.maximum(np.abs(path[0]), 1.0) / 1.35
         path = np.concatenate([path, [-reach, reach]])
     return _ends(path)
 
 
-def near_part(path: np.ndarray) -> np.ndarray:
-    """The points of a path, (n, 2), that a picture can show; at least the first."""
+def near_part(path: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    """The points of a path, (n, 2), that a picture can show; at least the first. `losses` are those
+    of the points, (n,)."""
     reach = _FAR * max(float(np.abs(path[0]).max()), 1.0)
     is_near = np.abs(path).max(1) <= reach  # NaN is not
+    is_lower = np.isfinite(path).all(1) & (losses <= losses[0])
     is_near[0] = True
-    return path[is_near]
+    return path[is_near | is_lower]
+
+
+def losses_at(points: Sequence[Point], view: View) -> np.ndarray:
+    """The last known loss at each point, (n,); NaN before the first."""
+    known = dict(zip(view.loss_steps, view.losses, strict=True))
+    losses, last = [], np.nan
+    for point in points:
+        last = known.get(point.steps, last)
+        losses.append(last)
+    return np.array(losses)
 
 
 def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.training import PRESETS, TrainingSession
-from explorer.training.extent import extent_of_path
+from explorer.training import PRESETS, ProgramProblem, TrainingSession
+from explorer.training.extent import extent_of_path, losses_at, near_part
 from explorer.training.planes import Plane
 
 SETTINGS = {"lr": 3.8, "momentum": 0.9}
@@ -33,6 +33,12 @@ def stopped() -> TrainingSession:
     return session
 
 
+def picture(session: TrainingSession, plane: Plane) -> np.ndarray:
+    points = session.points()
+    path = near_part(plane.place(points), losses_at(points, session.view()))
+    return extent_of_path(plane, path)
+
+
 def test_it_stops_where_the_loss_becomes_infinite(stopped: TrainingSession) -> None:
     path = plain_path()
     assert stopped.view().steps == len(path)
@@ -50,9 +56,21 @@ def test_it_goes_on_if_it_was_in_trouble_before(stopped: TrainingSession) -> Non
 
 def test_the_picture_shows_its_first_steps(stopped: TrainingSession) -> None:
     line = Plane(np.zeros(1), np.ones(1), np.zeros(1), ("x", "loss"), exact=True)
-    low, high = extent_of_path(line, line.place(stopped.points()))[:, 0]
+    low, high = picture(stopped, line)[:, 0]
     path = np.array(plain_path())
     seen = path[(path >= low) & (path <= high)]
     assert list(seen) == list(path[: len(seen)])
     assert len(seen) >= 3
     assert high - low < 4 * np.ptp(seen)  # and not as a dot
+
+
+@pytest.mark.parametrize("iterations", [3, 60])
+def test_the_picture_goes_as_far_as_a_run_that_goes_down(iterations: int) -> None:
+    start = "w = torch.zeros(2, requires_grad=True)"
+    problem = ProgramProblem(setup=f"import torch\n{start}", loss="loss = ((w - 500)**2).sum()")
+    session = TrainingSession(problem, lr=0.1)
+    assert session.iterate(iterations).ok
+    axes = np.eye(2)
+    plane = Plane(np.zeros(2), axes[0], axes[1], ("w[0]", "w[1]"), exact=True)
+    _, high = picture(session, plane)
+    assert high == pytest.approx(session.parameters["w"].value)

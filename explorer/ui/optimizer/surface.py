@@ -22,7 +22,7 @@ from explorer.language import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, View, history
 from explorer.training.compare import Session
-from explorer.training.extent import extend_ahead, extent_of_path, near_part
+from explorer.training.extent import extend_ahead, extent_of_path, losses_at, near_part
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.common.plot import AXES, Axis, around
@@ -262,11 +262,12 @@ def compute_surface(
     """
     name = f"{workspace.view.seed} {choice}"
     cached: DrawnSurface | None = workspace.cache.get(_KEY)
-    if cached is not None and cached.name == name and not _is_stale(cached, points):
+    losses = losses_at(points, workspace.view)
+    if cached is not None and cached.name == name and not _is_stale(cached, points, losses):
         return cached
     with workspace.lock:
         plane = choice.plane(points, workspace.session)
-        extent = extent_of_path(plane, plane.place(points))
+        extent = extent_of_path(plane, near_part(plane.place(points), losses))
         if workspace.chosen.key == OWN:  # one child does both
             surface, picture = _compute(workspace.session, plane, extent, ahead=True)
         else:
@@ -315,11 +316,11 @@ def _share(
     return _compute(session, plane, extent)
 
 
-def _is_stale(drawn: DrawnSurface, points: Sequence[Point]) -> bool:
+def _is_stale(drawn: DrawnSurface, points: Sequence[Point], losses: np.ndarray) -> bool:
     low, high = (
         np.array([axis[end] for axis in (drawn.surface.x, drawn.surface.y)]) for end in (0, -1)
     )
-    path = near_part(drawn.place(points))
+    path = near_part(drawn.place(points), losses)
     if drawn.is_line:
         path = path * [1, 0]
     if not ((low <= path) & (path <= high)).all():
