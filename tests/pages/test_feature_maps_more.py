@@ -95,6 +95,12 @@ def test_the_slider_changes_the_image_and_what_the_layers_see() -> None:
     assert component(at, "sweep")["cells"][0]["mark"] == 30
 
 
+@pytest.mark.parametrize(("network", "is_told"), [("Shapes network", True), ("ResNet-18", False)])
+def test_random_weights_recognise_nothing(network: str, is_told: bool) -> None:
+    html = html_of(look_at("Change the image", amount="30", network=network))
+    assert ("recognised as" in html) == is_told
+
+
 @pytest.mark.parametrize("bad", ["nan", "1e400", "999", "x", "[]", ""])
 def test_an_amount_that_is_none_in_the_link_is_ignored(bad: str) -> None:
     at = look_at("Change the image", amount=bad)

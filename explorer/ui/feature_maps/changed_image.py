@@ -116,7 +116,8 @@ def _draw_curve(model_input: ModelInput, name: str, amount: float, seed: int) ->
         return
     axis = Axis(f"{offered.title.lower()}, {offered.unit}", offered.low, offered.high)
     comparison.draw_score_curve(sweep, model_input.labels, axis, amount, key="sweep")
-    note(_describe(sweep.amounts, sweep.classes, offered.unit, model_input.labels))
+    if model_input.loaded.trained:
+        note(_describe(sweep.amounts, sweep.classes, offered.unit, model_input.labels))
 
 
 def _describe(amounts: np.ndarray, classes: np.ndarray, unit: str, labels: tuple[str, ...]) -> str:
@@ -131,8 +132,8 @@ def _describe(amounts: np.ndarray, classes: np.ndarray, unit: str, labels: tuple
         if len(steps)
     ]
     if not ends:
-        return f"The prediction stays {labels[classes[start]]} over the whole range."
-    return f"The prediction is no longer {labels[classes[start]]} from {' and from '.join(ends)}."
+        return f"It is recognised as {labels[classes[start]]} over the whole range."
+    return f"At {' or '.join(ends)}, it is no longer recognised as {labels[classes[start]]}."
 
 
 def _pair_png(images: list[tuple[str, np.ndarray]]) -> bytes:

@@ -64,7 +64,7 @@ def draw_prediction(model_input: ModelInput) -> None:
         if not loaded.trained:
             st.warning(
                 "**Untrained.** The weights are random: the maps show the architecture, not "
-                "anything learned, and the prediction means nothing.",
+                "anything learned.",
                 icon=":material/warning:",
             )
 
