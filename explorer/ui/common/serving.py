@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from streamlit import cli_util, config, net_util
 from streamlit.web.server import server_util
+from streamlit.web.server.server import server_address_is_unix_socket
+
+#: Seconds from here until the server listens, and the browser may ask it.
+_UNTIL_OPEN = 0.5
 
 
 @asynccontextmanager
@@ -19,9 +24,14 @@ async def prepare_server(_app: object) -> AsyncIterator[None]:
     `browser.serverAddress` or `server.corsAllowedOrigins`.
     """
     net_util.get_external_ip = lambda: None
-    if not config.get_option("server.headless"):  # Streamlit leaves this to the app, if it has one
-        cli_util.open_browser(server_util.get_url(_address()))
+    asyncio.get_running_loop().call_later(_UNTIL_OPEN, _open_browser)
     yield
+
+
+def _open_browser() -> None:
+    """As Streamlit does where no `st.App` serves: it leaves this to the app, if there is one."""
+    if not config.get_option("server.headless") and not server_address_is_unix_socket():
+        cli_util.open_browser(server_util.get_url(_address()))
 
 
 def _address() -> str:
