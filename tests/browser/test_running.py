@@ -32,7 +32,7 @@ def test_a_long_run_can_be_watched_stopped_and_replaced(tab: Any, app: str, widt
     run_program(tab, LOOP)
     progress, editor = tab.locator(".ax-progress"), tab.locator(".st-key-program textarea")
     expect(progress).to_contain_text("Running: line", timeout=30_000)
-    expect(tab.locator(".ax-newest")).to_contain_text("step 20", timeout=30_000)
+    expect(tab.locator(".ax-newest")).to_contain_text(re.compile(r"step \d+0"), timeout=30_000)
     expect(tab.get_by_text("From the previous run")).to_be_visible()
 
     editor.press("Control+End")  # what is typed is taken while the program runs
