@@ -52,8 +52,9 @@ def _kill_server() -> None:
 
 @contextmanager
 def servers_killed() -> Iterator[None]:
-    """Kill every server soon after it starts."""
+    """Kill the server, and every other soon after it starts."""
     over = threading.Event()
+    _kill_server()
 
     def kill_repeatedly() -> None:
         while not over.wait(0.02):

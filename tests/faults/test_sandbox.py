@@ -27,6 +27,7 @@ from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox, calls, protocol
 from explorer.sandbox.answer_limits import limits_of
+from explorer.sandbox.kernel_reports import is_halted
 from explorer.sandbox.settings import Settings
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_server_life import _children, _descriptors, _settle, _zygote
@@ -114,6 +115,7 @@ def test_the_spare_child_is_stopped(box: Sandbox) -> None:
     """The next task would have waited for it to the end of its time limit."""
     pid, (spare,) = box.pid, _children(box.pid or 0)
     os.kill(int(spare), signal.SIGSTOP)
+    assert eventually(lambda: is_halted(int(spare)))
     assert box.call("double", [1], timeout=30) == [2]
     assert eventually(lambda: gone(int(spare)))
     assert box.pid == pid
