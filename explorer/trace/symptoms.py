@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.language.thread_safe_ast import parse_tree
+from explorer.language.draft import Draft
 from explorer.trace.records import SYMPTOMS, Answer, Array, Summary, TensorRecord, Trace
 from explorer.trace.text import array_lines, join_names, number
 
@@ -280,8 +280,10 @@ def changes_without_reason(before: Trace, after: Trace, answer: Answer) -> bool:
     first, second = (_losses(trace)[:1] for trace in (before, after))
     if first and second and np.isfinite(first[0]):
         return not _is_close(first[0], second[0])
+    if kind != "nonfinite":
+        return False
     now, used = _named_values(after), _names_tracked(before)
-    return kind == "nonfinite" and any(
+    return any(
         not np.allclose(old, now.get(at, old), 0.01, 0.01, equal_nan=True)
         for at, old in _named_values(before).items()
         if at[0] in used and np.isin(old, (0, 1)).all() and old.shape == now.get(at, old).shape
@@ -293,7 +295,7 @@ def _names_tracked(trace: Trace) -> set[str]:
     lines = {record.line for record in trace.tensors if record.requires_grad}
     return {
         node.id
-        for statement in ast.walk(parse_tree(trace.source))
+        for statement in Draft(trace.source).nodes(ast.stmt)
         if isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Return)
         and statement.lineno in lines
         for node in ast.walk(statement)

@@ -83,6 +83,39 @@ def test_a_claim_is_checked_by_a_counterfactual() -> None:
     assert explorer.prove(with_answers(CUT, answer(counterfactual="w = 1"))).answers == ()
 
 
+COMMAND = """\
+%matplotlib inline
+import torch
+x = torch.tensor(0.0, requires_grad=True)
+y = torch.sqrt(x)
+y.backward()
+print(x.grad)
+"""
+PROMPTS = """\
+>>> import torch
+>>> x = torch.tensor(0., requires_grad=True)
+>>> y = torch.sqrt(x)
+>>> y.backward()
+"""
+IN_FUNCTION = """\
+%matplotlib inline
+import torch
+def main():
+    x = torch.tensor(0.0, requires_grad=True)
+    y = torch.sqrt(x)
+    y.backward()
+    print(x.grad)
+main()
+"""
+
+
+@pytest.mark.parametrize("source", [COMMAND, PROMPTS, IN_FUNCTION])
+def test_a_text_that_is_not_python_as_typed_is_tried(source: str) -> None:
+    (answer,) = explorer.prove(explorer.run(source)).answers
+    assert answer.fix is not None
+    assert answer.tried.startswith("With this change, ")
+
+
 def test_an_answer_with_nothing_to_run_stays() -> None:
     (kept,) = explorer.prove(with_answers(CUT, answer())).answers
     assert kept == answer()
