@@ -19,6 +19,7 @@ from explorer.trace.symptoms import (
     has_other_fault,
     is_same_error,
     is_worse,
+    loses_gradient,
 )
 
 #: Seconds that all tries of a program may take together, and the longest run that is repeated.
@@ -29,8 +30,6 @@ MOST_TRIES = 16
 NOT_TRIED = f"Not tried: the program runs for longer than {LONGEST:g} s."
 NO_TIME = "Not tried: there was not enough time."
 IS_ANOTHER = "Not tried: the program behaves differently each time it runs."
-#: The answer about a result that nothing uses. What that of detach() cuts is meant to be lost.
-_DROPPED = "result.dropped"
 REASONS = (NOT_TRIED, NO_TIME, IS_ANOTHER)
 
 
@@ -124,7 +123,8 @@ class _Tries:
             check = CHECKS[candidate.symptom.kind]
             if (
                 check.is_there(self.before, after, candidate)
-                or (candidate.key != _DROPPED and is_worse(self.before, after))
+                or is_worse(self.before, after)
+                or (loses_gradient(self.before, after) and not _is_meant_to_cut(candidate))
                 or has_other_fault(self.before, after, candidate)
                 or changes_without_reason(self.before, after, candidate)
             ):
@@ -141,7 +141,7 @@ class _Tries:
         after = self.run(error.fix)
         if after is None:
             return replace(error, fix=None)
-        faults = (is_same_error, fails_by_change, is_worse)
+        faults = (is_same_error, fails_by_change, is_worse, loses_gradient)
         fails = any(finds(self.before, after) for finds in faults)
         return replace(error, fix=None) if fails else error
 
@@ -170,6 +170,11 @@ class _Tries:
             **options,
         )
         return None if time.monotonic() >= self.end else after
+
+
+def _is_meant_to_cut(answer: Answer) -> bool:
+    """Whether its cure keeps the result of detach(), so that no gradient passes there any more."""
+    return (answer.key, answer.glossary) == ("result.dropped", "cut")
 
 
 def _sentence(answer: Answer, source: str, shown: str) -> str:

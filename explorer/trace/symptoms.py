@@ -320,15 +320,18 @@ def _is_close(first: float, second: float) -> bool:
 
 
 def is_worse(before: Trace, after: Trace) -> bool:
-    """Whether the changed run has a fault that the first did not have: an error, an earlier one, a
-    gradient that is lost, or values that are not finite."""
+    """Whether the changed run has a fault that the first did not have: an error, an earlier one, or
+    values that are not finite."""
     if after.error is not None:
         if before.error is None or is_same_error(before, after):
             return before.error is None
         if after.pass_count < before.pass_count or len(after.tensors) < len(before.tensors):
             return True
-    if nonfinite_names(after) - nonfinite_names(before):
-        return True
+    return bool(nonfinite_names(after) - nonfinite_names(before))
+
+
+def loses_gradient(before: Trace, after: Trace) -> bool:
+    """Whether a leaf that had a gradient has none in the changed run."""
     if after.error is not None or all(backward.ours for backward in before.passes):
         return False
     old, new = _leaves_with_gradient(before), _leaves_with_gradient(after)

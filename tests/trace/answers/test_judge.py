@@ -151,3 +151,39 @@ def test_a_cure_that_adds_up_is_refuted() -> None:
     answer = next(a for a in trace.answers if a.key == "none.rebound")
     answer = replace(answer, fix=fix, alternatives=())
     assert prove._Tries(trace, float("inf")).judge(answer) is None
+
+
+DROPPED = """\
+x = torch.ones(4, requires_grad=True)
+for i in range(2):
+    h = x * 2
+    h.{method}
+    s = {used}
+    s.backward()
+"""
+#: The result is not kept: with it, the next line fails, or x loses its gradient.
+UNFIT = {
+    "view(2, 2)": "(h @ torch.ones(4)).sum()",
+    "reshape(4, 1)": "(h @ torch.ones(4)).sum()",
+    "unsqueeze(0)": "(h.view(4) * h[3]).sum()",
+    "long()": "(h * 1.5).sum()",
+    "half()": "(h @ torch.ones(4)).sum()",
+    "double()": "(h @ torch.ones(4)).sum()",
+    "detach()": "(h * 1.5).sum()",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", UNFIT)
+def test_a_cure_does_not_break_a_program_that_runs(method: str, form: str) -> None:
+    found = {a.key: a for a in answers(DROPPED.format(method=method, used=UNFIT[method]), form)}
+    answer = found["result.dropped"]
+    assert (answer.fix, answer.cure, answer.tried) == (None, "", "")
+
+
+@pytest.mark.parametrize(("method", "is_meant"), [("detach()", True), ("long()", False)])
+def test_only_a_detach_may_lose_a_gradient(method: str, is_meant: bool) -> None:
+    program = DROPPED.format(method=method, used="(h * w).sum()")
+    found = answers("w = torch.tensor(3.0, requires_grad=True)\n" + program, FORMS[0])
+    (answer,) = (a for a in found if a.key == "result.dropped")
+    assert (answer.fix is not None) == is_meant
