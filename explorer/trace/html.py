@@ -16,7 +16,7 @@ from explorer.trace.answers.order import can_be_tried
 from explorer.trace.colours import GRADIENT, HOOK, INK, PAPER, REMARK, SECONDARY
 from explorer.trace.diff import changed_lines
 from explorer.trace.records import Answer, TensorRecord, Trace
-from explorer.trace.text import array_lines, shape_text
+from explorer.trace.text import array_lines, shape_text, shortened
 
 #: Most tensors in the table, and most characters of printed text.
 MOST_ROWS, MOST_PRINTED = 50, 4000
@@ -114,7 +114,7 @@ def _answer(answer: Answer, source: str) -> str:
 def _change(source: str, fix: str) -> Iterable[str]:
     """The lines that a fix changes."""
     lines = changed_lines(source, fix)
-    rows = [f"{line.sign} {line.text[:MOST_OF_LINE]}" for line in lines[:MOST_CHANGED]]
+    rows = [f"{line.sign} {shortened(line.text, MOST_OF_LINE)}" for line in lines[:MOST_CHANGED]]
     more = [f"… {len(lines) - MOST_CHANGED} more lines"] if len(lines) > MOST_CHANGED else []
     text = "\n".join((*rows, *more))
     yield f'<pre style="margin:4px 0">{escape(text)}</pre>'

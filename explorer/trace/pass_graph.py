@@ -21,7 +21,7 @@ from explorer.trace.passes import RawPass
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Edge, Node, TensorRecord
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import array_lines, shape_text
+from explorer.trace.text import array_lines, shape_text, shortened
 from explorer.trace.torchviz_graph import DrawnNode, leaf_of
 
 #: A graph with more nodes than this is drawn folded.
@@ -301,5 +301,4 @@ def _html_label(
 def _escape(text: str) -> str:
     """The text for an HTML label: shortened, escaped, and without control characters."""
     clean = "".join(c if c.isprintable() else " " for c in text)
-    short = clean if len(clean) <= MAX_NAME else clean[: MAX_NAME - 1] + "…"
-    return escape(short, quote=True) or " "
+    return escape(shortened(clean, MAX_NAME - 1), quote=True) or " "

@@ -21,6 +21,7 @@ from explorer.trace.symptoms import (
     is_worse,
     loses_gradient,
 )
+from explorer.trace.text import shortened
 
 #: Seconds that all tries of a program may take together, and the longest run that is repeated.
 LIMIT, LONGEST = 2.0, 0.5
@@ -182,4 +183,5 @@ def _sentence(answer: Answer, source: str, shown: str) -> str:
     if answer.fix is not None:
         return f"With this change, {shown}" if shown else "With this change, the problem is gone."
     line, text = changed_line(source, answer.counterfactual or "")
-    return f"As a check, line {line} was changed to `{text[:80]}`: {shown or 'then it is gone.'}"
+    changed = f"As a check, line {line} was changed to `{shortened(text, 80)}`"
+    return f"{changed}: {shown or 'then it is gone.'}"

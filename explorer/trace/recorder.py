@@ -33,6 +33,7 @@ from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.passes import RawPass
 from explorer.trace.shared_hooks import SHARED_HOOKS
 from explorer.trace.tensor_registry import FIRST_VISITS, LiveTensor
+from explorer.trace.text import shortened
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.training_calls import TrainingCalls
 from explorer.trace.turn_recorder import TurnRecorder
@@ -166,7 +167,7 @@ class ProgramRecorder(TurnRecorder):
         with _quiet(), suppress(Exception):
             text = without_addresses(to_text(value, repr))
             if not text.lstrip("[(").startswith("<") or isinstance(value, NodeProxy):
-                self.echoes.append((self.locations[place].line, text[:MAX_ECHO]))
+                self.echoes.append((self.locations[place].line, shortened(text, MAX_ECHO)))
                 self.echo_at.append(self.written)
         self.line = line
 

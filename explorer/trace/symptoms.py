@@ -12,7 +12,7 @@ import numpy as np
 
 from explorer.language.draft import Draft
 from explorer.trace.records import SYMPTOMS, Answer, Array, Summary, TensorRecord, Trace
-from explorer.trace.text import array_lines, join_names, number
+from explorer.trace.text import array_lines, join_names, number, shortened
 
 #: Most tensors whose new values are told.
 MOST_SHOWN = 3
@@ -404,8 +404,7 @@ def values_text(values: Array | None) -> str:
     """Values in a sentence, abbreviated if there are many."""
     if values is None:
         return "None"
-    text = " ".join(part.strip() for part in array_lines(values))
-    return text if len(text) <= MAX_VALUES else f"{text[:MAX_VALUES]} …"
+    return shortened(" ".join(part.strip() for part in array_lines(values)), MAX_VALUES)
 
 
 def join_clauses(clauses: list[str]) -> str:

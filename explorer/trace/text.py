@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,6 +11,11 @@ from explorer.trace.records import Array, Summary
 
 #: Most rows and columns shown; an ellipsis replaces the others.
 ROWS, COLUMNS = 4, 5
+#: Most characters of an expression in a sentence.
+MOST_TEXT = 60
+#: A number with its sign and exponent; and the longest that is never cut.
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?|(?:nan|inf)\b)")
+_UNCUT = 30
 
 
 def number(value: object) -> str:
@@ -69,6 +75,21 @@ def _array_lines(array: Array | None, columns: int) -> list[str]:
 def _row(row: np.ndarray, columns: int) -> str:
     numbers = [number(v) for v in row[:columns]]
     return "[" + ", ".join(numbers + (["…"] if len(row) > columns else [])) + "]"
+
+
+def outside_numbers(text: str, position: int) -> int:
+    """Where a text may be cut: at this position or, within a number, before that. Half a number is
+    another number."""
+    for found in _NUMBER.finditer(text, max(0, position - 2 * _UNCUT)):
+        if found.end() > position:
+            is_near = 0 < position - found.start() <= _UNCUT
+            return found.start() if is_near else position
+    return position
+
+
+def shortened(text: str, most: int = MOST_TEXT) -> str:
+    """At most so many characters, and "…" if there are more."""
+    return text if len(text) <= most else f"{text[: outside_numbers(text, most)]}…"
 
 
 def shape_text(shape: tuple[int, ...] | None) -> str:

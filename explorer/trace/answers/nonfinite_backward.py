@@ -22,7 +22,6 @@ from explorer.trace.answers.nonfinite_values import (
     element_text,
     has_nan,
     is_nonfinite,
-    shortened,
     spoiled_by,
     spoken,
     values_in,
@@ -32,7 +31,7 @@ from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import join_names
+from explorer.trace.text import join_names, shortened
 from explorer.trace.torchviz_graph import leaf_of
 
 #: Most origins that one change removes.

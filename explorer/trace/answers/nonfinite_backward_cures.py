@@ -15,10 +15,10 @@ from explorer.trace.answers.expressions import Operation, operand_text, operatio
 from explorer.trace.answers.nonfinite_causes import Slope
 from explorer.trace.answers.nonfinite_cures import forward_cures, from_the_start, written_out
 from explorer.trace.answers.nonfinite_origin import inputs_of, walk_back
-from explorer.trace.answers.nonfinite_values import shortened
 from explorer.trace.passes import RawStep
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import shortened
 
 #: By node: how an operation leaves elements of its input out.
 CHOOSERS = {

@@ -16,9 +16,10 @@ from explorer.trace.answers.expressions import (
     operations_for,
     operations_on,
 )
-from explorer.trace.answers.nonfinite_values import shortened, values_of
+from explorer.trace.answers.nonfinite_values import values_of
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import shortened
 
 #: A cure in a sentence, and the changed program.
 Cure = tuple[str, str | None]

@@ -14,15 +14,13 @@ from explorer.trace.passes import RawPass
 from explorer.trace.records import Summary
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.text import join_names, number
+from explorer.trace.text import join_names, number, shortened
 from explorer.trace.torchviz_graph import leaf_of
 
 #: Elements of a large tensor that are looked at.
 MOST_ELEMENTS = 1 << 20
 #: Names in one sentence.
 MOST_NAMES = 5
-#: Longest text of an expression in a sentence.
-MOST_TEXT = 60
 
 
 def is_nonfinite(captured: CapturedValues | None) -> bool:
@@ -171,8 +169,3 @@ def _is_floating(array: Any) -> TypeGuard[np.ndarray]:
 def spoken(live: LiveTensor) -> str:
     """The name of a tensor in a sentence, as the program writes it."""
     return shortened(name_in_text(live))
-
-
-def shortened(text: str) -> str:
-    """Text of a program in a sentence, cut off if it is long."""
-    return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 1]}…"

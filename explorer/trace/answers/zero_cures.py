@@ -16,10 +16,11 @@ from explorer.trace.answers.expressions import (
     operations_for,
 )
 from explorer.trace.answers.nonfinite_cures import in_bfloat16
-from explorer.trace.answers.nonfinite_values import shortened, values_of
+from explorer.trace.answers.nonfinite_values import values_of
 from explorer.trace.answers.zero_stop import Stop
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import shortened
 
 Cure = tuple[str, str | None]
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.trace.answers.expressions import same_operation
-from explorer.trace.answers.nonfinite_values import shortened
 from explorer.trace.answers.zero_stop import SATISFIED, Cause, Stop, at_minimum, told
-from explorer.trace.text import number, shape_text
+from explorer.trace.text import number, shape_text, shortened
 
 # -- factors ------------------------------------------------------------------------------------
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from explorer.trace.answers.nonfinite_values import shortened, spoken, values_in, values_of
+from explorer.trace.answers.nonfinite_values import spoken, values_in, values_of
 from explorer.trace.capture import CapturedValues
 from explorer.trace.passes import RawStep
 from explorer.trace.tensor_registry import LiveTensor
+from explorer.trace.text import shortened
 
 
 @dataclass(frozen=True)

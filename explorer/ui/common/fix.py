@@ -11,7 +11,7 @@ from html import escape
 from itertools import takewhile
 
 from explorer.trace.diff import ChangedLine, changed_lines
-from explorer.trace.text import join_names
+from explorer.trace.text import join_names, outside_numbers, shortened
 
 #: Most changed lines that are shown, most characters of one, and most that the editor marks.
 _LINES, _CHARACTERS, _MARKS = 8, 160, 200
@@ -52,14 +52,14 @@ def _beginning(line: ChangedLine, lines: tuple[ChangedLine, ...]) -> int:
     others = [o.text for o in lines if o.place == line.place and o.sign != line.sign]
     pairs = zip(line.text, others[0], strict=False) if others else ()
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return same - _SHOWN_BEFORE if same > _FAR else 0
+    return outside_numbers(line.text, same - _SHOWN_BEFORE) if same > _FAR else 0
 
 
 def _row(line: ChangedLine, start: int) -> str:
     tag, sign = ("ins", "+") if line.sign == "+" else ("del", "−")
     text = f"…{line.text[start:]}" if start else line.text
-    text = text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
-    return f"<{tag}><i>{line.number}</i><b>{sign}</b><code>{escape(text)}</code></{tag}>"
+    code = escape(shortened(text, _CHARACTERS))
+    return f"<{tag}><i>{line.number}</i><b>{sign}</b><code>{code}</code></{tag}>"
 
 
 def _button(fix: str, lines: tuple[ChangedLine, ...]) -> str:

@@ -13,6 +13,7 @@ import streamlit as st
 
 from explorer.trace import Trace
 from explorer.trace.records import Curve
+from explorer.trace.text import shortened
 from explorer.ui.common.plot import MOST, Axis, Line, Plot, around, draw_plots
 from explorer.ui.common.widgets import download, note
 from explorer.ui.expression import iterations
@@ -55,8 +56,7 @@ def curves_panel(trace: Trace, shown: int | None) -> None:
 
 def title(curve: Curve) -> str:
     """What a curve follows."""
-    name = curve.name if len(curve.name) <= _NAME else f"{curve.name[:_NAME]}…"
-    return "loss" if curve.kind == "loss" else f"gradient norm of {name}"
+    return "loss" if curve.kind == "loss" else f"gradient norm of {shortened(curve.name, _NAME)}"
 
 
 def to_plot(curve: Curve, count: int, shown: int | None) -> Plot:

@@ -12,7 +12,7 @@ import streamlit as st
 from explorer.trace import Trace
 from explorer.trace.pass_graph import node_numbers
 from explorer.trace.pass_hooks import hooked_tensors
-from explorer.trace.text import array_lines
+from explorer.trace.text import array_lines, shortened
 from explorer.ui.common.drag import Numbers, follow_drag
 from explorer.ui.common.inputs import input_numbers
 from explorer.ui.expression.curve import result_of, result_place
@@ -71,7 +71,8 @@ def line_ends(trace: Trace) -> dict[int, str]:
 
 def _one_line(lines: list[str]) -> str:
     first, *more = lines or [""]
-    return first[:_WIDEST] + ("…" if more or len(first) > _WIDEST else "")
+    shown = shortened(first, _WIDEST)
+    return f"{shown}…" if more and shown == first else shown
 
 
 def _graph_numbers(shown: int | None, trace: Trace) -> Mapping[str, Any]:

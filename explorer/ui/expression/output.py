@@ -16,6 +16,7 @@ from explorer.language import ProgramRefused
 from explorer.language.cells import find_cells
 from explorer.trace import Figure, Trace
 from explorer.trace.figures import DrawnFigure, describe
+from explorer.trace.text import outside_numbers
 from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.widgets import download
@@ -75,7 +76,8 @@ def parts(trace: Trace) -> Iterator[str | int | tuple[int, str]]:
 def _shortened(text: str, most: int) -> Iterator[str]:
     text, half = text.strip("\n"), most // 2
     if len(text) > most:
-        text = f"{text[:half]}\n… {len(text) - most:,} characters …\n{text[-half:]}"
+        start, end = outside_numbers(text, half), outside_numbers(text, len(text) - half)
+        text = f"{text[:start]}\n… {end - start:,} characters …\n{text[end:]}"
     if text.strip():
         yield text
 

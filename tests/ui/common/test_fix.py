@@ -72,3 +72,14 @@ def test_a_change_far_to_the_right_is_seen() -> None:
     shown = fix_html(before, before.replace("10", "8")).split("data-fix")[0]
     assert "<code>…, nn.Linear(10, 1))</code>" in shown
     assert "<code>…, nn.Linear(8, 1))</code>" in shown
+
+
+def test_no_number_is_cut() -> None:
+    """Neither where the shown part begins nor where it ends."""
+    for length in range(1, 12):
+        line = f"w = torch.tensor([0.5{'0' * length}, -1.2345e-10, x, 1.0" + ", -2.5e+30" * 20
+        shown = fix_html(f"{line}])\n", f"{line.replace('x', 'y')}])\n").partition("<button")[0]
+        for code in re.findall("<code>…?(.*?)…?</code>", shown):
+            numbers = [part.strip() for part in code.split(",")]
+            assert {n for n in numbers if "e" in n and "=" not in n} <= {"-1.2345e-10", "-2.5e+30"}
+            assert not {"-2", "-2.5", "5e+30", "2345e-10", "10"} & set(numbers)
