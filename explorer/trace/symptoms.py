@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from explorer.language.draft import Draft
-from explorer.trace.records import SYMPTOMS, Answer, Array, Summary, TensorRecord, Trace
+from explorer.trace.records import (
+    SYMPTOMS,
+    Answer,
+    Array,
+    BackwardPass,
+    Node,
+    Summary,
+    TensorRecord,
+    Trace,
+)
 from explorer.trace.text import array_lines, join_names, number, shortened
 
 #: Most tensors whose new values are told.
@@ -22,8 +32,8 @@ MAX_VALUES = 120
 _TARGET, _NAME = re.compile(r"^(\w+)\b"), re.compile(r"\w+")
 #: Finds what gives values without their graph.
 _CUTS = re.compile(r"detach|no_grad|\.data\b|\.(item|numpy|tolist)\(").search
-#: Finds what is multiplied for backward alone: scaler.scale(loss), loss / len(parts), 128 * loss.
-_SCALED = re.compile(r"\.scale\(|^[\w.]+ ?[*/] ?\S+$").search
+#: Nodes that multiply by a constant: loss / len(parts), 128 * loss, -loss.
+_FACTORS = frozenset(["MulBackward0", "DivBackward0", "NegBackward0"])
 
 #: Errors of a graph that was freed or overwritten: a change that leads from one to the other, as
 #: retain_graph=True often does, cures nothing.
@@ -139,10 +149,27 @@ def _losses(trace: Trace) -> tuple[float, ...]:
 
 def _printed_losses(trace: Trace) -> tuple[float, ...]:
     """Those that the program prints: not what was multiplied, or scaled, for backward alone."""
-    roots = {shown.root for shown in trace.passes}
-    remarks = [record.remark for root in roots if (record := record_of(trace, root)) is not None]
-    scaled = any(map(_SCALED, roots)) or any(r.startswith("scaled by") for r in remarks)
-    return () if scaled else _losses(trace)
+    named = {record.id for record in trace.tensors if record.named}
+    return () if any(_is_scaled(shown, named) for shown in trace.passes) else _losses(trace)
+
+
+def _is_scaled(shown: BackwardPass, named: set[int]) -> bool:
+    """Whether a pass starts from a multiple of the loss: of a scalar with a name, or one that has
+    none itself."""
+    sources: dict[str, list[Node]] = defaultdict(list)
+    nodes = {node.id: node for node in shown.nodes}
+    for edge in shown.edges:
+        if edge.kind == "flow":
+            sources[edge.target].append(nodes[edge.source])
+    output = next((node for node in shown.nodes if node.kind == "output"), None)
+    chain = sources[output.id] if output is not None else []
+    while chain and chain[-1].name in _FACTORS:
+        inner = sources[chain[-1].id]
+        if len(inner) != 1 or inner[0].kind != "function" or math.prod(inner[0].shape or ()) != 1:
+            break
+        chain = [*chain, *inner]
+    root, *multiplied = [node.tensor in named for node in chain] or [True]
+    return bool(multiplied) and (any(multiplied) or not root)
 
 
 def _is_given(record: TensorRecord, before: TensorRecord | None) -> bool:

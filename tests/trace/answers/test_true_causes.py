@@ -225,8 +225,67 @@ def test_a_loss_that_a_scaler_multiplied_is_not_told(backward: str, form: str) -
     assert answer.tried == "With this change, the problem is gone."
 
 
-def test_the_last_loss_is_that_which_the_program_prints() -> None:
-    assert "the last loss is" in told(AGAIN.format(backward="loss.backward()"), FORMS[0])
-    for scaled in ("loss / x.shape[0]", "loss * 4"):
-        backward = f"({scaled}).backward()"
-        assert "the last loss is" not in told(AGAIN.format(backward=backward), FORMS[0])
+@pytest.mark.parametrize(
+    "backward",
+    [
+        "(loss / x.shape[0]).backward()",
+        "(loss * 4).backward()",
+        "(loss.mean() / 4).backward()",
+        "(loss / (4 * 2)).backward()",
+        "(loss * 128 / 2).backward()",
+        "(2 * F.mse_loss(net(x), y)).backward()",
+        "(loss * len(x) / 9).backward()",
+        "(loss * torch.tensor(4.0)).backward()",
+        "(-loss).neg().backward()",
+        "scaled = loss / 4\n    scaled.backward()",
+        "loss = loss / 4\n    loss.backward()",
+        "torch.autograd.backward(loss.mul(4))",
+    ],
+)
+def test_a_multiple_of_the_loss_is_not_told_as_the_loss(backward: str) -> None:
+    assert "the last loss is" not in told(AGAIN.format(backward=backward), FORMS[0])
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        "loss.backward()",
+        "loss = 2 * F.mse_loss(net(x), y)\n    loss.backward()",
+        "loss = (net(x) - y).pow(2).sum() / len(x)\n    loss.backward()",
+        "F.mse_loss(net(x), y).backward()",
+    ],
+)
+def test_the_last_loss_is_that_which_the_program_prints(backward: str) -> None:
+    assert "the last loss is" in told(AGAIN.format(backward=backward), FORMS[0])
+
+
+EXPLODING = """\
+torch.set_default_dtype(torch.float64)
+W = (torch.eye(4) * 1.2).requires_grad_()
+opt = torch.optim.SGD([W], lr=0.001)
+for step in range({steps}):
+    h = torch.ones(1, 4)
+    for t in range(20):
+        h = h @ W
+    loss = h.pow(2).mean()
+    opt.zero_grad()
+    {backward}
+    opt.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("steps", "title"),
+    [(2, "Why does the loss grow? "), (4, "Why is the loss NaN or infinite from backward call")],
+)
+def test_a_multiple_of_the_loss_does_not_grow_as_the_loss(
+    steps: int, title: str, form: str
+) -> None:
+    plain = told(EXPLODING.format(steps=steps, backward="loss.backward()"), form)
+    scaled = told(EXPLODING.format(steps=steps, backward="(loss * 4 / 2).backward()"), form)
+    assert title in plain
+    assert title in scaled
+    assert "the loss goes from" in plain
+    assert "the loss goes from" not in scaled
