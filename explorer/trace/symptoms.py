@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.language.draft import Draft
+from explorer.language.draft import Draft, own_nodes
 from explorer.trace.records import (
     SYMPTOMS,
     Answer,
@@ -28,10 +28,9 @@ from explorer.trace.text import array_lines, join_names, number, shortened
 MOST_SHOWN = 3
 #: Longest text of values in a sentence.
 MAX_VALUES = 120
-#: Finds the names that a line assigns to or calls a method of, and all names in it.
-_TARGET, _NAME = re.compile(r"^(\w+)\b"), re.compile(r"\w+")
-#: Finds what gives values without their graph.
+#: Finds what gives values without their graph, and errors about a tensor that has none.
 _CUTS = re.compile(r"detach|no_grad|\.data\b|\.(item|numpy|tolist)\(").search
+_NO_GRAPH = re.compile(r"does(n't| not) require grad|requires_grad=False|has no attribute").search
 #: Nodes that multiply by a constant: loss / len(parts), 128 * loss, -loss.
 _FACTORS = frozenset(["MulBackward0", "DivBackward0", "NegBackward0"])
 
@@ -80,10 +79,27 @@ def fails_by_change(before: Trace, after: Trace) -> bool:
     if error is None:
         return False
     changed = _changed_lines(before, after)
-    names = {name for line in changed for name in _TARGET.findall(line)}
-    words = set(_NAME.findall(error.text))
-    cuts = any(map(_CUTS, changed)) and "grad" in f"{error.message} {error.detail}"
-    return error.text.strip() in changed or (cuts and bool(names & words))
+    if error.text.strip() in changed:
+        return True
+    if not _NO_GRAPH(f"{error.message} {error.detail}"):
+        return False
+    draft = Draft(after.source)
+    read = {draft.of(node) for node in draft.nodes(ast.expr, error.line or 0)}
+    return not read.isdisjoint(_names_cut(draft, changed))
+
+
+def _names_cut(draft: Draft, changed: set[str]) -> Iterator[str]:
+    """What changed lines that cut give a value, or change in place: "y" and "self.h"."""
+    for line, text in enumerate(draft.source.split("\n"), 1):
+        statement = draft.statement(line) if text.strip() in changed and _CUTS(text) else None
+        if statement is None:
+            continue
+        is_block = isinstance(statement, ast.With)  # of no_grad()
+        for node in ast.walk(statement) if is_block else own_nodes(statement, ast.expr):
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                yield draft.of(node)
+            elif isinstance(node, ast.Attribute) and node.attr == "detach_":
+                yield draft.of(node.value)
 
 
 def _changed_lines(before: Trace, after: Trace) -> set[str]:

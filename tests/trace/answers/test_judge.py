@@ -12,6 +12,7 @@ import torch
 
 import explorer
 from explorer.trace import Answer, Symptom, Trace
+from explorer.trace.symptoms import fails_by_change
 from tests.trace.answers.test_true_sentences import FORMS, T, answers
 
 prove = importlib.import_module("explorer.trace.prove")
@@ -33,6 +34,14 @@ def judged(body: str, old: str, new: str, symptom: Symptom) -> Answer | None:
     )
     plain = replace(answer, fix=None)
     return prove._Tries(trace, float("inf")).judge(replace(answer, alternatives=(plain,)))
+
+
+def judged_by_error(body: str, old: str, new: str) -> bool:
+    """Whether an error of the changed program is one that the change has made."""
+    before = explorer.run(T + body)
+    after = explorer.run((T + body).replace(old, new))
+    assert after.error is not None
+    return fails_by_change(before, after)
 
 
 IN_PLACE = """\
@@ -73,6 +82,66 @@ def test_what_fails_because_of_the_change_is_no_cure(name: str) -> None:
     kept = judged(*REFUTED[name])
     assert kept is not None
     assert (kept.fix, kept.cure) == (None, "")  # nor is it told in words
+
+
+CUT = {
+    "assigned": "y = y.detach()",
+    "in place": "y.detach_()",
+    "a number": "y = y.item()  # the value",
+    "a block": "with torch.no_grad():\n    y = w * 3",
+    "with another": "y, z = y.detach(), w",
+    "over two lines": "y = y.mul(\n    w.detach()).detach()",
+}
+USES = ("y.backward()", "torch.autograd.grad(y, w)", "y.retain_grad()")
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", CUT)
+def test_a_cut_name_without_a_graph_fails_by_the_change(name: str, use: str) -> None:
+    if name == "a number" and use == USES[1]:
+        return  # grad says that it is no tensor
+    body = SHOWN.replace("y.backward()", use)
+    assert judged_by_error(body, "print(y.numpy())", CUT[name])
+
+
+HELD = """\
+class Cell:
+    pass
+
+cell, other = Cell(), Cell()
+w = torch.tensor(2.0, requires_grad=True)
+v = torch.tensor(1.0)
+cell.h = w * 3
+print(cell.h.numpy())
+{fails}
+"""
+UNRELATED = {
+    "with": "with torch.enable_grad(): (v * 2).backward()",
+    "for": "for i in range(2): (v * 2).backward()",
+    "print": "print((v * 2).backward())",
+    "another attribute": "cell.v = v\ncell.v.backward()",
+    "another object": "other.h = v\nother.h.backward()",
+    "another error about gradients": "cell.h.grad_fn(1, 2, 3)",
+}
+
+
+@pytest.mark.parametrize("name", UNRELATED)
+@pytest.mark.parametrize(
+    "cure",
+    [
+        "cell.h = cell.h.detach()",
+        "with torch.no_grad(): cell.h = w * 3",
+        "for i in range(2): cell.h = cell.h.detach()",
+        "print(cell.h.detach().numpy())",
+    ],
+)
+def test_an_error_about_something_else_refutes_no_cut(name: str, cure: str) -> None:
+    assert not judged_by_error(HELD.format(fails=UNRELATED[name]), "print(cell.h.numpy())", cure)
+
+
+def test_what_an_object_holds_is_cut() -> None:
+    body = HELD.format(fails="cell.h.backward()")
+    assert judged_by_error(body, "print(cell.h.numpy())", "cell.h = cell.h.detach()")
 
 
 def test_an_error_that_has_nothing_to_do_with_it_may_follow() -> None:
