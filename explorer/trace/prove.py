@@ -23,12 +23,13 @@ from explorer.trace.symptoms import (
 )
 from explorer.trace.text import shortened
 
-#: Seconds that all tries of a program may take together, and the longest run that is repeated.
+#: Seconds that all tries of a program may take together, and the most processor time of a run that
+#: is repeated. A program cannot wait: time.sleep returns at once here.
 LIMIT, LONGEST = 2.0, 0.5
 #: Most changed programs that are run.
 MOST_TRIES = 16
 #: Why an answer was not tried.
-NOT_TRIED = f"Not tried: the program runs for longer than {LONGEST:g} s."
+NOT_TRIED = f"Not tried: the program needs more than {LONGEST:g} s of processor time."
 NO_TIME = "Not tried: there was not enough time."
 IS_ANOTHER = "Not tried: the program behaves differently each time it runs."
 REASONS = (NOT_TRIED, NO_TIME, IS_ANOTHER)

@@ -10,7 +10,7 @@ import pytest
 import explorer
 from explorer.sandbox import proofs
 from explorer.trace import Answer, Symptom, Trace
-from explorer.trace.prove import IS_ANOTHER, LONGEST, NO_TIME, NOT_TRIED
+from explorer.trace.prove import IS_ANOTHER, LONGEST, NO_TIME, NOT_TRIED, REASONS
 
 VECTOR = """\
 import torch
@@ -132,6 +132,19 @@ def test_a_slow_program_is_not_tried() -> None:
     slow = replace(explorer.run(VECTOR), seconds=0.6)
     (kept,) = explorer.prove(slow).answers
     assert (kept.fix, kept.tried) == (None, NOT_TRIED)
+    assert "processor time" in kept.tried
+
+
+@pytest.mark.parametrize(
+    "waits",
+    ["import time\ntime.sleep(9)\n", "from time import sleep\nfor i in range(9):\n    sleep(1)\n"],
+)
+def test_a_program_that_waits_is_tried_at_once(waits: str) -> None:
+    start = time.monotonic()
+    (kept,) = proofs.prove(explorer.run(waits + VECTOR)).answers
+    assert time.monotonic() - start < 9
+    assert kept.fix is not None
+    assert kept.tried not in REASONS
 
 
 def test_tries_end_at_the_deadline() -> None:
