@@ -11,12 +11,14 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from explorer.language.draft import called_name
+from explorer.language.draft import Draft, called_name
 from explorer.trace import leaf_repairs
 from explorer.trace.answers.cures import certain
+from explorer.trace.answers.origins import origins
 from explorer.trace.cut_causes import CUT_CAUSES
 from explorer.trace.history import Cut
 from explorer.trace.leaf_repairs import in_place_on
+from explorer.trace.recorder import RefusedBackward
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.repairs import Repair
 from explorer.trace.run_analysis import RunAnalysis
@@ -29,9 +31,10 @@ MOST_NAMES = 3
 #: The message for the backward of a plain number.
 NO_TENSOR = re.compile(r"\b(float|int)'?( object)? has no attribute '?backward")
 
-#: Functions whose gradients have no graph, unless that is asked for.
-WITHOUT_GRAPH = {"register_hook", "jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"}
-WITHOUT_GRAPH |= {"grad", "grad_and_value", "jacrev", "jacfwd"}
+#: The functions of torch.autograd.functional whose results have no graph, unless that is asked for.
+FUNCTIONAL = ("jacobian", "hessian", "vjp", "jvp", "hvp", "vhp")
+#: Methods that register a function which gets gradients.
+HOOKS = ("register_hook", "register_full_backward_hook")
 
 #: What torch says of a reentrant checkpoint whose inputs do not require grad.
 CHECKPOINT = "None of the inputs have requires_grad=True"
@@ -65,7 +68,7 @@ def _no_graph(analysis: RunAnalysis) -> Iterator[Answer]:
     elif cuts:
         yield _cut(title, root, cuts, analysis)
     else:
-        yield _never_required(title, root, refused.tensor, analysis)
+        yield _never_required(title, root, refused, analysis)
 
 
 def _rebound(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> Answer:
@@ -117,12 +120,14 @@ def _fixes(analysis: RunAnalysis, *choices: list[Cut], hidden: str = "") -> Iter
             yield repair.all(cuts)
 
 
-def _never_required(title: str, root: str, tensor: torch.Tensor, analysis: RunAnalysis) -> Answer:
+def _never_required(
+    title: str, root: str, refused: RefusedBackward, analysis: RunAnalysis
+) -> Answer:
     """Nothing was cut: nothing behind the result required a gradient."""
-    leaf = next((r for r in analysis.records if r.tensor.grad is tensor), None)
+    leaf = next((r for r in analysis.records if r.tensor.grad is refused.tensor), None)
     if leaf is not None:
         return _gradient_itself(title, root, leaf, analysis)
-    gradient = _of_gradients(title, root, analysis)
+    gradient = _of_gradients(title, root, refused.line, analysis)
     if gradient is not None:
         return gradient
     frozen = [
@@ -132,10 +137,6 @@ def _never_required(title: str, root: str, tensor: torch.Tensor, analysis: RunAn
     ]
     if frozen:
         return _frozen(title, root, frozen, analysis)
-    required = next((r for r in analysis.records if _requires_grad(r)), None)
-    called = {called_name(call) for call in analysis.as_typed.nodes(ast.Call)}
-    if required is not None and called & WITHOUT_GRAPH:
-        return _made_without_graph(title, root, required)
     leaves = _plain_leaves(analysis)
     trained = [leaf for leaf in leaves if _is_trained(leaf.name, analysis)] or leaves
     names = ", ".join(leaf.name for leaf in leaves[:MOST_NAMES])
@@ -156,24 +157,6 @@ def _never_required(title: str, root: str, tensor: torch.Tensor, analysis: RunAn
         integers = not leaf.tensor.is_floating_point()
         leaf_repairs.require(draft, leaf.line, leaf.name, integers)
     return certain(answer, draft.changed())
-
-
-def _requires_grad(record: LiveTensor) -> bool:
-    return record.named and record.tensor.is_leaf and record.tensor.requires_grad
-
-
-def _made_without_graph(title: str, root: str, required: LiveTensor) -> Answer:
-    """What was computed from what is not known: by a function that records nothing, in a hook."""
-    return Answer(
-        "history.none",
-        title,
-        f"{required.name} requires grad, but {root} was computed without a graph.",
-        "A gradient has a graph only if it was computed with create_graph=True.",
-        required.line,
-        (root, required.name),
-        "create_graph",
-        symptom=Symptom("error", (required.name,)),
-    )
 
 
 def _inside_backward(title: str, root: str, analysis: RunAnalysis) -> Answer | None:
@@ -226,32 +209,60 @@ def _gradient_itself(title: str, root: str, leaf: LiveTensor, analysis: RunAnaly
     return certain(answer, draft.changed())
 
 
-def _of_gradients(title: str, root: str, analysis: RunAnalysis) -> Answer | None:
-    """A result of what was read from `.grad`: told if create_graph=True is the cure."""
-    reads = [
-        read
-        for read in analysis.as_typed.nodes(ast.Attribute)
-        if read.attr == "grad" and isinstance(read.ctx, ast.Load)
-    ]
-    lines = [raw.line for raw in analysis.passes if raw.call == "Tensor.backward" and raw.line]
+def _of_gradients(title: str, root: str, line: int, analysis: RunAnalysis) -> Answer | None:
+    """A gradient, or a result of one, that was computed without create_graph=True."""
     draft = analysis.draft()
-    call = draft.call(lines[-1], "backward") if lines else None
-    if not reads or call is None:
+    calls: list[ast.Call] = []
+    for node in origins(draft, line):
+        if isinstance(node, ast.Attribute) and node.attr == "grad" and _is_read(draft, node):
+            text = (
+                f"{root} is computed from {draft.of(node)}. backward stores plain numbers there: "
+                "the computation of the gradient itself was not recorded."
+            )
+        elif isinstance(node, ast.Call) and called_name(node) in HOOKS:
+            text = (
+                f"{root} comes from the gradients that the hook on line {node.lineno} gets. They "
+                "were computed without a graph."
+            )
+        elif isinstance(node, ast.Call) and _is_functional(draft, node):
+            calls = [node]
+            text = (
+                f"{root} comes from {draft.of(node.func)} on line {node.lineno}, whose results are "
+                "computed without a graph."
+            )
+        else:
+            continue
+        break
+    else:
         return None
-    leaf_repairs.add_argument(draft, call, "create_graph=True")
-    name = analysis.as_typed.of(reads[0])
+    if not calls:
+        lines = [raw.line for raw in analysis.passes if raw.call == "Tensor.backward"]
+        calls = [call for at in lines[-1:] if at and (call := draft.call(at, "backward"))]
+    for call in calls:
+        leaf_repairs.add_argument(draft, call, "create_graph=True")
     answer = Answer(
         "history.none",
         title,
-        f"{root} is computed from {name}. backward stores plain numbers there: the computation of "
-        "the gradient itself was not recorded.",
+        text,
         "To differentiate a gradient again, compute it with create_graph=True.",
-        lines[-1],
+        calls[0].lineno if calls else None,
         (root,),
         "create_graph",
         symptom=Symptom("error"),
     )
-    return replace(answer, fix=draft.changed())
+    return certain(answer, draft.changed())
+
+
+def _is_read(draft: Draft, node: ast.Attribute) -> bool:
+    """Whether a `.grad` is that of a tensor, and not the function torch.func.grad."""
+    is_called = getattr(draft.parents[node], "func", None) is node
+    return isinstance(node.ctx, ast.Load) and not is_called
+
+
+def _is_functional(draft: Draft, call: ast.Call) -> bool:
+    path = f"torch.autograd.functional.{called_name(call)}"
+    is_one = called_name(call) in FUNCTIONAL and draft.of(call.func) == draft.name_in_torch(path)
+    return is_one and not any(keyword.arg == "create_graph" for keyword in call.keywords)
 
 
 def _frozen(

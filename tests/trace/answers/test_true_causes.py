@@ -72,6 +72,102 @@ def test_a_gradient_without_a_graph_is_not_called_a_constant(name: str, form: st
     assert "None of the tensors" not in text
 
 
+NO_GRADIENT = {
+    "a hook of another tensor": """\
+x, w = torch.ones(2), torch.ones(2)
+b = torch.zeros(1, requires_grad=True)
+b.register_hook(print)
+loss = (w * x).sum()
+loss.backward()
+""",
+    "a hook with a variable of that name": """\
+y = torch.ones(1, requires_grad=True)
+y.register_hook(lambda loss: print(loss))
+loss = torch.ones(2).sum()
+loss.backward()
+""",
+    "a gradient that is printed": """\
+w = torch.ones(2, requires_grad=True)
+(w * w).sum().backward()
+print(w.grad)
+x = torch.ones(2)
+loss = (x * x).sum()
+loss.backward()
+""",
+    "torch.func.grad": """\
+w = torch.tensor(2.0, requires_grad=True)
+g = torch.func.grad(lambda t: t**3)(w.detach())
+g.backward()
+""",
+    "torch.func.vjp": """\
+w = torch.tensor(2.0, requires_grad=True)
+_, f = torch.func.vjp(lambda t: t**3, w.detach())
+g = f(torch.tensor(1.0))[0]
+g.backward()
+""",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", NO_GRADIENT)
+def test_only_a_gradient_asks_for_create_graph(name: str, form: str) -> None:
+    text = told(NO_GRADIENT[name], form)
+    assert "does not require grad" in text
+    assert "create_graph" not in text
+
+
+GRADIENTS = {
+    "a function that makes the hook": """\
+kept = {}
+def keep(name):
+    def hook(g):
+        kept[name] = g
+    return hook
+x = torch.tensor(2.0, requires_grad=True)
+y = x**2
+y.register_hook(keep("y"))
+(y**2).backward()
+kept["y"].backward()
+""",
+    "an attribute": """\
+class Kept:
+    def hook(self, g):
+        self.g = g
+kept = Kept()
+x = torch.tensor(2.0, requires_grad=True)
+y = x**2
+y.register_hook(kept.hook)
+(y**2).backward()
+norm = kept.g.norm()
+norm.backward()
+""",
+    "a function that returns it": """\
+def slope(f, x):
+    return torch.autograd.functional.jacobian(f, x)
+x = torch.tensor(2.0, requires_grad=True)
+total = slope(lambda t: t**3, x) * 2
+total.backward()
+""",
+    "a loop over parameters": """\
+net = nn.Linear(2, 1)
+net(torch.ones(3, 2)).pow(2).mean().backward()
+norm = 0
+for p in net.parameters():
+    norm = norm + p.grad.norm()
+norm.backward()
+""",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_create_graph_is_tried_where_a_gradient_is_differentiated(name: str, form: str) -> None:
+    (answer,) = answers(GRADIENTS[name], form)
+    assert "create_graph=True" in (answer.fix or "")
+    assert "None of the tensors" not in answer.text
+    assert answer.tried.startswith("With this change, the program runs")
+
+
 WITHOUT_W = {
     "another tensor": "x = torch.ones(2)\nloss = x.sum()\n",
     "numbers": "loss = torch.tensor([2.0, 3.0]).sum()\n",
@@ -97,6 +193,7 @@ def test_no_tensor_inside_of_torch_is_said_to_be_frozen(product: str, form: str)
         form,
     )
     assert "computed without a graph" in text
+    assert "create_graph=True" in text
     assert "a tensor to False" not in text
 
 

@@ -1,0 +1,115 @@
+"""Which parts of a program's text a value may come from, by the names that are given and read."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from explorer.language.draft import Draft
+
+Function = ast.FunctionDef | ast.Lambda
+#: Methods that add to a list.
+ADDING = ("append", "extend")
+
+
+def origins(draft: Draft, line: int) -> list[ast.AST]:
+    """The nodes of the text from which the values on a line may come: its own, those of what is
+    assigned to the names it reads, added to a list of that name, returned by a function of that
+    name, and where a function is used whose parameter it reads; and so on."""
+    givers = _givers(draft)
+    start = draft.statement(line)
+    waiting: list[ast.AST] = [] if start is None else [start]
+    found: dict[int, ast.AST] = {}
+    while waiting:
+        part = waiting.pop()
+        if id(part) not in found:
+            found[id(part)] = part
+            for node in ast.walk(part):
+                waiting += _given_to(draft, node, givers)
+    return list({id(node): node for part in found.values() for node in ast.walk(part)}.values())
+
+
+def _given_to(
+    draft: Draft, node: ast.AST, givers: dict[str, list[tuple[ast.AST | None, ast.AST]]]
+) -> Iterator[ast.AST]:
+    """The parts of the text that may give a name or an attribute its value."""
+    functions = list(_functions_around(draft, node))
+    if isinstance(node, ast.Name):
+        for function in functions:
+            if node.id in {argument.arg for argument in ast.walk(function.args)
+                           if isinstance(argument, ast.arg)}:  # fmt: skip
+                yield from _uses(draft, function) if node.id != "self" else ()
+                return
+    for scope, part in givers.get(_key(node), ()):
+        if scope is None or scope in functions:
+            yield part
+
+
+def _givers(draft: Draft) -> dict[str, list[tuple[ast.AST | None, ast.AST]]]:
+    """By name: the parts of the text that may give it a value, each with its function if only that
+    can read it."""
+    givers: dict[str, list[tuple[ast.AST | None, ast.AST]]] = defaultdict(list)
+    for node in draft.nodes(ast.expr):
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            statement = _statement_around(draft, node)
+            part = statement.iter if isinstance(statement, ast.For) else statement
+            function = next(_functions_around(draft, node), None)
+            is_local = isinstance(node, ast.Name) and not _is_shared(function, node.id)
+            givers[_key(node)].append((function if is_local else None, part))
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in ADDING:
+            givers[_key(called.value)].append((None, node))
+    for returned in draft.nodes(ast.Return):
+        for around in draft.path_to(returned):
+            if isinstance(around, ast.FunctionDef | ast.ClassDef):
+                givers[around.name].append((None, returned))
+                givers[f".{around.name}"].append((None, returned))
+    return givers
+
+
+def _key(node: ast.AST) -> str:
+    """A name, or an attribute of any object; of an item, those of the whole."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return f".{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _uses(draft: Draft, function: Function) -> Iterator[ast.stmt]:
+    """The statements that call a function, or pass it on."""
+    if isinstance(function, ast.Lambda):
+        yield _statement_around(draft, function)
+        return
+    for node in draft.nodes(ast.expr):
+        if _key(node) in (function.name, f".{function.name}"):
+            yield _statement_around(draft, node)
+            maker = next(_functions_around(draft, node), None)
+            is_returned = isinstance(draft.parents.get(node), ast.Return)
+            if is_returned and isinstance(maker, ast.FunctionDef) and maker is not function:
+                yield from _uses(draft, maker)
+
+
+def _functions_around(draft: Draft, node: ast.AST) -> Iterator[Function]:
+    """The functions around a node, the innermost first."""
+    around = draft.parents.get(node)
+    while around is not None:
+        if isinstance(around, Function):
+            yield around
+        around = draft.parents.get(around)
+
+
+def _statement_around(draft: Draft, node: ast.AST) -> ast.stmt:
+    while not isinstance(node, ast.stmt):
+        node = draft.parents[node]
+    return node
+
+
+def _is_shared(function: Function | None, name: str) -> bool:
+    """Whether a function gives a name to others as well: by `global` or `nonlocal`."""
+    return function is not None and any(
+        name in node.names
+        for node in ast.walk(function)
+        if isinstance(node, ast.Global | ast.Nonlocal)
+    )
