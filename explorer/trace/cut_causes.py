@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -86,9 +89,10 @@ CUT_CAUSES: dict[str, CutCause] = {
         "checkpoint(…, use_reentrant=True) records nothing unless one of its inputs requires grad",
         "Pass use_reentrant=False.",
     ),
+    "without_graph": CutCause("the gradient of {name} has no graph", ""),
     "constant": CutCause(
-        "the gradient of {name} is a constant, or was computed from tensors without a graph",
-        "The derivative of a constant is 0: then there is nothing to compute.",
+        "{name} is a linear function, so its gradient is a constant, which has no graph",
+        "The derivative of a constant is 0: there is nothing to compute.",
     ),
     "__deepcopy__": CutCause(
         "copy.deepcopy makes a new leaf, with the values of {name} but not its history",
@@ -150,6 +154,24 @@ CUT_CAUSES: dict[str, CutCause] = {
     ),
     "other": CutCause("this function has no derivative", "Use a function that has a derivative."),
 }
+
+
+#: Operations that are linear, and those that are if only one of their inputs has a graph.
+_LINEAR = re.compile(
+    r"(AccumulateGrad|(Add|Sub|Rsub|Neg|Sum|Mean|View|UnsafeView|Clone|T|Transpose)Backward\d)$"
+).match
+_PRODUCTS = re.compile(r"(Mul|Mm|Mv|Dot)Backward\d$").match
+
+
+def is_linear(nodes: Iterable[Any]) -> bool:
+    """Whether a graph of these nodes is certain to compute a linear function."""
+    for node in nodes:
+        name, sources = type(node).__name__, [source for source, _ in node.next_functions]
+        is_product = _PRODUCTS(name) and None in sources
+        is_quotient = name == "DivBackward0" and sources[-1] is None
+        if not (_LINEAR(name) or is_product or is_quotient):
+            return False
+    return True
 
 
 def find_cause(function: str, result: torch.Tensor, recording: bool) -> str:

@@ -254,7 +254,7 @@ class ProgramRecorder(TurnRecorder):
     def note_plain_gradients(self, root: torch.Tensor, gradients: Any, is_recorded: bool) -> None:
         """Note that what torch.autograd.grad returned has no history."""
         with _quiet():
-            cause = "constant" if is_recorded else "grad"
+            cause = "without_graph" if is_recorded else "grad"
             cut = Cut(self.line, cause, "grad", root, self.name_of(root))
             for gradient in gradients if isinstance(gradients, tuple) else ():
                 if isinstance(gradient, torch.Tensor) and not gradient.requires_grad:

@@ -19,7 +19,7 @@ from torch import nn
 from explorer.language import ProgramError, without_prompts
 from explorer.language.draft import Draft
 from explorer.trace.bindings import Bindings
-from explorer.trace.cut_causes import CUT_CAUSES
+from explorer.trace.cut_causes import CUT_CAUSES, is_linear
 from explorer.trace.history import Cut
 from explorer.trace.passes import RawPass
 from explorer.trace.recorder import ProgramRecorder
@@ -254,6 +254,10 @@ class RunAnalysis:
             return "set_grad_enabled"
         if cut.cause in ("detach", "data") and cut.cause not in self.line_text(cut.line):
             return "inside"
+        if cut.cause == "without_graph":
+            nodes = nodes_behind(cut.tensor)
+            is_constant = is_linear(nodes) and not any(True for _ in self.cuts_behind(nodes))
+            return "constant" if is_constant else cut.cause
         return cut.cause
 
     def where(self, cut: Cut) -> str:

@@ -34,6 +34,13 @@ y = 4 * z * x
 g, = torch.autograd.grad(y, x, create_graph=True)
 g.backward()
 """,
+    "a number of an input": """\
+x = torch.tensor(2.0, requires_grad=True)
+slope = 4 * x.item()
+y = slope * x
+g, = torch.autograd.grad(y, x, create_graph=True)
+g.backward()
+""",
     "a Function that computes with numbers": """\
 class Square(torch.autograd.Function):
     @staticmethod
@@ -68,8 +75,22 @@ grads[0].backward()
 def test_a_gradient_without_a_graph_is_not_called_a_constant(name: str, form: str) -> None:
     text = told(WITHOUT_GRAPH[name], form)
     assert "graph" in text
-    assert "which does not depend on any input" not in text
+    assert "constant" not in text
     assert "None of the tensors" not in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "linear", ["4 * t", "t / 2 + t", "(t - 1).sum()", "torch.ones(2) @ (t * torch.ones(2))"]
+)
+def test_the_gradient_of_a_linear_function_is(linear: str, form: str) -> None:
+    text = told(
+        f"t = torch.tensor(1.5, requires_grad=True)\ny = {linear}\n"
+        "(g,) = torch.autograd.grad(y, t, create_graph=True)\ng.backward()\n",
+        form,
+    )
+    assert "is a linear function, so its gradient is a constant" in text
+    assert "The derivative of a constant is 0" in text
 
 
 NO_GRADIENT = {
