@@ -140,7 +140,9 @@ class _Runner:
         value = self._environment.names.get(self._result)
         if not isinstance(value, torch.Tensor) or value.is_complex():
             return None
-        return value.detach().double().numpy()
+        with suppress(RuntimeError, TypeError):  # numpy has no such arrays, as of sparse tensors
+            return value.detach().resolve_neg().double().numpy()
+        return None
 
     def result(self, variables: Mapping[str, Any]) -> float:
         """The result with these variables; NaN if the program fails or has none."""

@@ -120,3 +120,21 @@ def test_where_that_gives_something_else_each_value_is_tried_alone(line: str) ->
         names: dict[str, torch.Tensor] = {}
         exec(program.replace("2.0", repr(float(value)), 1), names)
         assert result == pytest.approx(float(names["out"].detach()), rel=1e-5)
+
+
+def test_a_result_that_is_the_negative_of_a_view_has_a_curve() -> None:
+    """numpy refuses it: that failed the whole request."""
+    program = (
+        "import torch\nx = torch.tensor(2.0, requires_grad=True)\n"
+        "out = (x.double() * torch.tensor(1j, dtype=torch.complex128)).conj().imag\n"
+    )
+    samples = sample(program, ["x"], [[-2, 3]], result="out")
+    np.testing.assert_allclose(samples.values, -samples.axes[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "result", ["{'out': x}", "[x, x]", "None", "x * 1j", "torch.nn.Embedding(3, 1, sparse=True)"]
+)
+def test_a_result_that_is_no_real_tensor_has_none(result: str) -> None:
+    program = f"import torch\nx = torch.tensor(2.0, requires_grad=True)\nout = {result}\n"
+    assert np.isnan(sample(program, ["x"], [[-2, 3]], result="out").values).all()
