@@ -151,7 +151,14 @@ class ObservedCalls:
         self._know_names(use.parameters())
         with _quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
-            remembered = {id(p) for p, _, _ in before if use.remembers(p)}
+            remembered = {
+                id(p)
+                for p, old, grad in before
+                if isinstance(old, CapturedValues)
+                and grad is not None
+                and not grad.any()
+                and use.remembers(p)
+            }
             if not has_closure:
                 self._note_cleared_gradients(use, [p for p, _, _ in before])
                 self._note_scale(use)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from explorer.trace import run
+from explorer.trace.events import OptimizerUse
 from tests.trace.answers.proved import proved
 
 T = "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
@@ -137,3 +140,27 @@ def test_a_healthy_program_gets_no_such_answer(name: str) -> None:
     trace = proved(FINE[name])
     assert trace.error is None, trace.error
     assert [a.key for a in trace.answers if a.key.startswith("optimizer.")] == []
+
+
+def test_running_means_are_read_only_where_a_small_gradient_is_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Reading them all took as long as a step, in every step."""
+    read: list[tuple[int, ...]] = []
+    remembers = OptimizerUse.remembers
+
+    def counted(use: OptimizerUse, parameter: torch.Tensor) -> bool:
+        read.append(tuple(parameter.shape))
+        return remembers(use, parameter)
+
+    monkeypatch.setattr(OptimizerUse, "remembers", counted)
+    run(
+        T + "net = nn.Linear(200, 50)\nw, v = torch.ones(2, requires_grad=True), "
+        "torch.ones(3, requires_grad=True)\nidle = torch.ones(4, requires_grad=True)\n"
+        "opt = torch.optim.Adam([*net.parameters(), w, v, idle], lr=0.1)\n"
+        "for i in range(3):\n    opt.zero_grad()\n"
+        "    ((w * 0).sum() + v.sum() + net(torch.ones(200)).sum() * 0).backward()\n"
+        "    opt.step()\n"
+    )
+    assert read.count((2,)) >= 3
+    assert max(map(read.count, [(50, 200), (3,), (4,)])) <= 1  # once, after the run
