@@ -213,7 +213,7 @@ def _of_gradients(title: str, root: str, line: int, analysis: RunAnalysis) -> An
     """A gradient, or a result of one, that was computed without create_graph=True."""
     draft = analysis.draft()
     calls: list[ast.Call] = []
-    for node in origins(draft, line):
+    for node in origins(draft, line, _lines_run(analysis)):
         if isinstance(node, ast.Attribute) and node.attr == "grad" and _is_read(draft, node):
             text = (
                 f"{root} is computed from {draft.of(node)}. backward stores plain numbers there: "
@@ -251,6 +251,10 @@ def _of_gradients(title: str, root: str, line: int, analysis: RunAnalysis) -> An
         symptom=Symptom("error"),
     )
     return certain(answer, draft.changed())
+
+
+def _lines_run(analysis: RunAnalysis) -> set[int]:
+    return {line for line, count in analysis.recorder.run_counts.items() if count}
 
 
 def _is_read(draft: Draft, node: ast.Attribute) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from explorer.language.draft import Draft
 
@@ -13,17 +13,18 @@ Function = ast.FunctionDef | ast.Lambda
 ADDING = ("append", "extend")
 
 
-def origins(draft: Draft, line: int) -> list[ast.AST]:
+def origins(draft: Draft, line: int, ran: Container[int]) -> list[ast.AST]:
     """The nodes of the text from which the values on a line may come: its own, those of what is
     assigned to the names it reads, added to a list of that name, returned by a function of that
-    name, and where a function is used whose parameter it reads; and so on."""
+    name, and where a function is used whose parameter it reads; and so on. `ran` has the lines of
+    the statements that have run."""
     givers = _givers(draft)
     start = draft.statement(line)
     waiting: list[ast.AST] = [] if start is None else [start]
     found: dict[int, ast.AST] = {}
     while waiting:
         part = waiting.pop()
-        if id(part) not in found:
+        if id(part) not in found and _statement_around(draft, part).lineno in ran:
             found[id(part)] = part
             for node in ast.walk(part):
                 waiting += _given_to(draft, node, givers)

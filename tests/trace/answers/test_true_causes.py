@@ -115,6 +115,13 @@ x = torch.ones(2)
 loss = (x * x).sum()
 loss.backward()
 """,
+    "a gradient that is read later": """\
+x, y, w = torch.ones(4, 2), torch.ones(4), torch.zeros(2)
+for i in range(3):
+    loss = ((x @ w - y) ** 2).mean()
+    loss.backward()
+    w -= 0.1 * w.grad
+""",
     "torch.func.grad": """\
 w = torch.tensor(2.0, requires_grad=True)
 g = torch.func.grad(lambda t: t**3)(w.detach())
