@@ -414,3 +414,22 @@ def test_a_multiple_of_the_loss_does_not_grow_as_the_loss(
     assert title in scaled
     assert "the loss goes from" in plain
     assert "the loss goes from" not in scaled
+
+
+def test_the_last_loss_is_that_which_the_program_prints() -> None:
+    assert "the last loss is" in told(AGAIN.format(backward="loss.backward()"), FORMS[0])
+    for scaled in ("loss / x.shape[0]", "loss * 4"):
+        backward = f"({scaled}).backward()"
+        assert "the last loss is" not in told(AGAIN.format(backward=backward), FORMS[0])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("mean", ["np.mean(e)", "np.float32(e.mean())", "e.max()"])
+def test_a_number_of_numpy_tells_where_the_graph_was_cut(mean: str, form: str) -> None:
+    text = told(
+        "import numpy\nnet = nn.Linear(2, 1)\nx = torch.ones(3, 2)\ne = net(x).detach().numpy() ** 2\n"
+        f"loss = torch.tensor({mean})\nloss.backward()\n".replace("np.", "numpy."),
+        form,
+    )
+    assert "numpy() gives an array" in text
+    assert "requires_grad=True" not in text
