@@ -162,6 +162,7 @@ def _renamed(record: LiveTensor, leaf: LiveTensor) -> Reason:
 def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
     """The result of an operation, which was never a leaf."""
     name, line = record.name, record.line
+    written = analysis.as_typed.assigned_name(line)
     text = (
         f"{name} is not a leaf: line {line} computed it ({type(record.grad_fn).__name__}), and "
         "backward fills .grad only for leaves."
@@ -171,13 +172,13 @@ def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
     if _is_leaf_made_here(record, analysis):
         draft = analysis.draft()
         leaf_repairs.require_at_the_end(draft, line, line)
-        written = changed_line(draft.source, draft.changed() or draft.source)[1]
+        new = changed_line(draft.source, draft.changed() or draft.source)[1]
         yield Reason(
             "non-leaf",
             f"{text} The leaf is the tensor inside, to which requires_grad was given; it has no "
             "name.",
-            f"Compute first, then set requires_grad: `{written[:100]}`."
-            if written
+            f"Compute first, then set requires_grad: `{new[:100]}`."
+            if new
             else f"Compute first, and then make {name} a leaf with requires_grad_().",
             line,
             lambda repair: leaf_repairs.require_at_the_end(repair.draft, line, line),
@@ -195,8 +196,8 @@ def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         yield Reason(
             "non-leaf",
             text,
-            f"Call {name}.retain_grad() before backward, or read its gradient in a hook."
-            if name.isidentifier()
+            f"Call {written}.retain_grad() before backward, or read its gradient in a hook."
+            if written
             else "Give it a name, and call retain_grad() on it before backward.",
             line,
             lambda repair: leaf_repairs.retain(repair.draft, line, name),
