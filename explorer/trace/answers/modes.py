@@ -169,7 +169,8 @@ def _active_in_evaluation(
         Answer(
             "modes.train",
             f"Why does the result of {shown} on line {line} depend on more than its input?",
-            f"{join_names(sorted(kinds)).capitalize()} is still in training mode when line {line} "
+            f"{join_names(sorted(kinds)).capitalize()} {'is' if len(kinds) == 1 else 'are'} still "
+            f"in training mode when line {line} "
             f"runs {shown} under no_grad. "
             + " ".join(effects[kind] for kind in sorted(kinds))
             + " no_grad does not change this: it only turns recording off.",
@@ -227,12 +228,9 @@ def _switches_to_training(draft: Draft, block: ast.With | ast.FunctionDef) -> bo
 
 def _model_name(draft: Draft, line: int, model: nn.Module, analysis: RunAnalysis) -> str:
     """The name under which a line calls the model."""
-    for call in draft.nodes(ast.Call, line):
-        name = draft.of(call.func)
-        known = analysis.variables.get(name)
-        if isinstance(call.func, ast.Name) and (known is model or known is None):
-            return name
-    return ""
+    names = {binding.name for binding in analysis.bindings.names_of(model)}
+    called = (draft.of(call.func) for call in draft.nodes(ast.Call, line))
+    return next((name for name in called if name in names), "")
 
 
 def _inactive_in_training(

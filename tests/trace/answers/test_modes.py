@@ -6,6 +6,7 @@ import pytest
 
 from explorer.trace import run
 from tests.trace.answers.proved import proved
+from tests.trace.answers.test_true_sentences import FORMS, answers
 
 T = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 NET = (
@@ -216,3 +217,18 @@ out = (y ** 2).sum()
     assert traced.error is None
     assert traced.passes
     assert not {answer.key for answer in traced.answers} & {"modes.dropout", "modes.batch_norm"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_model_is_named_and_not_the_function_around_its_call(form: str) -> None:
+    found = answers(
+        "net = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nx = torch.randn(16, 3)\n"
+        "net(x).pow(2).mean().backward()\nopt.step()\nwith torch.no_grad():\n"
+        "    print(net(x[:4]).mean())\n",
+        form,
+    )
+    (answer,) = [answer for answer in found if answer.key == "modes.train"]
+    assert "the result of net on line" in answer.title
+    assert "Batch norm and dropout are still in training mode" in answer.text
+    assert "net.eval()" in (answer.fix or "")
