@@ -284,7 +284,7 @@ class Repair:
         ]
         rest = functions[0].body[functions[0].body.index(switch) + 1 :] if functions else []
         self.draft.delete(switch)
-        if rest:
+        if rest and not any(map(_goes_back, rest)):
             self.draft.put_under(rest, "with torch.no_grad():")
 
     # -- updates ----------------------------------------------------------------------------------
@@ -357,6 +357,11 @@ def _receiver(node: ast.expr, names: set[str]) -> ast.expr:
     ):
         node = node.func.value
     return node
+
+
+def _goes_back(statement: ast.stmt) -> bool:
+    """Whether a statement calls backward."""
+    return any(called_name(call) == "backward" for call in own_nodes(statement, ast.Call))
 
 
 def _is_number(node: ast.expr) -> bool:

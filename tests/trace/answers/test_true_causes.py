@@ -443,3 +443,16 @@ def test_what_has_a_name_needs_none(form: str) -> None:
     )
     assert "Call h.retain_grad() before backward" in text
     assert "Give it a name" not in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_switch_before_backward_is_left_out(form: str) -> None:
+    """Written as a block for the rest of main(), it still had backward in it."""
+    (answer,) = answers(
+        "net = nn.Linear(2, 1)\nx = torch.ones(3, 2)\ntorch.set_grad_enabled(False)\n"
+        "print(net(x))\nnet(x).mean().backward()\n",
+        form,
+    )
+    assert "set_grad_enabled" not in (answer.fix or "set_grad_enabled")
+    assert "no_grad" not in answer.fix
+    assert answer.tried.startswith("With this change, the program runs")
