@@ -37,7 +37,8 @@ class HookCall:
     `kind`. `hooks` holds the names under which hooks were registered on this tensor; one list
     is shared by all its calls. `argument` is the name of the hook's argument; `dropped` is that
     name again, if the hook assigned a new tensor to it, which has no effect. `read_grad` is the
-    line in the hook that read the tensor's `.grad` while it was None.
+    line in the hook that read the tensor's `.grad` while it was None. `is_in_place` says that it
+    changed the gradient itself, which is then `returned`, whatever it returned.
     """
 
     line: int
@@ -50,6 +51,7 @@ class HookCall:
     received: torch.Tensor | None
     returned: Snapshot = None
     is_replaced: bool = False
+    is_in_place: bool = False
     argument: str = ""
     dropped: str = ""
     read_grad: int = 0

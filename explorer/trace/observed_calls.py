@@ -89,11 +89,16 @@ class ObservedCalls:
             with self.inside_hook(call):
                 result = hook(received)
             call.tensor = call.received = None  # or the calls would keep the graphs alive
-            if isinstance(result, torch.Tensor):
+            if isinstance(result, torch.Tensor) and not is_accumulated:
                 call.returned, call.is_replaced = take_snapshot(result), True
+            if isinstance(gradient, CapturedValues) and not is_accumulated:
+                call.is_in_place = not gradient.still_equals(received)
+                if call.is_in_place and not call.is_replaced:
+                    call.returned = take_snapshot(received)
             self.log.events.add_hook_call(call)
+            returned = "returned None" if result is None else "returned a value"
             replaced = "returned a tensor, which replaces the gradient"
-            outcome = replaced if call.is_replaced else "returned None"
+            outcome = replaced if call.is_replaced else returned
             what = f"{kind} on {shown or 'a tensor'} was called; it {outcome}"
             self.log.add_event(
                 "hook", what, shown, [make_change("gradient", gradient, call.returned)]

@@ -19,7 +19,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     calls = analysis.recorder.events.hook_calls
     shows_gradient = any(name.endswith(".grad") for name in noticed_names(analysis))
     for call in calls:
-        if call.is_replaced:
+        if call.is_replaced or call.is_in_place:
             if shows_gradient and not _is_same(call):
                 yield _replaced(call)
         elif call.dropped:
@@ -31,7 +31,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _is_same(call: HookCall) -> bool:
-    """Whether the hook returned the gradient that it received."""
+    """Whether the hook left the gradient as it was, returned or not."""
     received, returned = call.gradient, call.returned
     if isinstance(received, CapturedValues) and isinstance(returned, CapturedValues):
         first, second = received.array(), returned.array()
@@ -46,11 +46,15 @@ def _replaced(call: HookCall) -> Answer:
     changed = f"{call.name}.grad" if call.is_leaf else f"the gradient before {call.name}"
     passed_on = f" Everything that {call.name} was computed from gets the new gradient."
     passed_on = "" if call.is_leaf else passed_on
+    how = "returned a tensor, which replaced the gradient"
+    cure = "let it return None"
+    if call.is_in_place:
+        how, cure = "changed the gradient in place", "let it change a copy, and return None"
     return Answer(
         "hooks.replaced",
         f"Why is {changed} not what the formula says?",
-        f"A hook on {call.name} returned a tensor, which replaced the gradient{values}.{passed_on}",
-        "If the hook should only look at the gradient, let it return None.",
+        f"A hook on {call.name} {how}{values}.{passed_on}",
+        f"If the hook should only look at the gradient, {cure}.",
         call.line,
         (call.name,),
         "hook",

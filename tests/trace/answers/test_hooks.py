@@ -3,6 +3,7 @@
 import pytest
 
 import explorer
+from tests.trace.answers.test_true_sentences import FORMS, answers, told
 from tests.trace.answers.tried import tried
 
 pytestmark = pytest.mark.fast
@@ -60,3 +61,29 @@ def test_healthy_programs_get_no_answer(source: str) -> None:
     trace = explorer.run(source)
     assert trace.error is None
     assert not [answer for answer in trace.answers if answer.key.startswith("hooks.")]
+
+
+IN_PLACE = {
+    "returned": "x.register_hook(lambda g: g.mul_(2))\n",
+    "not returned": "def double(g):\n    g *= 2\nx.register_hook(double)\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_a_hook_that_changes_the_gradient_itself_is_not_cured_by_none(name: str, form: str) -> None:
+    body = IN_PLACE[name] + "(x * x).sum().backward()\nprint(x.grad)\n"
+    (answer,) = answers("x = torch.ones(3, requires_grad=True)\n" + body, form)
+    assert "changed the gradient in place: [2, 2, 2] became [4, 4, 4]" in answer.text
+    assert "let it change a copy, and return None" in answer.cure
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_torch_refuses_of_a_hook_has_replaced_nothing(form: str) -> None:
+    text = told(
+        "x = torch.ones(3, requires_grad=True)\n"
+        "x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2))\n"
+        "(x * x).sum().backward()\nprint(x.grad)\n",
+        form,
+    )
+    assert "replaced the gradient" not in text
