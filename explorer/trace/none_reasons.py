@@ -96,7 +96,7 @@ def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]
 
 def _update(record: LiveTensor, analysis: RunAnalysis) -> Reason:
     """`w = w - lr * w.grad`: the name w is given to a new tensor."""
-    name, line = record.name, record.line
+    name, line = record.own_name, record.line
     why = "a result, not a leaf: backward fills .grad only for leaves"
     if record.is_leaf and record.requires_grad:
         why = "a new leaf, which no backward has reached since"
@@ -118,9 +118,8 @@ def _cut(text: str, cut: Cut, analysis: RunAnalysis) -> Reason:
 
 
 def _non_leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
-    name, line = record.name, record.line
     leaf = was_leaf(record, analysis)
-    if line in analysis.updates and analysis.updates[line] == name:
+    if analysis.updates.get(record.line) == record.own_name:
         yield _update(record, analysis)
         return
     if leaf is not None:
@@ -225,7 +224,7 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         if not cuts or recorder.refused_backward is None:
             yield Reason("backward", "backward has not run yet.", "Call .backward() on the result.")
         return
-    if analysis.updates.get(record.line) == record.name:
+    if analysis.updates.get(record.line) == record.own_name:
         yield _update(record, analysis)
         return
     if analysis.created_after_last_pass(record.tensor):

@@ -70,6 +70,13 @@ class LiveTensor:
         self.first_use = 0
         self.module: nn.Module | None = None
 
+    @property
+    def own_name(self) -> str:
+        """Its name as its line writes it: that of a function's variable is shown as "forward.h_1"
+        elsewhere."""
+        inner = self.name.partition(".")[2].rpartition("_")[0]
+        return inner if self.scope and self.named and inner else self.name
+
     def follow_gradient(self) -> None:
         """Record its gradient in a pass whose nodes are not observed, as that of a checkpoint."""
         if self.requires_grad and self.grad_fn is not None:

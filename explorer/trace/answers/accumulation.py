@@ -96,7 +96,11 @@ def _added(analysis: RunAnalysis) -> Iterator[Answer]:
     """Nothing uses or clears the gradients: several passes add to them."""
     gradients = analysis.recorder.gradients
     deliberate = set(gradients.cleared) | set(gradients.updated)
-    additions = [a for a in analysis.recorder.accumulations if id(a.leaf) not in deliberate]
+    additions = [
+        a
+        for a in analysis.recorder.accumulations
+        if id(a.leaf) not in deliberate and not _is_renamed(a.leaf, analysis)
+    ]
     if not additions or any(use.steps for use in analysis.recorder.events.optimizers.values()):
         return
     first = next((a for a in additions if isinstance(a.old, CapturedValues)), additions[0])
@@ -133,6 +137,12 @@ def _sum(addition: Accumulation | None) -> str:
     if not (isinstance(old, np.ndarray) and isinstance(new, np.ndarray)):
         return ""
     return f": {short_text(old)} + {short_text(new - old)} = {short_text(new)}"
+
+
+def _is_renamed(leaf: torch.Tensor, analysis: RunAnalysis) -> bool:
+    """Whether all names of a leaf mean something else by now: nothing can clear its gradient."""
+    names = analysis.bindings.names_of(leaf)
+    return bool(names) and all(map(analysis.bindings.successor, names))
 
 
 # -- cleared too early --------------------------------------------------------------------------

@@ -159,7 +159,5 @@ def _imported(draft: Draft) -> set[str]:
 
 
 def name_in_text(live: LiveTensor) -> str:
-    """The name of a tensor as its line writes it: that of a function's variable is shown as
-    "forward.h_1" elsewhere."""
-    inner = live.name.partition(".")[2].rpartition("_")[0]
-    return inner if live.scope and live.named and inner else live.name
+    """The name of a tensor as its line writes it."""
+    return live.own_name

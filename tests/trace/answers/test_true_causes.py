@@ -456,3 +456,16 @@ def test_a_switch_before_backward_is_left_out(form: str) -> None:
     assert "set_grad_enabled" not in (answer.fix or "set_grad_enabled")
     assert "no_grad" not in answer.fix
     assert answer.tried.startswith("With this change, the program runs")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_name_given_to_a_new_tensor_is_told_once(form: str) -> None:
+    """`w.grad = None` clears the gradient of the new w: the leaf keeps what it has."""
+    (answer,) = answers(
+        "w = torch.tensor(3.0, requires_grad=True)\nfor i in range(3):\n"
+        "    loss = (w - 1) ** 2\n    loss.backward()\n    w = w - 0.1 * w.grad\n",
+        form,
+    )
+    assert answer.key == "none.rebound"
+    assert "`w -= 0.1 * w.grad` inside torch.no_grad()" in answer.cure
+    assert answer.tried.startswith("With this change, the program runs")
