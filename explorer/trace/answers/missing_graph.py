@@ -15,10 +15,12 @@ from explorer.language.draft import Draft, called_name
 from explorer.trace import leaf_repairs
 from explorer.trace.answers.cures import certain
 from explorer.trace.answers.origins import origins
+from explorer.trace.answers.refused_in_place import without_grad
 from explorer.trace.cut_causes import CUT_CAUSES
 from explorer.trace.history import Cut
 from explorer.trace.leaf_repairs import in_place_on
 from explorer.trace.recorder import RefusedBackward
+from explorer.trace.recording_off import context_line
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.repairs import Repair
 from explorer.trace.run_analysis import RunAnalysis
@@ -94,7 +96,7 @@ def _rebound(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> A
 
 def _cut(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> Answer:
     accidental = [c for c in cuts if not CUT_CAUSES[c.cause].is_deliberate]
-    told = min(accidental or cuts, key=lambda cut: cut.line)
+    told = min(_before_trained(accidental or cuts, analysis), key=lambda cut: cut.line)
     names = tuple(leaf.name for leaf in _leaves_behind(analysis, cuts))
     answer = Answer(
         "history.cut",
@@ -108,6 +110,13 @@ def _cut(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> Answe
         symptom=Symptom("error", names),
     )
     return certain(answer, *_fixes(analysis, accidental, cuts))
+
+
+def _before_trained(cuts: list[Cut], analysis: RunAnalysis) -> list[Cut]:
+    """The cuts on the paths of what an optimizer holds; all of them if there are none."""
+    uses = analysis.recorder.events.optimizers.values()
+    held = [parameter for use in uses for parameter in use.parameters()]
+    return [cut for cut in cuts if any(analysis.cuts_off(cut, p) for p in held)] or cuts
 
 
 def _fixes(analysis: RunAnalysis, *choices: list[Cut], hidden: str = "") -> Iterator[str | None]:
@@ -137,26 +146,49 @@ def _never_required(
     ]
     if frozen:
         return _frozen(title, root, frozen, analysis)
-    leaves = _plain_leaves(analysis)
-    trained = [leaf for leaf in leaves if _is_trained(leaf.name, analysis)] or leaves
+    leaves = _plain_leaves(refused, analysis)
+    trained = [leaf for leaf in leaves if _is_trained(leaf.own_name, analysis)] or leaves[:1]
     names = ", ".join(leaf.name for leaf in leaves[:MOST_NAMES])
-    of = f"None of the tensors that {root} was computed from requires a gradient"
+    of = f"None of the tensors that {root} was computed from required a gradient"
+    cure = _require_grad(trained[0], analysis) if trained else "Set requires_grad=True on an input."
+    made = analysis.recorder.find(refused.tensor)
+    if made is not None and leaf_repairs.is_created_here(analysis.as_typed, made.line):
+        of = f"Line {made.line} makes {root} of plain numbers: nothing was recorded before that"
+        cure = "Compute it with torch, from a tensor that requires grad."
     answer = Answer(
         "history.none",
         title,
         f"{of} ({names}), so autograd recorded no graph." if names else f"{of}.",
-        _require_grad(trained[0], analysis) if trained else "Set requires_grad=True on an input.",
+        cure,
         trained[0].line if trained else None,
         tuple(leaf.name for leaf in trained[:MOST_NAMES]),
         "requires_grad",
         symptom=Symptom("error", tuple(leaf.name for leaf in trained[:MOST_NAMES])),
     )
-    chosen = trained if len(trained) < len(leaves) else trained[:1]
     draft = analysis.draft()
-    for leaf in chosen:
+    for leaf in trained:
         integers = not leaf.tensor.is_floating_point()
-        leaf_repairs.require(draft, leaf.line, leaf.name, integers)
+        leaf_repairs.require(draft, leaf.line, leaf.own_name, integers)
+    update = _first_update(draft, {leaf.own_name for leaf in trained})
+    if update is not None:  # of a leaf that requires grad, torch refuses it
+        without_grad(draft, update)
+        more = f"{cure.rstrip('.')}. Change it inside `with torch.no_grad():`."
+        answer = replace(answer, cure=more)
     return certain(answer, draft.changed())
+
+
+def _first_update(draft: Draft, names: set[str]) -> ast.AugAssign | None:
+    """The first `w -= … w.grad` of one of these names where autograd records."""
+    return next(
+        (
+            statement
+            for statement in draft.nodes(ast.AugAssign)
+            if draft.of(statement.target) in names
+            and ".grad" in draft.of(statement)
+            and all(context_line(around) is None for around in draft.path_to(statement))
+        ),
+        None,
+    )
 
 
 def _inside_backward(title: str, root: str, analysis: RunAnalysis) -> Answer | None:
@@ -299,14 +331,19 @@ def _is_trained(name: str, analysis: RunAnalysis) -> bool:
     )
 
 
-def _plain_leaves(analysis: RunAnalysis) -> list[LiveTensor]:
-    """Variables that could have required a gradient."""
+def _plain_leaves(refused: RefusedBackward, analysis: RunAnalysis) -> list[LiveTensor]:
+    """Variables behind a result that could have required a gradient."""
+    behind = origins(analysis.as_typed, refused.line, _lines_run(analysis))
+    read = {node.id for node in behind if isinstance(node, ast.Name)}
+    known = [record for record in analysis.finals.values() if isinstance(record, LiveTensor)]
+    local = [record for record in analysis.records if record.named and record.scope]
     leaves = {
         id(record.tensor): record
-        for record in analysis.finals.values()
-        if isinstance(record, LiveTensor)
-        and record.grad_fn is None
+        for record in (*known, *local)
+        if record.grad_fn is None
         and not record.requires_grad
+        and record.tensor is not refused.tensor
+        and record.own_name.partition("[")[0] in read
         and not record.tensor.is_complex()
         and record.tensor.dtype != torch.bool
         and leaf_repairs.is_created_here(analysis.as_typed, record.line)
@@ -317,9 +354,9 @@ def _plain_leaves(analysis: RunAnalysis) -> list[LiveTensor]:
 
 def _require_grad(leaf: LiveTensor, analysis: RunAnalysis) -> str:
     text = analysis.line_text(leaf.line)
-    if text.startswith(f"{leaf.name} = ") and text.endswith(")"):
+    if text.startswith(f"{leaf.own_name} = ") and text.endswith(")"):
         return f"Write {text[:-1]}, requires_grad=True)"
-    return f"Call {leaf.name}.requires_grad_() before it is used."
+    return f"Call {leaf.own_name}.requires_grad_() before it is used."
 
 
 # -- a number instead of a tensor -----------------------------------------------------------------

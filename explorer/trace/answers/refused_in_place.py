@@ -78,7 +78,7 @@ def _leaf_cures(analysis: RunAnalysis, line: int, name: str) -> Iterator[tuple[s
         yield f"To update {name}, put the change inside `with torch.no_grad():`.", None
         return
     if _is_update(draft, statement, name):
-        yield update, _without_grad(draft, statement)
+        yield update, without_grad(draft, statement)
         return
     renamed = _under_new_name(draft, statement, name)
     if renamed:
@@ -87,7 +87,7 @@ def _leaf_cures(analysis: RunAnalysis, line: int, name: str) -> Iterator[tuple[s
         yield f"Write {written}. To set the value of {name} instead: `with torch.no_grad():`.", fix
     draft = analysis.draft()
     again = draft.statement(line)
-    yield update, _without_grad(draft, again) if again is not None else None
+    yield update, without_grad(draft, again) if again is not None else None
 
 
 def _is_update(draft: Draft, statement: ast.stmt, name: str) -> bool:
@@ -102,7 +102,7 @@ def _is_update(draft: Draft, statement: ast.stmt, name: str) -> bool:
     return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in SETTERS
 
 
-def _without_grad(draft: Draft, statement: ast.stmt) -> str | None:
+def without_grad(draft: Draft, statement: ast.stmt) -> str | None:
     """The program with a statement, and those after it that also change in place, in no_grad; or
     the whole loop, if it does nothing else."""
     block = block_of(draft, statement)

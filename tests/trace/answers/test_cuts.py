@@ -292,7 +292,7 @@ CAUSES = [
     (
         "history.none",
         "x = torch.tensor([1, 2])\ny = x * 2.0\n" + BACK,
-        ["requires a gradient (x)"],
+        ["required a gradient (x)"],
         ("[1, 2])", "[1., 2.], requires_grad=True)"),
     ),
     (

@@ -469,3 +469,51 @@ def test_a_name_given_to_a_new_tensor_is_told_once(form: str) -> None:
     assert answer.key == "none.rebound"
     assert "`w -= 0.1 * w.grad` inside torch.no_grad()" in answer.cure
     assert answer.tried.startswith("With this change, the program runs")
+
+
+PLAIN = """\
+x, y, other = torch.ones(4, 2), torch.ones(4), torch.ones(7)
+w = torch.zeros(2)
+b = torch.zeros(1)
+for i in range(3):
+    loss = ((x @ w + b - y) ** 2).mean()
+    loss.backward()
+    w -= 0.1 * w.grad
+    b -= 0.1 * b.grad
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_required_no_gradient_is_that_behind_the_loss(form: str) -> None:
+    (answer,) = answers(PLAIN, form)
+    assert "other" not in answer.text
+    assert "required a gradient" in answer.text
+    assert answer.tried.startswith("With this change, the program runs")
+    assert "b = torch.zeros(1, requires_grad=True)" in (answer.fix or "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_number_made_a_tensor_is_not_computed_from_itself(form: str) -> None:
+    text = told("total = sum([1.0, 2.0])\nloss = torch.tensor(total)\nloss.backward()\n", form)
+    assert "of plain numbers: nothing was recorded before that" in text
+    assert "None of the tensors" not in text
+    assert "requires_grad=True" not in text
+
+
+DQN = """\
+q, target = nn.Linear(4, 2), nn.Linear(4, 2)
+opt = torch.optim.Adam(q.parameters())
+s, r = torch.randn(6, 4), torch.randn(6)
+with torch.no_grad():
+    best = target(s).max(1).values
+    wanted = r + 0.9 * best
+    now = q(s)[:, 0]
+loss = F.smooth_l1_loss(now, wanted)
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_cut_that_is_told_is_before_what_is_trained(form: str) -> None:
+    (answer,) = answers(DQN, form)
+    assert "where now is computed" in answer.text
