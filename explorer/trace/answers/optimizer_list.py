@@ -13,6 +13,7 @@ from explorer.trace.answers.cures import certain
 from explorer.trace.answers.missing_leaves import Explained, Missing, names, owners, them, title
 from explorer.trace.events import OptimizerUse
 from explorer.trace.records import Answer, Symptom
+from explorer.trace.repairs import Repair
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.text import join_names
 
@@ -128,18 +129,28 @@ def skipped(analysis: RunAnalysis) -> Iterator[Answer]:
         if not names or line is None:
             continue
         one = len(names) == 1
-        yield Answer(
-            "optimizer.skipped",
-            f"Why did the step on line {line} not change {join_names(names)}?",
-            f"{join_names(names)} {'is' if one else 'are'} not part of the loss: no backward pass "
-            f"reached {'it' if one else 'them'}, and .grad is None. step() skips such a tensor: it "
-            "applies neither momentum nor weight decay to it.",
+        cuts = [cut for cut in analysis.cuts if any(analysis.cuts_off(cut, p) for p in never)]
+        why = f"{join_names(names)} {'is' if one else 'are'} not part of the loss"
+        cure = (
             f"Use {'it' if one else 'them'} in the loss, or do not give "
-            f"{'it' if one else 'them'} to the optimizer.",
-            line,
-            names,
-            "optimizer",
-            symptom=Symptom("still", names),
+            f"{'it' if one else 'them'} to the optimizer."
+        )
+        if cuts:
+            why = f"The path to {join_names(names)} was cut {analysis.where(cuts[0])}"
+            cure = analysis.cure_of(cuts[0])
+        yield certain(
+            Answer(
+                "optimizer.skipped",
+                f"Why did the step on line {line} not change {join_names(names)}?",
+                f"{why}. No backward pass reached {'it' if one else 'them'}, and .grad is None. "
+                "step() skips such a tensor: it applies neither momentum nor weight decay to it.",
+                cure,
+                line,
+                names,
+                "optimizer",
+                symptom=Symptom("still", names),
+            ),
+            Repair(analysis.draft()).all(cuts),
         )
 
 

@@ -517,3 +517,24 @@ loss.backward()
 def test_the_cut_that_is_told_is_before_what_is_trained(form: str) -> None:
     (answer,) = answers(DQN, form)
     assert "where now is computed" in answer.text
+
+
+ENCODER = """\
+enc, dec = nn.Linear(4, 2), nn.Linear(2, 4)
+opt = torch.optim.SGD([*enc.parameters(), *dec.parameters()], lr=0.1)
+x = torch.randn(5, 4)
+for step in range(3):
+    z = enc(x).detach()
+    loss = F.mse_loss(dec(z), x)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_cut_off_is_part_of_the_loss(form: str) -> None:
+    (answer,) = answers(ENCODER, form)
+    assert "at enc(x): detach() gives the same values" in answer.text
+    assert "not part of the loss" not in answer.text
+    assert "z = enc(x)\n" in (answer.fix or "")
