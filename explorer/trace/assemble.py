@@ -134,7 +134,8 @@ def _about_anomaly(warning: str, source: str) -> str:
 def _final_values(
     recorder: ProgramRecorder, variables: Mapping[str, Any]
 ) -> dict[str, LiveTensor | Plain]:
-    """Every variable at the end of the run; a tensor changed since its line gets a new record."""
+    """Every variable at the end of the run; a tensor changed since its line gets a new record, one
+    of a function as well."""
     finals: dict[str, LiveTensor | Plain] = {}
     plain, count = PlainValues(), 0
     shown = ((n, v) for n, v in variables.items() if not _is_definition(v))
@@ -152,6 +153,9 @@ def _final_values(
             for path, tensor in islice(contained, max(0, MOST_CONTAINED - count)):
                 finals[path] = _contained_record(recorder, path, tensor)
                 count += 1
+    for live in list(recorder.leaves.values()):
+        if live.scope and live.named and live.requires_grad:
+            recorder.refresh(live.tensor)
     return finals
 
 

@@ -538,3 +538,14 @@ def test_what_was_cut_off_is_part_of_the_loss(form: str) -> None:
     assert "at enc(x): detach() gives the same values" in answer.text
     assert "not part of the loss" not in answer.text
     assert "z = enc(x)\n" in (answer.fix or "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_values_at_the_end_are_those_after_the_last_step(form: str) -> None:
+    (answer,) = answers(
+        "w = torch.tensor(3.0, requires_grad=True)\nfor i in range(4):\n"
+        "    loss = (w - 1) ** 2\n    loss.backward()\n    with torch.no_grad():\n"
+        "        w -= 0.1 * w.grad\n",
+        form,
+    )
+    assert "is 1.8192 instead of 0.0912" in answer.tried
