@@ -73,7 +73,7 @@ def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]
             lambda repair: leaf_repairs.unfreeze(repair.draft, line),
         )
         return
-    name, start = record.name, record.line
+    name, start = record.own_name, record.line
     buffer = name.rpartition(".")[2]
     if any(buffer in m.__dict__["_buffers"] for m in analysis.modules()):
         yield Reason(
@@ -251,7 +251,7 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
             yield Reason("failed", "backward failed before it reached this tensor.")
         else:
             yield Reason(
-                "flow", "backward reached it, but passed None to it instead of a gradient."
+                "flow", "backward went as far as this, but brought None instead of a gradient."
             )
         return
     yield from _not_reached(record, analysis)

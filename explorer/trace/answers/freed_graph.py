@@ -53,25 +53,32 @@ class FreedGraph:
         return any(write.storage in leaves and write.order >= since for write in writes)
 
     def retained(self, text: str, names: tuple[str, ...]) -> list[Answer]:
-        """retain_graph=True on the earlier call, where nothing has changed between the two."""
+        """retain_graph=True on the earlier call, where nothing has changed between the two; or
+        create_graph=True, where the later one needs the gradient that it gave."""
         draft, line = self.analysis.draft(), self.earlier.line
         calls = [draft.call(line, name) for name in ("backward", "grad")]
         call = next((call for call in calls if call is not None), None)
         if call is None or self.is_updated():
             return []
+        cuts = [cut for cut in self.analysis.cuts if cut.line == line and cut.cause == "grad"]
+        option = "create_graph" if cuts and called_name(call) == "grad" else "retain_graph"
+        why = (
+            f"{self.root} is computed from its result, which needs a graph of its own."
+            if option == "create_graph"
+            else "Here that is right: nothing in the graph has changed in between."
+        )
         given = [keyword for keyword in call.keywords if keyword.arg == "retain_graph"]
         if given:
-            draft.replace(given[0].value, "True")
+            draft.replace(given[0], f"{option}=True")
         else:
             comma = ", " if call.args or call.keywords else ""
             start = draft.of(call)[:-1].rstrip().rstrip(",")
-            draft.replace(call, f"{start}{comma}retain_graph=True)")
+            draft.replace(call, f"{start}{comma}{option}=True)")
         return [
             self.answer(
                 "backward.twice",
                 text,
-                f"Call {called_name(call)} on line {line} with retain_graph=True. Here that is "
-                "right: nothing in the graph has changed in between.",
+                f"Call {called_name(call)} on line {line} with {option}=True. {why}",
                 names,
                 draft.changed(),
             )

@@ -59,7 +59,9 @@ def _no_graph(analysis: RunAnalysis) -> Iterator[Answer]:
     if any(CHECKPOINT in warning.text for warning in analysis.warned):
         return  # `torch_warnings` explains it
     root = analysis.name_of(refused.tensor)
-    title = f"Why does backward on line {refused.line} say that {root} does not require grad?"
+    is_grad = analysis.as_typed.call(refused.line, "backward") is None
+    call = "torch.autograd.grad" if is_grad else "backward"
+    title = f"Why does {call} on line {refused.line} say that {root} does not require grad?"
     cuts = analysis.cuts
     updates = [cut for cut in cuts if cut.line in analysis.updates]
     inside = _inside_backward(title, root, analysis)

@@ -549,3 +549,41 @@ def test_the_values_at_the_end_are_those_after_the_last_step(form: str) -> None:
         form,
     )
     assert "is 1.8192 instead of 0.0912" in answer.tried
+
+
+PENALTY = """\
+net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+x = torch.randn(5, 2, requires_grad=True)
+out = net(x)
+g, = torch.autograd.grad(out.sum(), x)
+loss = out.mean() + (g.norm(dim=1) - 1).pow(2).mean()
+loss.backward()
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_penalty_of_gradients_needs_their_graph(form: str) -> None:
+    """retain_graph=True let the program run, with a penalty that changed no gradient."""
+    answer = answers(PENALTY, form)[0]
+    assert "with create_graph=True" in answer.cure
+    assert answer.tried.startswith("With this change, the program runs")
+    assert "retain_graph" not in (answer.fix or "retain_graph")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_call_that_fails_is_named(form: str) -> None:
+    (answer,) = answers(
+        "x = torch.tensor([1.0, 2.0], requires_grad=True)\n"
+        "g = torch.autograd.grad((x**3).sum(), x)[0]\nh = torch.autograd.grad(g.sum(), x)[0]\n",
+        form,
+    )
+    assert answer.title.startswith("Why does torch.autograd.grad on line")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_leaf_of_a_function_can_be_made_to_require_grad(form: str) -> None:
+    (answer,) = answers(
+        "x = torch.ones(3)\ny = x.mean()\ny.requires_grad_()\ny.backward()\nprint(x.grad)\n", form
+    )
+    assert answer.cure == "Create x with requires_grad=True."
+    assert "x = torch.ones(3, requires_grad=True)" in (answer.fix or "")
