@@ -99,6 +99,7 @@ class Operations(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         self._calls += 1
+        cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None
         try:
             result = func(*args, **kwargs)
         except Exception as error:
@@ -111,7 +112,16 @@ class Operations(TorchFunctionMode):
             self._calls -= 1
         if func is not torch.Tensor.backward:
             self.log_result(func, args, kwargs, result)
+        if cut is not None:
+            self.log.history.add_cuts(result, (cut,), cut.line, cut.function)
         return result
+
+    def cut_in_place(self, tensor: torch.Tensor) -> Cut | None:
+        """The cut that `tensor.detach_()` will make: the tensor itself loses its history."""
+        if grad_fn_of(tensor) is None or tensor._is_view():  # torch detaches no view
+            return None
+        source, name = tensor.view_as(tensor), self.written_name(tensor)
+        return Cut(self.log.line, "detach_", "detach_", source, name, _running_lines()[0])
 
     def log_result(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Log what an operation returned. Call it with torch functions disabled."""
