@@ -146,10 +146,11 @@ def _never_required(
         for frozen, line in analysis.recorder.frozen.values()
         if not frozen.requires_grad and analysis.bindings.names_of(frozen)  # none inside of torch
     ]
-    if frozen:
-        return _frozen(title, root, frozen, analysis)
     leaves = _plain_leaves(refused, analysis)
-    trained = [leaf for leaf in leaves if _is_trained(leaf.own_name, analysis)] or leaves[:1]
+    trained = [leaf for leaf in leaves if _is_trained(leaf.own_name, analysis)]
+    if frozen and not trained:
+        return _frozen(title, root, frozen, analysis)
+    trained = trained or leaves[:1]
     names = ", ".join(leaf.name for leaf in leaves[:MOST_NAMES])
     of = f"None of the tensors that {root} was computed from required a gradient"
     cure = _require_grad(trained[0], analysis) if trained else "Set requires_grad=True on an input."

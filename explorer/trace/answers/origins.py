@@ -9,8 +9,8 @@ from collections.abc import Container, Iterator
 from explorer.language.draft import Draft
 
 Function = ast.FunctionDef | ast.Lambda
-#: Methods that add to a list.
-ADDING = ("append", "extend")
+#: Methods that add to a list, a set or a dict.
+ADDING = ("append", "extend", "insert", "add", "update")
 
 
 def origins(draft: Draft, line: int, ran: Container[int]) -> list[ast.AST]:
@@ -53,14 +53,11 @@ def _givers(draft: Draft) -> dict[str, list[tuple[ast.AST | None, ast.AST]]]:
     givers: dict[str, list[tuple[ast.AST | None, ast.AST]]] = defaultdict(list)
     for node in draft.nodes(ast.expr):
         if isinstance(getattr(node, "ctx", None), ast.Store):
-            statement = _statement_around(draft, node)
-            part = statement.iter if isinstance(statement, ast.For) else statement
             function = next(_functions_around(draft, node), None)
             is_local = isinstance(node, ast.Name) and not _is_shared(function, node.id)
-            givers[_key(node)].append((function if is_local else None, part))
-        called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Attribute) and called.attr in ADDING:
-            givers[_key(called.value)].append((None, node))
+            givers[_key(node)].append((function if is_local else None, _part_around(draft, node)))
+        elif isinstance(node, ast.Attribute) and node.attr in ADDING:
+            givers[_key(node.value)].append((None, _part_around(draft, node)))
     for returned in draft.nodes(ast.Return):
         for around in draft.path_to(returned):
             if isinstance(around, ast.FunctionDef | ast.ClassDef):
@@ -78,14 +75,14 @@ def _key(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _uses(draft: Draft, function: Function) -> Iterator[ast.stmt]:
+def _uses(draft: Draft, function: Function) -> Iterator[ast.AST]:
     """The statements that call a function, or pass it on."""
     if isinstance(function, ast.Lambda):
-        yield _statement_around(draft, function)
+        yield _part_around(draft, function)
         return
     for node in draft.nodes(ast.expr):
         if _key(node) in (function.name, f".{function.name}"):
-            yield _statement_around(draft, node)
+            yield _part_around(draft, node)
             maker = next(_functions_around(draft, node), None)
             is_returned = isinstance(draft.parents.get(node), ast.Return)
             if is_returned and isinstance(maker, ast.FunctionDef) and maker is not function:
@@ -99,6 +96,15 @@ def _functions_around(draft: Draft, node: ast.AST) -> Iterator[Function]:
         if isinstance(around, Function):
             yield around
         around = draft.parents.get(around)
+
+
+def _part_around(draft: Draft, node: ast.AST) -> ast.AST:
+    """The statement around a node; of a compound one, only the part of its header."""
+    while not isinstance(parent := draft.parents[node], ast.stmt):
+        node = parent
+    if isinstance(parent, ast.For):
+        return parent.iter
+    return node if hasattr(parent, "body") else parent
 
 
 def _statement_around(draft: Draft, node: ast.AST) -> ast.stmt:

@@ -115,6 +115,15 @@ x = torch.ones(2)
 loss = (x * x).sum()
 loss.backward()
 """,
+    "a block that reads one": """\
+w, x = torch.ones(2, requires_grad=True), torch.ones(2)
+(w * w).sum().backward()
+with torch.enable_grad() as block:
+    print(w.grad, block)
+    loss = x.sum()
+loss = loss + (block is None)
+loss.backward()
+""",
     "a gradient that is read later": """\
 x, y, w = torch.ones(4, 2), torch.ones(4), torch.zeros(2)
 for i in range(3):
@@ -156,6 +165,14 @@ y = x**2
 y.register_hook(keep("y"))
 (y**2).backward()
 kept["y"].backward()
+""",
+    "a list that is the hook": """\
+grads = []
+x = torch.tensor(2.0, requires_grad=True)
+y = x**2
+y.register_hook(grads.append)
+(y**2).backward()
+sum(g.pow(2) for g in grads).backward()
 """,
     "an attribute": """\
 class Kept:
@@ -587,3 +604,26 @@ def test_a_leaf_of_a_function_can_be_made_to_require_grad(form: str) -> None:
     )
     assert answer.cure == "Create x with requires_grad=True."
     assert "x = torch.ones(3, requires_grad=True)" in (answer.fix or "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_detach_in_place_is_a_cut(form: str) -> None:
+    (answer,) = answers(
+        "net = nn.Linear(2, 1)\nout = net(torch.ones(1, 2))\nout.detach_()\n"
+        "out.mean().backward()\n",
+        form,
+    )
+    assert "at out: detach_() removes the history" in answer.text.replace("main.out_1", "out")
+    assert "detach_" not in (answer.fix or "detach_")
+    assert answer.tried.startswith("With this change, the program runs")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_input_that_is_optimised_needs_no_trained_weights(form: str) -> None:
+    (answer,) = answers(
+        "net = nn.Linear(2, 1)\nnet.requires_grad_(False)\nx = torch.zeros(1, 2)\n"
+        "opt = torch.optim.Adam([x], lr=0.1)\nnet(x).pow(2).mean().backward()\nopt.step()\n",
+        form,
+    )
+    assert "x = torch.zeros(1, 2, requires_grad=True)" in (answer.fix or "")
+    assert "net.requires_grad_(False)" in (answer.fix or "")
