@@ -128,7 +128,7 @@ class History:
         Arithmetic on plain numbers creates new objects, so the origin of such a value is taken
         from the names that the statement reads.
         """
-        if isinstance(value, float | int | np.generic | np.ndarray | list | tuple):
+        if isinstance(value, float | int | np.generic | np.ndarray | list | tuple | dict):
             cuts = self.cuts_of(value) or self.cuts_read_by(line, text)
             if cuts:
                 self.names[name] = cuts

@@ -156,7 +156,7 @@ def _never_required(
     cure = _require_grad(trained[0], analysis) if trained else "Set requires_grad=True on an input."
     made = analysis.recorder.find(refused.tensor)
     if made is not None and leaf_repairs.is_created_here(analysis.as_typed, made.line):
-        of = f"Line {made.line} makes {root} of plain numbers: nothing was recorded before that"
+        of, names = f"Line {made.line} makes {root} of plain numbers, which have no history", ""
         cure = "Compute it with torch, from a tensor that requires grad."
     answer = Answer(
         "history.none",

@@ -512,7 +512,7 @@ def test_what_required_no_gradient_is_that_behind_the_loss(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_number_made_a_tensor_is_not_computed_from_itself(form: str) -> None:
     text = told("total = sum([1.0, 2.0])\nloss = torch.tensor(total)\nloss.backward()\n", form)
-    assert "of plain numbers: nothing was recorded before that" in text
+    assert "of plain numbers, which have no history." in text
     assert "None of the tensors" not in text
     assert "requires_grad=True" not in text
 
@@ -627,3 +627,13 @@ def test_an_input_that_is_optimised_needs_no_trained_weights(form: str) -> None:
     )
     assert "x = torch.zeros(1, 2, requires_grad=True)" in (answer.fix or "")
     assert "net.requires_grad_(False)" in (answer.fix or "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_in_a_dict_tell_where_they_were_cut(form: str) -> None:
+    text = told(
+        "net = nn.Linear(2, 1)\nx = torch.ones(3, 2)\nlosses = {'a': net(x).mean().item()}\n"
+        "total = torch.tensor(sum(losses.values()))\ntotal.backward()\n",
+        form,
+    )
+    assert "item() gives a plain Python number" in text
