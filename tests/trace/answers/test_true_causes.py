@@ -445,7 +445,7 @@ def test_the_last_loss_is_that_which_the_program_prints() -> None:
 def test_a_number_of_numpy_tells_where_the_graph_was_cut(mean: str, form: str) -> None:
     text = told(
         "net = nn.Linear(2, 1)\nx = torch.ones(3, 2)\ne = net(x).detach().numpy() ** 2\n"
-        f"loss = torch.tensor({mean})\nloss.backward()\n",
+        f"mean = {mean}\nloss = torch.tensor(mean)\nloss.backward()\n",
         form,
     )
     assert "numpy() gives an array" in text
