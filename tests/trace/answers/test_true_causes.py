@@ -433,13 +433,6 @@ def test_a_multiple_of_the_loss_does_not_grow_as_the_loss(
     assert "the loss goes from" not in scaled
 
 
-def test_the_last_loss_is_that_which_the_program_prints() -> None:
-    assert "the last loss is" in told(AGAIN.format(backward="loss.backward()"), FORMS[0])
-    for scaled in ("loss / x.shape[0]", "loss * 4"):
-        backward = f"({scaled}).backward()"
-        assert "the last loss is" not in told(AGAIN.format(backward=backward), FORMS[0])
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("mean", ["np.mean(e)", "np.float32(e.mean())", "e.max()"])
 def test_a_number_of_numpy_tells_where_the_graph_was_cut(mean: str, form: str) -> None:
