@@ -283,6 +283,8 @@ class Operations(TorchFunctionMode):
     def log_requires_grad(self, tensor: torch.Tensor) -> None:
         """Log that the program set `requires_grad` of a tensor."""
         log = self.log
+        # In the middle of a loop, once: what its turns compute is of another kind from here on.
+        log.changes_kind |= bool(log.stale) and log.run_counts[log.line] == 1
         if tensor.requires_grad:
             log.frozen.pop(id(tensor), None)
         elif len(log.frozen) < MOST_FROZEN:

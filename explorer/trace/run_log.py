@@ -47,6 +47,8 @@ class RunLog(TensorRegistry):
         self.gradients = GradientUse()
         #: Whether what happens now is recorded; see `TurnRecorder`.
         self.recording = True
+        #: Whether turns that were not recorded differ from those that were.
+        self.changes_kind = False
         #: How many results of operations the running statement has recorded.
         self.ordinal = 0
         #: By id of a tensor: the line that last cleared its `.grad`.

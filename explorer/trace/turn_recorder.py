@@ -88,7 +88,8 @@ class TurnRecorder(RunLog):
     @property
     def lacks_turns(self) -> bool:
         """Whether last turns were not recorded, and would be if the program ran again."""
-        return (self.presumed or bool(self.stale)) and not self.was_stopped
+        is_incomplete = self.presumed or self.changes_kind or bool(self.stale)
+        return is_incomplete and not self.was_stopped
 
     @property
     def was_stopped(self) -> bool:

@@ -247,6 +247,17 @@ def test_random_loops(source: str) -> None:
         check(source)
 
 
+@pytest.mark.parametrize("change", ["w.requires_grad_(False)", "w.requires_grad = False"])
+def test_a_leaf_is_frozen_in_the_middle_of_a_loop(change: str) -> None:
+    """The last turn before that is one to show."""
+    check(
+        "import torch\nw = torch.tensor([1., -2.], requires_grad=True)\n"
+        "b = torch.tensor(0.5, requires_grad=True)\n"
+        "for turn in range(17):\n    h = w * 0.5\n    h = h * w + b\n    loss = (h**2).mean()\n"
+        f"    if turn == 8:\n        {change}\n    loss.backward()\n"
+    )
+
+
 STEP = """\
     y = w * x + b
     loss = (y**2).sum()
