@@ -67,6 +67,11 @@ def assemble(
         recorder, source, error, finals, variables, [_plain_warning(w) for w in for_users]
     )
     records = [_record(live, ids[live.number], analysis) for live in tensors]
+    last = {id(live.tensor): record for live, record in zip(tensors, records, strict=True)}
+    records = [
+        replace(record, changes=record.is_leaf and last[id(live.tensor)] is not record)
+        for live, record in zip(tensors, records, strict=True)
+    ]
     passes = [_assemble_pass(raw, recorder, ids, records) for raw in recorder.recorded_passes]
     if passes:
         nodes = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}

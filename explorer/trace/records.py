@@ -65,7 +65,8 @@ class TensorRecord:
     `why_term` is the key of the glossary term that explains this. `tangent` is the directional
     derivative that it carried in forward mode, if it did; `is_inference` says that it was made in
     inference mode, where autograd keeps nothing. `remark` says in a few words what else matters:
-    "scaled by 65536", "computed again in backward, by checkpoint".
+    "scaled by 65536", "computed again in backward, by checkpoint". A leaf whose values are changed
+    has a record for each of them; all but the last are those that `changes` is True for.
     """
 
     id: int
@@ -93,6 +94,7 @@ class TensorRecord:
     tangent: Array | None = None
     is_inference: bool = False
     remark: str = ""
+    changes: bool = False
 
     @property
     def grad_note(self) -> str:
@@ -197,6 +199,17 @@ class BackwardPass:
     steps: tuple[BackwardStep, ...]
     ours: bool = False
     step_count: int = 0
+
+    @property
+    def leaf_gradients(self) -> dict[int, Array]:
+        """By the id of a leaf's record: what this pass left in `.grad`."""
+        leaves = {node.id: node.tensor for node in self.nodes if node.kind == "leaf"}
+        filled = {edge.target: leaves.get(edge.source) for edge in self.edges}
+        return {
+            number: step.after
+            for step in self.steps
+            if step.after is not None and (number := filled.get(step.node)) is not None
+        }
 
 
 @dataclass(frozen=True)

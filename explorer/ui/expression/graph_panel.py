@@ -234,12 +234,10 @@ def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
     records = {record.id: record for record in trace.tensors}
     if trace.pass_count < 2:
         return records
+    for number, grad in shown.leaf_gradients.items():
+        records[number] = replace(records[number], grad=grad)
     nodes = {node.id: node for node in shown.nodes}
     for step in shown.steps:
-        feeds = [edge.source for edge in shown.edges if edge.target == step.node]
-        leaf = next((nodes[n] for n in feeds if nodes[n].kind == "leaf"), None)
-        if step.after is not None and leaf is not None and leaf.tensor in records:
-            records[leaf.tensor] = replace(records[leaf.tensor], grad=step.after)
         tensor = nodes[step.node].tensor if step.node in nodes else None
         if tensor in records and len(step.grads_in) == 1:
             records[tensor] = replace(records[tensor], grad=step.grads_in[0])

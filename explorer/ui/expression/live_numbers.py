@@ -18,7 +18,7 @@ from explorer.ui.common.inputs import input_numbers
 from explorer.ui.expression.curve import result_of, result_place
 from explorer.ui.expression.graph_panel import GraphPanel, records_after
 from explorer.ui.expression.program import LINE_VALUES, ProgramRun
-from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
+from explorer.ui.expression.tensor_table import shown_tensors, tensor_columns, tensor_rows
 
 _GRAD_FN = re.compile(", (grad_fn=<[^<>]*>|requires_grad=True)")
 #: Most characters of a value at the end of a line.
@@ -47,7 +47,7 @@ def page_numbers(shown: int | None, trace: Trace) -> Numbers:
         "nodes": _graph_numbers(shown, trace),
         "rows": {
             str(row.id): dict(zip(titles, row.cells, strict=False))
-            for row in tensor_rows(trace.tensors)
+            for row in tensor_rows(shown_tensors(trace))
         },
         "inputs": input_numbers(trace),
         "lines": {str(line): text for line, text in line_ends(trace).items()},

@@ -21,7 +21,7 @@ from explorer.ui.expression.memory_panel import memory_panel
 from explorer.ui.expression.program import ProgramRun, failed_line, run_with_capture
 from explorer.ui.expression.selection import Picker, Selection
 from explorer.ui.expression.tensor_panel import tensor_panel
-from explorer.ui.expression.tensor_table import tensor_columns, tensor_rows
+from explorer.ui.expression.tensor_table import shown_tensors, tensor_columns, tensor_rows
 
 #: In the order of the switch. The titles are the values of `?panel=`.
 PANELS = {
@@ -113,7 +113,7 @@ def _tensors(
     awaited = step_marks.awaited(picked, shown, run.trace.tensors) if shown else {}
     table(
         tensor_columns(run.trace.tensors),
-        tensor_rows(run.trace.tensors, hidden=run.hidden, awaited=awaited),
+        tensor_rows(shown_tensors(run.trace), hidden=run.hidden, awaited=awaited),
         key="tensors",
         label="Tensors of the program",
         total=len(run.trace.tensors),

@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.render_dot import digest
+from explorer.ui.expression.tensor_table import shown_tensors
 
 #: The query parameter of the pick.
 PARAMETER = "at"
@@ -133,7 +134,7 @@ class Picker:
         return next((places[n] for n in (node.id, *same, *after) if n in places), None)
 
     def _record(self, number: int | None) -> TensorRecord | None:
-        return next((t for t in self._trace.tensors if t.id == number), None)
+        return next((t for t in shown_tensors(self._trace) if t.id == number), None)
 
     def _keep(self, pick: str) -> None:
         st.session_state[self._key] = (self._name, pick)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from explorer.trace import Array, TensorRecord
+from explorer.trace import Array, TensorRecord, Trace
 from explorer.trace.text import shape_text
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY
@@ -45,6 +45,35 @@ COLUMNS = (
 #: Tensor panel shows more.
 _ROWS, _COLUMNS, _WIDTH = 4, 4, 28
 _READ_BY = {".grad": ".grad", "hook": "a hook"}
+
+
+def shown_tensors(trace: Trace) -> tuple[TensorRecord, ...]:
+    """The tensors of a trace, each value of a leaf with the gradient that belongs to it: what the
+    last backward through it left in `.grad`. What `.grad` is at the end belongs to the last."""
+    left = {n: grad for shown in trace.passes for n, grad in shown.leaf_gradients.items()}
+    return tuple(_with_own_gradients(trace.tensors, left))
+
+
+def _with_own_gradients(
+    tensors: Sequence[TensorRecord], left: Mapping[int, Array]
+) -> Iterator[TensorRecord]:
+    changed = {(record.name, record.line) for record in tensors if record.changes}
+    for record in tensors:
+        if record.changes and record.requires_grad:
+            grad = left.get(record.id)
+            found = {"grad_from": ".grad", "why_none": ""}
+            none = {
+                "grad_from": None,
+                "why_none": f"No backward that is recorded went through this value of "
+                f"{record.name}. What .grad is at the end stands with its last value.",
+            }
+            yield replace(record, grad=grad, why_term="", **(none if grad is None else found))
+        elif (record.name, record.line) in changed and record.grad is not None and left:
+            is_older = record.id not in left and not record.remark
+            remark = "changed since backward filled .grad" if is_older else record.remark
+            yield replace(record, remark=remark)
+        else:
+            yield record
 
 
 def in_loop(tensors: Sequence[TensorRecord]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import explorer
 from explorer.trace import TensorRecord
 from explorer.ui.common.table import MOST_ROWS
 from explorer.ui.expression import tensor_table
@@ -85,3 +86,37 @@ def test_four_short_numbers_are_all_shown() -> None:
 
 def test_a_long_table_is_cut() -> None:
     assert len(tensor_table.tensor_rows([record(i) for i in range(500)])) == MOST_ROWS
+
+
+STEPS = """import torch
+w = torch.tensor(5.0, requires_grad=True)
+for i in range(3):
+    loss = (w - 1) ** 2
+    w.grad = None
+    loss.backward()
+    with torch.no_grad():
+        {update}
+"""
+
+
+@pytest.mark.parametrize("update", ["w -= 0.1 * w.grad", "w.data = w.data - 0.1 * w.grad"])
+def test_each_value_of_a_leaf_has_its_own_gradient(update: str) -> None:
+    """Not the gradient at the end, which belongs to the last of them."""
+    trace = explorer.run(STEPS.format(update=update))
+    shown = [t for t in tensor_table.shown_tensors(trace) if t.name == "w"]
+    pairs = [(float(t.value), float(t.grad)) for t in shown[:3]]
+    assert pairs == [(value, pytest.approx(2 * (value - 1))) for value, _ in pairs]
+    last = shown[3]
+    assert float(last.grad) == pytest.approx(pairs[2][1])
+    assert last.remark == "changed since backward filled .grad"
+
+
+def test_a_value_that_no_backward_went_through_has_no_gradient() -> None:
+    trace = explorer.run(
+        "import torch\nw = torch.tensor(1.0, requires_grad=True)\n"
+        "with torch.no_grad():\n    w *= 3\n(w**2).backward()"
+    )
+    first, second = (t for t in tensor_table.shown_tensors(trace) if t.name == "w")
+    assert first.grad is None
+    assert "No backward" in first.why_none
+    assert (float(second.grad), second.remark) == (6.0, "")
