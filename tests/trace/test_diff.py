@@ -35,6 +35,6 @@ def test_the_place_of_a_line_that_is_gone() -> None:
 
 def test_long_programs_are_compared_in_a_short_time() -> None:
     first, second = ("\n".join(f"{x}{i % 7}" for i in range(20_000)) for x in "ab")
-    start = time.monotonic()
+    start = time.thread_time()  # other work on the machine does not count
     assert len(changed_lines(first, second)) == 40_000
-    assert time.monotonic() - start < 2
+    assert time.thread_time() - start < 2
