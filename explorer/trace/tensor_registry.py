@@ -262,6 +262,7 @@ class TensorRegistry(Watcher):
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
         self.check_size(tensor)
         location, shown = self.locations[place], self.shown_name(place, name)
+        unrecorded = self.unrecorded_visits.pop(place, 0)  # as this one, with a record or without
         live = self.find(tensor)
         if live is not None and live.tensor is tensor and live.is_current():
             if live.named and (location.scope or live.name == shown):
@@ -273,7 +274,7 @@ class TensorRegistry(Watcher):
         elif live is not None and live.named and location.scope:
             return
         position = ("bind", place, name)
-        self.visits[position] += self.unrecorded_visits.pop(place, 0)
+        self.visits[position] += unrecorded
         new = self.add(position, location.line, shown, tensor)
         new.named, new.scope = True, location.scope
         if live is not None and live.tensor is tensor:

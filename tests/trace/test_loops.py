@@ -258,6 +258,15 @@ def test_a_leaf_is_frozen_in_the_middle_of_a_loop(change: str) -> None:
     )
 
 
+def test_a_function_returns_a_variable_in_the_last_turns_alone() -> None:
+    check(
+        "import torch\nw = torch.tensor([1., -2.], requires_grad=True)\n"
+        "def bend(a, turn):\n    c = torch.tanh(a)\n    if turn > 14:\n        return c\n"
+        "    d = c * 2\n    return d + a\n"
+        "for turn in range(17):\n    h = bend(w * 2, turn)\n    (h**2).mean().backward()\n"
+    )
+
+
 STEP = """\
     y = w * x + b
     loss = (y**2).sum()
