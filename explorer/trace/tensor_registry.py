@@ -270,6 +270,7 @@ class TensorRegistry(Watcher):
             if not live.named:
                 live.name, live.named, live.scope = shown, True, location.scope
                 live.line = location.line
+                self._count_at(live)
                 return
         elif live is not None and live.named and location.scope:
             return
@@ -277,6 +278,7 @@ class TensorRegistry(Watcher):
         self.visits[position] += unrecorded
         new = self.add(position, location.line, shown, tensor)
         new.named, new.scope = True, location.scope
+        self._count_at(new)
         if live is not None and live.tensor is tensor:
             new.earlier = live if live.is_kept else None
             new.operation, new.inputs, new.frozen = live.operation, live.inputs, live.frozen
@@ -284,6 +286,11 @@ class TensorRegistry(Watcher):
             if ".parametrizations." not in shown:  # else the old name is that of its result now
                 new.first_name = live.first_name or (live.name if live.named else "")
             new.remark = new.remark or live.remark
+
+    def _count_at(self, live: LiveTensor) -> None:
+        """Count the runs of the line that gives the name: a function has run other lines since."""
+        if count := self.run_counts.get(live.line):
+            live.statement, live.visit = live.line, max(count, live.visit)
 
     def shown_name(self, place: int, name: str) -> str:
         """The name of a variable, in a function with that of the function and its call."""
