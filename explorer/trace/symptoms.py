@@ -200,7 +200,8 @@ def _unchanged(before: Trace, after: Trace, answer: Answer) -> bool:
 def _moves(trace: Trace, answer: Answer) -> Iterator[tuple[str, Array | None, Array | None]]:
     """The first and the last value of the tensors that change."""
     for name, last in records_of(trace, answer):
-        first = next((r for r in trace.tensors if r.name == name), last)
+        same = (r for r in trace.tensors if (r.name, r.shape) == (name, last.shape))
+        first = next(same, last)
         if not is_equal(first.value, last.value):
             yield name, first.value, last.value
 
@@ -260,7 +261,7 @@ def _shows_values(before: Trace, after: Trace, answer: Answer) -> str:
         old = record_of(before, name)
         for what, new, was in (
             (name, record.value, old.value if old else None),
-            (f"{name}.grad", record.grad, old.grad if old else None),
+            (_name_of_gradient(record, name), record.grad, old.grad if old else None),
         ):
             if not is_equal(new, was) and values_text(new) != values_text(was):
                 instead = "" if was is None else f" instead of {values_text(was)}"
@@ -268,6 +269,11 @@ def _shows_values(before: Trace, after: Trace, answer: Answer) -> str:
     return (
         f"{join_clauses(clauses[:MOST_SHOWN])}." if clauses else _shows_loss(before, after, answer)
     )
+
+
+def _name_of_gradient(record: TensorRecord, name: str) -> str:
+    """What a hook has read is not in `.grad`."""
+    return f"the gradient of {name}" if record.grad_from == "hook" else f"{name}.grad"
 
 
 def _shows_loss(before: Trace, after: Trace, answer: Answer) -> str:

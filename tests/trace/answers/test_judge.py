@@ -256,3 +256,16 @@ def test_only_a_detach_may_lose_a_gradient(method: str, is_meant: bool) -> None:
     found = answers("w = torch.tensor(3.0, requires_grad=True)\n" + program, FORMS[0])
     (answer,) = (a for a in found if a.key == "result.dropped")
     assert (answer.fix is not None) == is_meant
+
+
+def test_values_of_two_tensors_are_not_compared() -> None:
+    """A layer is replaced: net.2.weight was another tensor, of another shape."""
+    (answer,) = answers(
+        "net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 5))\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nnet[2] = nn.Linear(3, 1)\n"
+        "for i in range(3):\n    opt.zero_grad()\n    loss = net(torch.ones(4, 2)).pow(2).mean()\n"
+        "    loss.backward()\n    opt.step()\n",
+        FORMS[0],
+    )
+    shown = answer.tried.split("net.2.weight changes from ")[1].split(" and ")[0]
+    assert shown.count("[") == 2 + 2  # a matrix of one row, twice
