@@ -11,7 +11,25 @@ function make(tag, attributes) {
   return node
 }
 
-const format = (value) => String(+value.toPrecision(6))
+// The number itself if it is short; otherwise rounded, so that its box need not be wide.
+function format(value) {
+  const exact = String(value)
+  const size = Math.abs(value)
+  const plain = exact.length <= 8 ? exact : size >= 1e-3 && size < 1e6 ? +value.toPrecision(6) : (+value.toPrecision(5)).toExponential()
+  return String(plain).replace("e+", "e")
+}
+
+// The text in lines that are broken between numbers only: half a number is another number.
+function writeWhole(place, text) {
+  const parts = text.split(/(\s+)/).map((part) => {
+    if (!part.trim()) return part
+    const number = make("span", { class: "number" })
+    number.textContent = part
+    return number
+  })
+  place.replaceChildren(...parts)
+}
+
 const shapeOf = (value) => (Array.isArray(value) ? [value.length, ...shapeOf(value[0])] : [])
 const shapeText = (shape) => (shape.length === 0 ? "scalar" : shape.length === 1 ? `vector ${shape[0]}` : shape.length === 2 ? `matrix ${shape.join("×")}` : shape.join("×"))
 const at = (value, index) => index.reduce((part, i) => part[i], value)
@@ -44,7 +62,8 @@ function makeNumber(row, index) {
 
   number.show = (value) => {
     number.value = value
-    if (field.getRootNode().activeElement !== field || Number(field.value) !== value) field.value = format(value)
+    if (field.getRootNode().activeElement !== field) field.value = format(value)
+    else if (Number(field.value) !== value) field.value = value
     if (slider) slider.value = value
   }
   const tell = (value, phase) => {
@@ -81,6 +100,7 @@ function makeNumber(row, index) {
   }
 
   field.oninput = () => field.value !== "" && (number.value = Number(field.value), slider && (slider.value = field.value), tell(number.value, "move"))
+  field.onfocus = () => (field.value = number.value) // all its digits
   field.onchange = end
   field.onblur = () => (end(), (field.value = format(number.value)))
   field.onkeydown = (event) => (event.key === "Enter" ? end() : onKey(event))
@@ -120,6 +140,7 @@ function makeRow(data) {
   name.textContent = data.name
   row.numbers = (shape ? places(shape) : []).map((index) => makeNumber(row, index))
   row.grad = make("span", { class: "grad" })
+  row.grad.append("grad ", make("span", {}))
   const reset = make("button", { type: "button", title: `Reset ${data.name}`, "aria-label": `Reset ${data.name}` })
   reset.textContent = "↺"
   row.reset = reset
@@ -134,13 +155,16 @@ function makeRow(data) {
   choice.value = row.shape
   choice.onchange = () => row.keep(reshape(row.value ?? 1, JSON.parse(choice.value)))
   const scalar = shape?.length === 0
-  const fields = make("div", { class: "fields" })
-  if (shape) fields.style.gridTemplateColumns = `repeat(${shape.at(-1) ?? 1}, minmax(6ch, 9ch))`
+  const fields = make("div", { class: shape?.length === 1 ? "fields one" : "fields" })
+  if (shape) fields.style.gridTemplateColumns = `repeat(${shape.at(-1) ?? 1}, auto)`
   if (!scalar) fields.append(...row.numbers.map((number) => number.field))
   const parts = scalar ? [row.numbers[0].slider, row.numbers[0].field] : [fields]
-  root.append(name, ...parts, row.grad, choice, reset)
+  const [line, rest] = [make("div", { class: "parts" }), make("div", { class: "rest" })]
+  rest.append(row.grad, choice, reset)
+  line.append(...parts, rest)
+  root.append(name, line)
   row.show = (value, grad) => {
-    row.grad.textContent = grad.split("\n").map((line, i) => (i ? "     " : "grad ") + line).join("\n")
+    writeWhole(row.grad.lastChild, grad)
     row.value = value
     row.gradient = grad
     for (const number of row.numbers) if (!number.held) number.show(at(value, number.index))
