@@ -104,3 +104,12 @@ def test_a_box_shows_all_digits_while_it_is_edited(tab: Any, app: str, width: in
     tab.get_by_label("x", exact=True).focus()  # leaving a box changes nothing
     expect(tab.get_by_label("w", exact=True)).to_have_value("1.2346e8")
     assert "in.w=123456789.125" in tab.url
+
+
+def test_after_an_error_the_old_gradient_is_faded_with_the_graph(tab: Any, app: str) -> None:
+    tab.goto(app)
+    tab.wait_for_selector("g.node", timeout=90_000)
+    tab.get_by_label("Expression", exact=True).fill("x**2 + 3*x +")
+    tab.wait_for_selector(".ax-error")
+    expect(tab.locator(".st-key-home-graph")).to_have_css("opacity", "0.45")
+    expect(tab.locator(".st-key-home-inputs")).to_have_css("opacity", "0.45")

@@ -193,7 +193,7 @@ _BEFORE = "From the run before this error"
 @pytest.mark.parametrize(
     ("file", "key", "parts"),
     [
-        ("app.py", "box", ["home-graph"]),
+        ("app.py", "box", ["home-graph", "home-inputs"]),
         ("pages/expression.py", "program", ["graph", "curve", "inputs", "tensors"]),
     ],
 )

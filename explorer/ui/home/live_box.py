@@ -91,7 +91,7 @@ def _draw_graph(trace: Trace, *, failed: bool) -> None:
         alt=f"Graph of the backward pass from {shown.root}",
     )
     if failed:
-        before_error("home-graph")  # in the legend's place, so that nothing moves
+        before_error("home-graph", "home-inputs")  # in the legend's place, so that nothing moves
     else:
         legend(dot)
 
