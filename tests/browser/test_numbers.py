@@ -113,3 +113,18 @@ def test_after_an_error_the_old_gradient_is_faded_with_the_graph(tab: Any, app: 
     tab.wait_for_selector(".ax-error")
     expect(tab.locator(".st-key-home-graph")).to_have_css("opacity", "0.45")
     expect(tab.locator(".st-key-home-inputs")).to_have_css("opacity", "0.45")
+
+
+@pytest.mark.parametrize("path", ["/", "/expression"])
+@pytest.mark.parametrize("values", [{}, EXTREME], ids=["default", "extreme"])
+def test_the_graph_is_whole_on_a_phone(
+    tab: Any, app: str, path: str, values: Mapping[str, Any]
+) -> None:
+    tab.set_viewport_size({"width": 390, "height": 844})
+    open_inputs(tab, app + path, LINEAR, values)
+    frame = tab.locator(".canvas").first.bounding_box()
+    for node in tab.locator("g.node").all():
+        box = node.bounding_box()
+        assert frame["x"] <= box["x"]
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+        assert box["y"] + box["height"] <= frame["y"] + frame["height"]

@@ -7,6 +7,7 @@ const TOOLS = 46 // what the buttons take of a box's top
 const READABLE = 1.301 // the labels' 10 units are then 13 pixels
 const WHOLE = 1.1 // a whole graph with words of 11 pixels is better than a part with larger ones
 const LEGIBLE = 0.84 // where there is little room
+const LEAST = 0.65 // on a phone: that the result is seen is worth more than words that need no zoom
 const PHONE = 480 // the width of a box that is narrower than any on a desktop, in pixels
 const LARGEST = 1.75
 const HINT_MS = 1400
@@ -64,8 +65,7 @@ function mount(parent) {
   box.open = () => {
     const whole = box.whole()
     const readable = box.small ? 1 : READABLE
-    // On a phone 10 pixels are enough.
-    const least = box.small ? LEGIBLE : box.size()[0] < PHONE ? 1 : WHOLE
+    const least = box.small ? LEGIBLE : box.size()[0] < PHONE ? LEAST : WHOLE
     box.place(box.still || whole > least ? whole : readable)
     box.centre()
   }
