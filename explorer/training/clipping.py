@@ -101,7 +101,7 @@ def _derive_norm(grads: Grads, settings: Mapping[str, Any]) -> tuple[list[Any], 
         ),
         _scalar(
             "k", "max_norm divided by the norm", r"k = c / (\|g\| + 10^{-6})",
-            "{c} / ({n} + 1e-06)", {"c": highest, "n": number}, factor,
+            "{c} / ({n} + 1e−06)", {"c": highest, "n": number}, factor,
         ),
         _scalar(
             "factor", "at most 1: small gradients stay as they are", r"\min(1, k)",

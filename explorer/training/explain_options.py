@@ -48,7 +48,7 @@ def _clipping(
             return f"{none} nothing: the norm of the gradients, {shown}, is at most {highest}."
         text = f"{multiply} every .grad by {format_number(factor)}"
         if shown == highest:  # clipped already, and torch adds 1e-06 to the norm
-            return f"{text} = {highest} / ({shown} + 1e-06): their norm is {highest} already."
+            return f"{text} = {highest} / ({shown} + 1e−06): their norm is {highest} already."
         return f"{text}, because their norm, {shown}, is above {highest}."
     highest = settings["clip_value"]
     outside = sum(int((grad.abs() > highest).sum()) for grad in grads.values())

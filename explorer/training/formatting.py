@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def format_number(value: float | complex) -> str:
-    """Six significant digits with a proper minus sign: "−0.0782", "1.2e-05", "20"."""
-    text = f"{value:.6g}"
-    return "−" + text[1:] if text.startswith("-") else text
+    """Six significant digits with proper minus signs: "−0.0782", "1.2e−05", "20". A browser breaks
+    a line after a hyphen, not after a minus sign."""
+    return f"{value:.6g}".replace("-", "−")
 
 
 def element_name(name: str, index: tuple[int, ...]) -> str:

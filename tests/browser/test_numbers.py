@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
+
+from tests.browser.test_optimizer import open_page
 
 pytestmark = pytest.mark.browser
 
@@ -128,3 +131,14 @@ def test_the_graph_is_whole_on_a_phone(
         assert frame["x"] <= box["x"]
         assert box["x"] + box["width"] <= frame["x"] + frame["width"]
         assert box["y"] + box["height"] <= frame["y"] + frame["height"]
+
+
+def test_no_number_of_a_step_goes_on_in_the_next_line(tab: Any, app: str) -> None:
+    open_page(tab, app, problem="Ill-conditioned quadratic", lr="0.6")
+    tab.locator(".st-key-press-run button").first.click()
+    tab.wait_for_selector(".ax-said:has-text('Stopped after')")
+    sums = tab.locator(".ax-sums")
+    expect(sums).to_contain_text(re.compile(r"= −3\.\d+e.07"))
+    for width in (390, *range(1200, 1400, 10)):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert sums.evaluate(BROKEN) == []

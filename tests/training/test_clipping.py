@@ -125,7 +125,7 @@ def test_the_arithmetic_is_written_out():
     assert view.last_clip is None
     assert view.next_clip is not None
     lines = [line.at(()) for line in view.next_clip.lines]
-    assert lines == ["5", "√(5²) = 5", "1 / (5 + 1e-06) = 0.2", "min(1, 0.2) = 0.2"]
+    assert lines == ["5", "√(5²) = 5", "1 / (5 + 1e−06) = 0.2", "min(1, 0.2) = 0.2"]
     assert list(view.next_clip.grads) == ["x"]
     assert view.next_clip.grads["x"].at((0,)) == "0.2 · 3 = 0.6"
     event = session.clip()

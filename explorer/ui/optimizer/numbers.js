@@ -7,7 +7,7 @@ const followers = new WeakMap() // by the root: what listens to the window
 function cell(entry, name, picked) {
   const here = picked.name === name && picked.place === entry.place
   const classes = [entry.changed && "changed", entry.text === "None" && "none", here && "picked"]
-  const td = element("td", classes.filter(Boolean).join(" "), entry.text.replace("-", "−"))
+  const td = element("td", classes.filter(Boolean).join(" "), entry.text.replaceAll("-", "−"))
   if (entry.place !== undefined) {
     td.classList.add("pick")
     td.dataset.name = name
@@ -99,7 +99,7 @@ function neighbour(stops, here, key) {
   return alike.findLast((stop) => stop.closest("tr") === next && column(stop) <= column(here))
 }
 
-const format = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replace("-", "−")
+const format = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replaceAll("-", "−")
 
 // Paints the numbers of a frame: by parameter {value: […], grad: […]}, flattened.
 function paint(root, parameters) {

@@ -151,7 +151,7 @@ function makeRow(name, keep, rest) {
 
   // A number is typed: it is shown as it grows, and kept by Enter or when the field is left.
   const typed = () => {
-    const text = field.value.trim().replace("−", "-")
+    const text = field.value.trim().replaceAll("−", "-")
     return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text)) ? Number(text) : null
   }
   field.oninput = () => {
