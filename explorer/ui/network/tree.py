@@ -281,7 +281,8 @@ def _norm(statistics: Statistics | None) -> Cell:
 
 
 def _finite(value: float | None) -> Cell:
-    """Five digits; as text if it is not finite, which JSON has no number for."""
+    """The four digits that are shown, as in the graph: rounded twice, a number may come out as
+    another. As text if it is not finite, which JSON has no number for."""
     if value is None or not math.isfinite(value):
         return None if value is None else str(value)
-    return float(f"{value:.5g}")
+    return float(f"{value:.4g}")

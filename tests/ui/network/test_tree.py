@@ -61,6 +61,14 @@ def test_numbers_that_json_lacks_are_texts() -> None:
     assert cells(report)["1"]["Output norm"].endswith("nan/inf")
 
 
+def test_a_number_is_rounded_once() -> None:
+    """22.87496 is 22.87 in the graph; rounded to 22.875 first, it would be 22.88."""
+    model = nn.Linear(1, 1, bias=False)
+    report = report_of(model, 1, 1)
+    report = replace(report, parameters=[replace(report.parameters[0], grad_norm=22.87496)])
+    assert cells(report, "Parameters")["weight"]["Gradient norm"] == 22.87
+
+
 @pytest.mark.parametrize("model", [Awkward(), Fails(), nn.Identity()])
 def test_csv_has_a_line_for_every_row(model: nn.Module) -> None:
     report = report_of(model.eval(), 3, 6)
