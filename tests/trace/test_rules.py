@@ -260,3 +260,11 @@ def test_a_complex_rule_that_is_wrong_is_not_shown() -> None:
     for passed_on, shown in ((right, 1), (grad * saved["other"], 0)):
         flows = (Flow(None, 0, passed_on),)
         assert len(complex_numbers.formulas("MulBackward0", (grad,), flows, saved)) == shown
+
+
+def test_a_step_shows_the_digits_that_the_graph_shows() -> None:
+    traced = trace.run("sin(x*y) + x**2")
+    grads = {record.name: f"{record.grad[()]:.5g}" for record in traced.tensors if record.is_leaf}
+    assert grads["y"] == "1.9203"
+    shown = [step.numbers for step in steps_of(traced)]
+    assert all(any(grad in numbers for numbers in shown) for grad in grads.values())

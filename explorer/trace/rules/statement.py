@@ -229,11 +229,10 @@ def is_short(value: Any) -> bool:
 
 
 def scalar(value: Any) -> str:
-    """A number in four digits: 1.5e-07 as 1.5·10⁻⁷, nan and inf as words and ∞."""
+    """A number as it is shown everywhere, with 1.5e-07 as 1.5·10⁻⁷, nan and inf as words and ∞."""
     if isinstance(value, bool | np.bool_):
         return str(int(value))
-    is_real = isinstance(value, float | np.floating)
-    text = f"{float(value):.4g}" if is_real else number(value)
+    text = number(value)
     if "nan" in text:
         return r"\text{nan}"
     if "inf" in text:
