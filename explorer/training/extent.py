@@ -42,6 +42,17 @@ def near_part(path: np.ndarray, losses: np.ndarray) -> np.ndarray:
     return path[is_near | is_lower]
 
 
+def seen_points(points: Sequence[Point], losses: np.ndarray) -> Sequence[Point]:
+    """The points up to the last that a picture can show; at least the first. Of a run that diverges
+    the rest would be a picture in which nothing else can be told apart."""
+    reach = _FAR * max(_largest(points[0]), 1.0)
+    for last in range(len(points) - 1, 0, -1):
+        largest = _largest(points[last])  # NaN or infinite of a run that is
+        if largest <= reach or (np.isfinite(largest) and losses[last] <= losses[0]):
+            return points[: last + 1]
+    return points[:1]
+
+
 def losses_at(points: Sequence[Point], view: View) -> np.ndarray:
     """The last known loss at each point, (n,); NaN before the first."""
     known = dict(zip(view.loss_steps, view.losses, strict=True))
@@ -65,6 +76,11 @@ def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         unit = np.where(high > low, 10.0 ** np.floor(np.log10((high - low) / 5)), 1.0)
     return np.array([np.floor(low / unit) * unit, np.ceil(high / unit) * unit])
+
+
+def _largest(point: Point) -> float:
+    """The largest absolute value of all parameters."""
+    return max((float(np.abs(v).max()) for v in point.values.values() if v.size), default=0.0)
 
 
 def _ends(path: np.ndarray) -> np.ndarray:

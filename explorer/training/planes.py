@@ -107,7 +107,7 @@ def _explain_others(origin: np.ndarray, *names: str) -> str:
     if len(origin) == len(names):
         return f"The loss depends on {chosen} alone."
     verb = "changes" if len(names) == 1 else "change"
-    return f"Only {chosen} {verb}; all other parameters keep their present values."
+    return f"Only {chosen} {verb}."
 
 
 def through_path(points: Sequence[Point], seed: int = 0) -> Plane:

@@ -242,3 +242,45 @@ def basins(bands: np.ndarray) -> int:
                         todo.append((i, j))
         count += is_lowest
     return count
+
+
+def leaves(surface: Any) -> bool:
+    """Whether a line of the run goes beyond the edge of the picture."""
+    box = surface.locator("clipPath rect")
+    left, top, width, height = (float(box.get_attribute(n)) for n in ("x", "y", "width", "height"))
+    paths = surface.locator("svg g[clip-path] path[stroke-linejoin]").all()
+    ends = [re.findall(r"(-?[\d.]+) (-?[\d.]+)", path.get_attribute("d")) for path in paths]
+    return any(
+        not (left <= float(x) <= left + width and top <= float(y) <= top + height)
+        for path in ends
+        for x, y in path
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "steps"),
+    [
+        ({"problem": "Parabola", "lr": "3.8", "presses": "i26"}, 26),
+        ({"problem": "Linear regression", "lr": "5", "presses": "i35"}, 35),
+    ],
+)
+def test_a_path_that_leaves_the_picture_runs_to_its_edge(
+    tab: Any, app: str, address: dict[str, str], steps: int
+) -> None:
+    query = "&".join(f"{key}={quote(value)}" for key, value in address.items())
+    tab.goto(f"{app}/optimizer?{query}&momentum=0.9")
+    surface = tab.locator(".surface")
+    expect(surface.locator(".about")).to_contain_text(
+        f"The picture shows the first 2 of {steps} steps; ", timeout=90_000
+    )
+    expect(surface.locator(".moment output")).to_have_text(f"step {steps} of {steps}")
+    assert leaves(surface)
+    if surface.locator("canvas").is_visible():  # darker and lighter places
+        colours = surface.locator("canvas").evaluate(
+            """(canvas) => {
+              const { width, height } = canvas
+              const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data
+              return new Set(pixels.filter((_, i) => i % 4 === 0)).size
+            }"""
+        )
+        assert colours > 20

@@ -128,9 +128,7 @@ def test_explanations() -> None:
     point = TrainingSession(PRESETS["rosenbrock"], lr=1e-3).points()[-1]
     both = through_elements(point, ("x", ()), ("y", ()))
     assert both.explanation == "The loss depends on x and y alone."
-    assert through_element(point, ("x", ())).explanation == (
-        "Only x changes; all other parameters keep their present values."
-    )
+    assert through_element(point, ("x", ())).explanation == ("Only x changes.")
 
 
 def test_the_surface_in_a_plane_is_the_loss_at_its_points() -> None:

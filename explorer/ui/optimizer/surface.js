@@ -30,12 +30,13 @@ function make(root, send) {
     const loss = share < 0 || share > 1 ? NaN : along(share, x.length, (k) => y[k] ?? NaN)
     return Number.isNaN(loss) ? null : loss
   }
-  // A point of a path as [x, y] on the axes.
-  const lift = (point) => {
+  // A point as [x, y] on the axes: over a line on its curve, and beyond it at a loss if one is known.
+  const lift = (point, loss = NaN) => {
     if (!point || !isLine()) return point
-    const y = onCurve(point[0])
-    return y === null ? null : [point[0], y]
+    const y = onCurve(point[0]) ?? loss
+    return Number.isNaN(y) ? null : [point[0], y]
   }
+  const liftPath = (path) => path.map((point) => lift(point, point?.[1]))
   const lossNear = ([a, b]) => {
     if (isLine()) return onCurve(a)
     const { x, y } = state.data
@@ -93,7 +94,7 @@ function make(root, send) {
     if (isLine()) parts.push(node("path", { d: trace(data.curve.x.map((x, i) => (data.curve.y[i] === null ? null : [x, data.curve.y[i]])), frame), fill: "none", stroke: paint.faint, "stroke-width": 2.2 }))
     const step = data.runs[0].steps[shown]
     state.paths.forEach((path, i) => {
-      const lifted = path.map(lift)
+      const lifted = liftPath(path)
       const steps = data.runs[i].steps
       const end = isNow ? path.length : steps.findLastIndex((s) => s <= step) + 1
       if (!isNow || drag) parts.push(...drawPath(lifted, frame, paint.runs[i], paint, { opacity: 0.3, dots: false }))
@@ -118,7 +119,7 @@ function make(root, send) {
     // The other runs' points, and that of a replay.
     state.paths.forEach((path, i) => {
       const end = isNow ? path.length : data.runs[i].steps.findLastIndex((s) => s <= step) + 1
-      const at = i === 0 ? (isNow ? null : between(path.map(lift), player.at)) : drag ? null : lift(path[end - 1])
+      const at = i === 0 ? (isNow ? null : between(liftPath(path), player.at)) : drag ? null : lift(path[end - 1])
       if (at) parts.push(node("circle", { cx: frame.x.place(at[0]), cy: frame.y.place(at[1]), r: 6.5, fill: paint.runs[i], stroke: paint.ground, "stroke-width": 2, class: "moment" }))
     })
     groups.moving.replaceChildren(...parts)
@@ -147,7 +148,7 @@ function make(root, send) {
 
   function describe(at, loss, digits = 1000) {
     const { data } = state
-    if (!at || at.some((v) => !Number.isFinite(v))) return "The run is not finite."
+    if (!at || data.names.some((_, i) => !Number.isFinite(at[i]))) return "The run is not finite."
     const axes = [data.x, data.y]
     const where = data.names.map((name, i) => `${name} = ${format(at[i], (axes[i].high - axes[i].low) / digits)}`).join(", ")
     const near = loss ?? lossNear(at)
@@ -308,7 +309,7 @@ function make(root, send) {
     if (before?.version === data.version && JSON.stringify(before) === JSON.stringify(data)) return
     state.data = data
     const axes = [data.x, data.y]
-    state.paths = data.runs.map((run) => readPath(run.path, axes))
+    state.paths = data.runs.map((run) => readPath(run.path, axes, isLine()))
     for (const run of data.runs) run.steps ??= data.runs[0].steps
     const isSame = before?.run === data.run
     if (state.drag && before?.version !== data.version) state.drag = null

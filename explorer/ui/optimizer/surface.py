@@ -22,7 +22,14 @@ from explorer.language import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, View, history
 from explorer.training.compare import Session
-from explorer.training.extent import extend_ahead, extent_of_path, losses_at, near_part
+from explorer.training.extent import (
+    extend_ahead,
+    extent_of_path,
+    losses_at,
+    near_part,
+    seen_points,
+)
+from explorer.training.formatting import pluralize
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.common.plot import AXES, Axis, around
@@ -35,12 +42,12 @@ from explorer.ui.optimizer.workspace import Workspace
 _KEY, _RUNS = "surface", "surface.runs"
 #: Most points that are sent of one run's path, and of all together.
 _MOST, _MOST_OF_ALL = 600, 1200
-#: Heights and positions are sent as whole numbers up to this one; the next one is none.
+#: Heights are sent as whole numbers up to this one; the next one is none.
 _WHOLE = 65534
 #: A picture is drawn anew if it is so many times as wide as what it has to show.
 _TOO_WIDE = 20
-#: Positions are kept from so many lengths of an axis below it, over so many.
-_FROM, _OVER = -4.0, 9.0
+#: Positions are sent up to so many lengths of an axis: nobody sees the end of a line that long.
+_LONGEST = 1e30
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -84,13 +91,13 @@ class Run:
 
 @dataclass(frozen=True)
 class DrawnSurface:
-    """A surface with what is sent of it, and the number of steps after which it was computed."""
+    """A surface with what is sent of it."""
 
     name: str
     plane: Plane
     surface: Surface
     picture: Mapping[str, Any]
-    steps: int
+    steps: int  # of the last point that the plane is made for
 
     @property
     def is_line(self) -> bool:
@@ -164,7 +171,8 @@ def place_values(workspace: Workspace, names: Any, value: Any) -> dict[str, np.n
     if not all(low <= v <= high for v, (low, high) in zip(value, ends, strict=True)):
         raise ValueError("outside of the surface")
     a, b = (*map(float, value), 0.0)[:2]
-    return drawn.plane.point((a, b), workspace.points()[-1])
+    points = workspace.points()
+    return drawn.plane.point((a, b), seen_points(points, losses_at(points, workspace.view))[-1])
 
 
 def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> dict[str, Any]:
@@ -189,7 +197,7 @@ def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> d
         "version": workspace.version,
         "running": workspace.run is not None,
         "arrows": _arrows(workspace.view, drawn, runs[0].points[-1]),
-        "caption": _caption(drawn, workspace),
+        "caption": _caption(drawn, workspace, runs),
         "alt": _alt(drawn),
     }
 
@@ -208,15 +216,18 @@ def _run_data(drawn: DrawnSurface, run: Run, axes: tuple[Axis, Axis], most: int)
         every = -(-len(points) // most)
         points = (*points[:-1:every], points[-1])
     path = drawn.place(points)
+    if drawn.is_line:
+        known = dict(zip(run.view.loss_steps, run.view.losses, strict=True))
+        path[:, 1] = [known.get(point.steps, np.nan) for point in points]
     low = np.array([axis.low for axis in axes])
     length = np.array([axis.high - axis.low for axis in axes])
     with np.errstate(all="ignore"):
-        share = ((path - low) / length - _FROM) / _OVER
-    if drawn.is_line:
-        share[:, 1] = np.where(np.isfinite(share[:, 0]), 0.5, np.nan)
+        share = (path - low) / length
+    share[~np.isfinite(share)] = np.nan
+    share = np.clip(share, -_LONGEST, _LONGEST).astype("<f4")
     return {
         "name": run.name,
-        "path": _encode(share),
+        "path": base64.b64encode(share.tobytes()).decode(),
         "steps": [point.steps for point in points],
     }
 
@@ -241,14 +252,54 @@ def _alt(drawn: DrawnSurface) -> str:
     return f"Loss over {across} and {up} (darker = lower), with the path of the run"
 
 
-def _caption(drawn: DrawnSurface, workspace: Workspace) -> str:
+def _caption(drawn: DrawnSurface, workspace: Workspace, runs: Sequence[Run]) -> str:
+    outside = [_outside(drawn, run, len(runs) > 1) for run in runs]
+    return " ".join(filter(None, [*outside, _about(drawn, workspace)]))
+
+
+def _outside(drawn: DrawnSurface, run: Run, named: bool) -> str:
+    """How much of a run's path the picture shows; nothing where it shows all."""
+    path = drawn.place(run.points)[:, : len(drawn.names)]
+    low, high = (
+        np.array([axis[end] for axis in (drawn.surface.x, drawn.surface.y)][: path.shape[1]])
+        for end in (0, -1)
+    )
+    is_inside = np.all((low <= path) & (path <= high), axis=1)  # NaN is not
+    if is_inside.all():
+        return ""
+    count, steps = int(is_inside[1:].sum()), run.points[-1].steps
+    if len(path) != steps + 1:  # of a long run not every step is kept
+        shown = "a part of the path"
+    elif count == 0:
+        shown = "no step"
+    elif is_inside[: count + 1].all():
+        shown = f"the first {'' if count == 1 else f'{count:,} '}of {pluralize(steps, 'step')}"
+    else:
+        shown = f"{count:,} of {pluralize(steps, 'step')}"
+    first, *second = (
+        f"{name} {verb}{_short(value)}"
+        for name, verb, value in zip(drawn.names, ("is now ", ""), path[-1], strict=False)
+    )
+    now = " and ".join([first, *second])
+    whose = f"Of {run.name}, the" if named else "The"
+    return f"{whose} picture shows {shown}; {now}."
+
+
+def _short(value: float) -> str:
+    """Three digits, with the exponent as the picture writes it: "−2.54e20"."""
+    return f"{value:.3g}".replace("e+", "e").replace("-", "−")
+
+
+def _about(drawn: DrawnSurface, workspace: Workspace) -> str:
+    """What the picture is."""
     if not np.isfinite(drawn.surface.loss).any():
         return "The loss is not finite anywhere near here."
     said = [] if drawn.is_line else ["Darker = lower loss."]
     if not drawn.plane.exact:
         said += [drawn.plane.explanation, "The path is projected onto the plane."]
     elif sum(p.value.size for p in workspace.view.parameters.values()) > 2:
-        said += [drawn.plane.explanation, f"Computed after step {drawn.steps:,}."]
+        said.append(drawn.plane.explanation)
+        said.append(f"All other parameters have their values after step {drawn.steps:,}.")
     return " ".join(said)
 
 
@@ -263,6 +314,8 @@ def compute_surface(
     name = f"{workspace.view.seed} {choice}"
     cached: DrawnSurface | None = workspace.cache.get(_KEY)
     losses = losses_at(points, workspace.view)
+    points = seen_points(points, losses)
+    losses = losses[: len(points)]
     if cached is not None and cached.name == name and not _is_stale(cached, points, losses):
         return cached
     with workspace.lock:

@@ -2,18 +2,20 @@
 
 const FONT = 13, RIGHT = 14, BOTTOM = 44, ROW = 20
 const DOTS = 60 // paths of at most so many points have a dot at each
-const FAR = [-4, 9] // the lowest position in a path, in lengths of the axis, and their span
+const OUTSIDE = 9999 // px: a line that goes further is cut
+const UNKNOWABLE = 1e7 // px: where a line between two places so far away passes, float32 cannot tell
 const FEW_PIXELS = 40, MANY_PIXELS = 110 // lengths of the arrow of the gradient
 
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value))
 
-// Positions of a path on both axes, as [x, y]; null where the run is not finite.
-function readPath(text, axes) {
-  const numbers = decode(text, Uint16Array)
-  const value = (v, { low, high }) => low + (FAR[0] + (FAR[1] * v) / (UNKNOWN - 1)) * (high - low)
+// Positions of a path on both axes, as [x, y]; null where the run is not finite. Over a line y is
+// the loss, NaN where it is not known.
+function readPath(text, axes, isLine) {
+  const numbers = decode(text, Float32Array)
+  const value = (share, { low, high }) => low + share * (high - low)
   return Array.from({ length: numbers.length / 2 }, (_, i) => {
-    const [a, b] = [numbers[2 * i], numbers[2 * i + 1]]
-    return a === UNKNOWN || b === UNKNOWN ? null : [value(a, axes[0]), value(b, axes[1])]
+    const [x, y] = axes.map((axis, k) => value(numbers[2 * i + k], axis))
+    return Number.isNaN(x) || (Number.isNaN(y) && !isLine) ? null : [x, y]
   })
 }
 
@@ -107,14 +109,31 @@ function drawAxes(frame, data, paint, width, height, family, entries) {
   return parts
 }
 
-// The path of [x, y], far places brought near; gaps where there is none.
+// The path of [x, y], cut far outside; gaps where there is none.
 function trace(points, { x, y }) {
-  let [d, broken] = ["", true]
+  const write = ([px, py]) => `${px.toFixed(1)} ${py.toFixed(1)}`
+  let [d, before, end] = ["", null, ""]
   for (const point of points) {
-    if (point) d += `${broken ? "M" : "L"}${clamp(x.place(point[0]), -9999, 9999).toFixed(1)} ${clamp(y.place(point[1]), -9999, 9999).toFixed(1)}`
-    broken = !point
+    const at = point && [x.place(point[0]), y.place(point[1])]
+    const part = at && before && cut(before, at)
+    if (part) {
+      const [from, to] = part.map(write)
+      d += `${from === end ? "" : `M${from}`}L${to}`
+      end = to
+    }
+    before = at
   }
   return d
+}
+
+// The part of a line between two places that is not far outside; null where all of it is.
+function cut(a, b) {
+  if (Math.hypot(...a) > UNKNOWABLE && Math.hypot(...b) > UNKNOWABLE) return null
+  const way = b.map((v, k) => v - a[k])
+  const ends = way.map((by, k) => [(-OUTSIDE - a[k]) / by, (OUTSIDE - a[k]) / by])
+  const from = Math.max(0, ...ends.map((pair) => Math.min(...pair)))
+  const to = Math.min(1, ...ends.map((pair) => Math.max(...pair)))
+  return from <= to ? [from, to].map((share) => a.map((v, k) => v + share * way[k])) : null
 }
 
 function drawPath(points, frame, colour, paint, { opacity = 1, dots = points.length <= DOTS } = {}) {
@@ -125,8 +144,8 @@ function drawPath(points, frame, colour, paint, { opacity = 1, dots = points.len
     node("path", { ...line, stroke: colour, "stroke-width": 2.2, "stroke-opacity": opacity }),
   ]
   if (dots)
-    for (const point of points.filter(Boolean))
-      parts.push(node("circle", { cx: frame.x.place(point[0]).toFixed(1), cy: frame.y.place(point[1]).toFixed(1), r: 3.2, fill: colour, "fill-opacity": opacity, stroke: paint.ground, "stroke-width": 0.9 }))
+    for (const [cx, cy] of points.filter(Boolean).map(([a, b]) => [frame.x.place(a), frame.y.place(b)]).filter((at) => cut(at, at)))
+      parts.push(node("circle", { cx: cx.toFixed(1), cy: cy.toFixed(1), r: 3.2, fill: colour, "fill-opacity": opacity, stroke: paint.ground, "stroke-width": 0.9 }))
   return parts
 }
 

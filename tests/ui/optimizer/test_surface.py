@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 from dataclasses import replace
 from itertools import combinations
@@ -166,10 +167,15 @@ def test_a_readers_own_program_is_not_shared() -> None:
 # -- what is in the picture -----------------------------------------------------------------------
 
 
-def read(picture: Any, text: str) -> np.ndarray:
-    """Whole numbers as surface.js reads them; what is not finite is NaN."""
+def read(text: str) -> np.ndarray:
+    """Heights as surface.js reads them; what is not finite is NaN."""
     codes = np.frombuffer(base64.b64decode(text), "<u2").astype(float)
     return np.where(codes == 65535, np.nan, codes / 65534)
+
+
+def read_path(run: Any) -> np.ndarray:
+    """Positions in shares of the axes, (n, 2), as surface.js reads them."""
+    return np.frombuffer(base64.b64decode(run["path"]), "<f4").reshape(-1, 2)
 
 
 def test_heights_and_paths_can_be_read_again() -> None:
@@ -177,15 +183,15 @@ def test_heights_and_paths_can_be_read_again() -> None:
     found = drawn(space, AB)
     data = surface.to_data(space, found, [own_run(space)])
     picture = data["map"]
-    share = read(picture, picture["heights"]).reshape(picture["rows"], picture["columns"])
+    share = read(picture["heights"]).reshape(picture["rows"], picture["columns"])
     height = picture["least"] + share * (picture["most"] - picture["least"])
     loss = 10**height - picture["floor"] + picture["low"]
     assert np.allclose(loss, found.surface.loss, rtol=1e-3, atol=1e-3 * np.ptp(loss))
-    share = read(data, data["runs"][0]["path"]).reshape(-1, 2)
+    share = read_path(data["runs"][0])
     for i, axis in enumerate((data["x"], data["y"])):
-        place = axis["low"] + (9 * share[:, i] - 4) * (axis["high"] - axis["low"])
+        place = axis["low"] + share[:, i] * (axis["high"] - axis["low"])
         wanted = [point.values["ab"[i]].item() for point in space.points()]
-        assert place == pytest.approx(wanted, abs=2e-4 * (axis["high"] - axis["low"]))
+        assert place == pytest.approx(wanted, abs=1e-6 * (axis["high"] - axis["low"]))
     assert data["at"] == pytest.approx([p.value.item() for p in space.view.parameters.values()])
     assert len(json.dumps(data)) < 8_000
 
@@ -198,7 +204,7 @@ def test_of_a_long_run_every_few_points_are_sent_and_the_last() -> None:
     assert len(mine["steps"]) <= 301
     assert (mine["steps"][0], mine["steps"][-1]) == (0, 1500)
     assert [other["steps"] for other in others] == [None] * 3  # the same
-    assert len(json.dumps(data)) < 15_000
+    assert len(json.dumps(data)) < 20_000
 
 
 def test_the_picture_shows_the_path_and_where_it_goes() -> None:
@@ -212,6 +218,91 @@ def test_a_run_that_diverges_does_not_make_the_picture_large() -> None:
     calm = drawn(opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.1}, 0, 0), AB)
     wild = drawn(opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.6}, 0, 0), AB)
     assert np.ptp(wild.surface.y) <= np.ptp(calm.surface.y)
+
+
+def diverged(key: str, lr: float) -> Workspace:
+    """A run that was stopped where its loss became infinite."""
+    space = opened(key, "", "SGD", {"lr": lr, "momentum": 0.9}, 0, 0)
+    space.session.iterate(200, until_trouble=True)
+    space.view = space.session.view()
+    assert space.view.trouble
+    return space
+
+
+X = PlaneChoice(ELEMENTS, ("x", 0), ("x", 0))
+OTHERS = (PlaneChoice(PATH), PlaneChoice("gradient"), PlaneChoice("random"))
+
+
+@pytest.mark.parametrize(
+    ("key", "lr", "choice"),
+    [
+        ("parabola", 3.8, X),
+        *(("linear regression", 5.0, choice) for choice in (W, B, *OTHERS)),
+        ("ill-conditioned quadratic", 5.0, AB),
+        ("rosenbrock", 0.1, AB),
+    ],
+)
+def test_the_caption_says_what_lies_outside(key: str, lr: float, choice: PlaneChoice) -> None:
+    space = diverged(key, lr)
+    if key == "rosenbrock":
+        choice = planes.read_choice(space.points()[0])
+    found = drawn(space, choice)
+    path = found.place(space.points())[:, : len(found.names)]
+    axes = (found.surface.x, found.surface.y)[: len(found.names)]
+    inside = [all(a[0] <= v <= a[-1] for v, a in zip(p, axes, strict=True)) for p in path]
+    said = surface._caption(found, space, [own_run(space)])
+    shown, steps = sum(inside[1:]), space.view.steps
+    assert inside[0]
+    counted = f"{'the first ' * all(inside[: shown + 1])}{shown} of {steps} steps"
+    words = {0: "no step", 1: counted.replace("first 1", "first")}.get(shown, counted)
+    assert said.startswith(f"The picture shows {words}; ")
+    numbers = re.findall(r" (?:is now )?(−?(?:[\d.]+(?:e\d+)?|inf|nan))(?= and|\.(?: |$))", said)
+    now = [float(number.replace("−", "-")) for number in numbers[: len(found.names)]]
+    assert now == pytest.approx(path[-1].tolist(), rel=0.01, nan_ok=True)
+
+
+def test_the_caption_of_a_run_that_can_be_seen_has_no_count() -> None:
+    space = opened("parabola", "", "SGD", {"lr": 0.2}, 0, 5)
+    assert surface._caption(drawn(space, X), space, [own_run(space)]) == ""
+
+
+@pytest.mark.parametrize("choice", [W, B, *OTHERS])
+def test_the_bowl_can_be_seen_after_a_run_diverged(choice: PlaneChoice) -> None:
+    """The loss differs enough from place to place."""
+    space = diverged("linear regression", 5.0)
+    loss = drawn(space, choice).surface.loss
+    assert loss.max() > 2 * loss.min()
+    height = read(surface._picture(drawn(space, choice).surface)["map"]["heights"])
+    assert len(np.unique((18 * height).astype(int))) >= 5  # bands, of 9 × 9 places
+
+
+def test_the_path_that_leaves_the_picture_is_sent_as_it_is() -> None:
+    space = diverged("linear regression", 5.0)
+    data = surface.to_data(space, drawn(space, W), [own_run(space)])
+    share = read_path(data["runs"][0]).astype(float)
+    wanted = np.array([p.values["w"].ravel() for p in space.points()])
+    for i, axis in enumerate((data["x"], data["y"])):
+        place = axis["low"] + share[:, i] * (axis["high"] - axis["low"])
+        assert place == pytest.approx(wanted[:, i], rel=1e-5, abs=1e-4)
+
+
+def test_over_a_line_the_path_leaves_at_its_losses() -> None:
+    space = diverged("parabola", 3.8)
+    data = surface.to_data(space, drawn(space, X), [own_run(space)])
+    share = read_path(data["runs"][0]).astype(float)
+    loss = data["y"]["low"] + share[:, 1] * (data["y"]["high"] - data["y"]["low"])
+    wanted = [point.values["x"].item() ** 2 for point in space.points()[:15]]
+    assert loss[:15] == pytest.approx(wanted, rel=1e-4)
+
+
+def test_the_hand_puts_the_point_into_the_picture_after_a_run_diverged() -> None:
+    space = diverged("linear regression", 5.0)
+    found = drawn(space, W)
+    values = surface.place_values(space, found.names, [1.0, 2.0])
+    assert found.plane.coordinates(np.concatenate([v.ravel() for v in values.values()])[None])[
+        0
+    ] == pytest.approx([1.0, 2.0])
+    assert abs(values["b"]).max() < 1000  # as in the picture, and not where the run is now
 
 
 def test_the_arrow_is_what_step_would_do() -> None:
@@ -308,7 +399,7 @@ def test_a_choice_is_kept_in_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
         found = drawn(space, choice)
         assert not found.plane.exact
         assert np.isfinite(found.surface.loss).all()
-        assert found.plane.explanation in surface._caption(found, space)
+        assert found.plane.explanation in surface._caption(found, space, [])
     planes.choose(point, {"kind": "random"})
     assert planes.read_choice(point) == PlaneChoice("random", seed=1)
     before = dict(link)
