@@ -211,10 +211,7 @@ def _axes(drawn: DrawnSurface) -> tuple[Axis, Axis]:
 
 
 def _run_data(drawn: DrawnSurface, run: Run, axes: tuple[Axis, Axis], most: int) -> dict[str, Any]:
-    points = run.points
-    if len(points) > most:
-        every = -(-len(points) // most)
-        points = (*points[:-1:every], points[-1])
+    points = [run.points[i] for i in kept_points(len(run.points), most)]
     path = drawn.place(points)
     if drawn.is_line:
         known = dict(zip(run.view.loss_steps, run.view.losses, strict=True))
@@ -230,6 +227,15 @@ def _run_data(drawn: DrawnSurface, run: Run, axes: tuple[Axis, Axis], most: int)
         "path": base64.b64encode(share.tobytes()).decode(),
         "steps": [point.steps for point in points],
     }
+
+
+def kept_points(count: int, most: int) -> list[int]:
+    """Which points of a path are sent, about `most`: pairs of neighbours an even number apart, so
+    that a path that jumps from side to side still does."""
+    if count <= most:
+        return list(range(count))
+    apart, last = 2 * -(-count // most), count - 1
+    return [i for i in range(count) if i % apart < 2 or i >= last - last % 2]
 
 
 def _arrows(view: View, drawn: DrawnSurface, at: Point) -> dict[str, Any]:

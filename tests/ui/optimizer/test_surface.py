@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from explorer.networks import constant_init, planar
 from explorer.training import ProgramProblem, TrainingSession
@@ -205,6 +206,27 @@ def test_of_a_long_run_every_few_points_are_sent_and_the_last() -> None:
     assert (mine["steps"][0], mine["steps"][-1]) == (0, 1500)
     assert [other["steps"] for other in others] == [None] * 3  # the same
     assert len(json.dumps(data)) < 20_000
+
+
+@pytest.mark.parametrize("presses", [700, 1303, 1499])
+def test_a_long_path_that_jumps_across_still_does(presses: int) -> None:
+    """Every point that is sent is on the other side of the minimum than the one before."""
+    space = opened("parabola", "", "SGD", {"lr": 1.0001}, 0, presses)
+    choice = PlaneChoice(ELEMENTS, ("x", 0), ("x", 0))
+    data = surface.to_data(space, drawn(space, choice), [own_run(space)])
+    (run,) = data["runs"]
+    x = data["x"]["low"] + read_path(run)[:, 0] * (data["x"]["high"] - data["x"]["low"])
+    assert len(x) < presses
+    assert (x[1:] * x[:-1] < 0).all()
+    assert (run["steps"][0], run["steps"][-1]) == (0, presses)
+    plain, path = torch.tensor(10.0, requires_grad=True), []
+    optimizer = torch.optim.SGD([plain], lr=1.0001)
+    for _ in range(presses + 1):
+        path.append(plain.item())
+        optimizer.zero_grad()
+        (plain**2).backward()
+        optimizer.step()
+    assert x == pytest.approx([path[step] for step in run["steps"]], rel=1e-5)
 
 
 def test_the_picture_shows_the_path_and_where_it_goes() -> None:
