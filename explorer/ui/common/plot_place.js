@@ -39,7 +39,7 @@ function drawPlace({ names, values, grad, result }, x, y, paint, box) {
 function placeCaption({ names, values, grad, result }) {
   const at = names.map((name, i) => `${name} = ${brief(values[i])}`).join(", ")
   const slopes = names.map((name, i) => `${name}.grad = ${brief(grad[i])}`).join(", ")
-  return names.length === 1 ? `At ${at} the result is ${brief(result)}. Dashed line: slope ${slopes}` : `At ${at} the result is ${brief(result)}. Arrow: ${slopes}`
+  return names.length === 1 ? `At ${at} the result is ${brief(result)}. Dashed line: slope ${slopes}` : `At ${at} the result is ${brief(result)}. Arrow: ${slopes}. Darker = lower.`
 }
 
 // The place with the numbers of a frame; the same one where none of them has changed.

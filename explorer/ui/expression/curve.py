@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.trace import TensorRecord, Trace
-from explorer.trace.colours import CONTOUR
+from explorer.trace.colours import SURFACE
 from explorer.trace.render_dot import digest
 from explorer.trace.sampling import COUNTS, Samples, with_variables
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.heatmap import SIGNED_COLOURS
 from explorer.ui.common.inputs import leaf_of, reach, read_inputs
 from explorer.ui.common.plot import Axis, Blank, Line, Place, Plot, around, draw_plots
 from explorer.ui.common.shared_cache import SharedCache
@@ -30,8 +30,8 @@ _SLOT, _LAST = "curve", "curve.last"
 _CURVE, _CONTOURS = 230, 300
 #: The samples whose values may lie outside of the picture, at both ends together.
 _OUTSIDE = 0.06
-#: Between these, contours can be drawn.
-_SMALLEST, _LARGEST = 1e-300, 1e300
+#: Between these contours can be drawn, if the values differ by this share.
+_SMALLEST, _LARGEST, _APART = 1e-300, 1e300, 1e-12
 
 #: What all readers share, by the name of the request: samples that no lack of time made coarse,
 #: and contours, of which one takes longer to draw than the rest of the page.
@@ -145,8 +145,8 @@ def _contours(samples: Samples, picture: str, place: Place, result: str) -> Plot
         Axis(first, float(x[0]), float(x[-1])),
         Axis(second, float(y[0]), float(y[-1])),
         (),
-        f"Contours of {result} over {first} and {second}, with the arrow of the gradient. Blue is "
-        f"negative, red is positive. Dragging moves {first} and {second}",
+        f"Contours of {result} over {first} and {second}, (darker = lower), with the arrow of the "
+        f"gradient. Dragging moves {first} and {second}",
         image=picture,
         wide=True,
         place=place,
@@ -154,24 +154,28 @@ def _contours(samples: Samples, picture: str, place: Place, result: str) -> Plot
 
 
 def _kept_picture(name: str, samples: Samples) -> str:
-    """The contours of these samples, drawn once."""
-    key = f"{name} {len(samples.axes[0])}"
-    return _pictures.get_or_make(key, lambda: _picture(samples))
+    """The contours of these samples, drawn once for a theme."""
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    key = f"{name} {len(samples.axes[0])} {theme}"
+    return _pictures.get_or_make(key, lambda: _picture(samples, theme))
 
 
-def _picture(samples: Samples) -> str:
-    """Contours without axes, as a data URL."""
+def _picture(samples: Samples, theme: str) -> str:
+    """Contours without axes, as a data URL; in the colours of the loss on the Optimizer page."""
     x, y = samples.axes
     values = np.ma.masked_invalid(samples.values.T)
-    top = float(np.quantile(np.abs(values.compressed()), 0.98))
-    if not _SMALLEST < top < _LARGEST:  # the levels between could not be told apart
-        values, top = np.ma.clip(values, -1.0, 1.0), 1.0
+    low, high = np.quantile(values.compressed(), [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
+    within = max(-low, high)
+    if not _SMALLEST < within < _LARGEST or high - low < _APART * within:
+        values, low, high = np.ma.clip(values, -1.0, 1.0), -1.0, 1.0
     figure = Figure(figsize=(5, 3), dpi=100, frameon=False)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    levels = np.linspace(-top, top, 22)
-    axes.contourf(x, y, values, levels=levels, cmap=SIGNED_COLOURS, extend="both")
-    axes.contour(x, y, values, levels=levels, colors=CONTOUR, linewidths=0.5)
+    levels = np.linspace(low, high, 19)
+    palette, line = (np.array(SURFACE[theme][key]) / 255 for key in ("palette", "contour"))
+    colours = LinearSegmentedColormap.from_list("lower is darker", palette)
+    axes.contourf(x, y, values, levels=levels, cmap=colours, extend="both")
+    axes.contour(x, y, values, levels=levels, colors=[line], linewidths=0.5)
     out = io.BytesIO()
     figure.savefig(out, format="png")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
