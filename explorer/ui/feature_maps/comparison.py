@@ -137,13 +137,20 @@ def draw_channels_of_both(
     limit = number(tilings[0].ranges[0][1])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         note(
-            f"The channels that differ most, with one colour scale: blue = negative, white = 0, "
+            f"{_describe_choice(change)}, with one colour scale: blue = negative, white = 0, "
             f"red = positive (±{limit})."
         )
         rows = [tiling.rgb for tiling in tilings]
         download(
             partial(_stacked_png, rows), "channels.png", "These channels as PNG", key=f"{key}-both"
         )
+
+
+def _describe_choice(change: np.ndarray) -> str:
+    """Which channels are drawn."""
+    if change.any():
+        return "The channels that differ most"
+    return "No channel differs; these are the first"
 
 
 def _stacked_png(rows: list[np.ndarray]) -> bytes:
