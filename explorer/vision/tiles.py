@@ -195,13 +195,16 @@ def _arrange(tiles: np.ndarray, columns: int, above: int, captions: Sequence[str
 
 
 def _shorten(caption: str, letters: int) -> str:
-    """The caption without its last words, as far as needed; its number always stays."""
+    """The caption without its value, and without its last words, as far as needed; its number
+    always stays."""
     if len(caption) <= letters:
         return caption
-    number, *words = caption.split(" = ")[0].split()
-    while words and len(" ".join((number, *words))) > letters:
+    short = caption.split(" = ")[0]
+    number, *words = short.split()
+    while words and len(short) > letters:
         words.pop()
-    return " ".join((number, *words))
+        short = " ".join((number, *words)) + "..." * bool(words)
+    return short
 
 
 @cache

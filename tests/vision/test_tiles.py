@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from explorer.vision import tile
-from explorer.vision.tiles import CAPTION, GUTTER
+from explorer.vision.tiles import CAPTION, GUTTER, _shorten
 
 pytestmark = pytest.mark.fast
 
@@ -199,7 +199,7 @@ def test_a_name_that_is_too_long_loses_its_last_word() -> None:
     maps[1] = 0  # its value is part of the caption
     long, short, none = (
         tile(maps, columns=2, width=140, names=(name, "b")).rgb
-        for name in ("edge detector", "edge", "")
+        for name in ("edge detector", "edge...", "")
     )
     assert np.array_equal(long, short)
     assert (long != none).any()
@@ -210,3 +210,16 @@ def test_a_single_value_is_its_colour() -> None:
     assert tiling.constant == ()
     left, top, *_ = tiling.boxes[1]
     assert tiling.rgb[top, left].tolist() == tiling.palette[-1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("letters", "shown"),
+    [
+        (24, "8 horizontal stripes = 0"),
+        (20, "8 horizontal stripes"),
+        (18, "8 horizontal..."),
+        (14, "8"),
+    ],
+)
+def test_a_name_that_does_not_fit_is_shortened_visibly(letters: int, shown: str) -> None:
+    assert _shorten("8 horizontal stripes = 0", letters) == shown
