@@ -80,10 +80,11 @@ def test_the_arithmetic_under_the_pointer_is_that_of_the_library(
             assert names[-1] == f"{len(sums) - len(inputs)} other inputs"
             rest = float(sums.sum() - sums[inputs].sum())
             assert float(values[-1]) == pytest.approx(rest, rel=2e-4, abs=1e-5)
-        # The window of the first input channel, its kernel, and their products.
+        assert inputs == sorted(inputs)
+        # The window of the chosen input channel, its kernel, and their products.
         cells = [float(text) for text in texts(tab, ".tables td")]
-        first = inputs[0]
-        grids = pixel.patch[first], pixel.weights[first], pixel.products[first]
+        chosen = int(tab.locator(".sum .term[aria-pressed=true] i").inner_text().split()[1])
+        grids = pixel.patch[chosen], pixel.weights[chosen], pixel.products[chosen]
         written = [value for grid in grids for value in grid.ravel().tolist()]
         assert cells == pytest.approx(written, abs=0.006)
         outside = tab.locator(".st-key-map .tables figure >> nth=0 >> td.padding").count()

@@ -159,6 +159,7 @@ const SHOWN = {
     const { sums, rest, total } = convolve(a, row, column)
     const named = [...new Set([...a.channels.keys()].slice(0, NAMED).concat(state.input))]
     if (named.length > NAMED) named.splice(NAMED - 1, 1)
+    named.sort((i, j) => a.channels[i] - a.channels[j])
     const others = a.count - named.length
     const remaining = sums.reduce((all, sum, i) => (named.includes(i) ? all : all + sum), rest)
     const terms = [term(number(a.bias), "bias"), ...named.map((i) => term(number(sums[i]), `input ${a.channels[i]}`, i))]
