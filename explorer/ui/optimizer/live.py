@@ -32,8 +32,10 @@ from explorer.ui.optimizer.workspace import Workspace
 STEPS = 400
 SECONDS = {"moving": 0.015, "resting": 0.08}
 CURVATURE = {"moving": 0.003, "resting": 0.05}
-#: Of a path so many points are sent, where they differ by a share of an axis.
-_POINTS, _PIXEL = 250, 1 / 2000
+#: Of a path the points are sent that differ by a share of an axis from the one before.
+_PIXEL = 1 / 2000
+#: No line that is drawn goes further than this.
+_LONGEST = 1e30
 #: Parameters with more elements have no numbers in a frame.
 _ELEMENTS = 64
 _CURVATURE = "curvature"
@@ -127,12 +129,9 @@ def _path(drawn: DrawnSurface, path: np.ndarray) -> list[list[float]]:
         return [[], []]
     axes = (drawn.surface.x, drawn.surface.y)
     length = np.array([float(axis[-1] - axis[0]) or 1.0 for axis in axes])
-    # A path that leaves the picture goes on in a straight line, as far as anybody sees.
-    path = np.clip(path, *(np.array([axis[0] for axis in axes]) + f * length for f in (-4, 5)))
+    path = np.clip(path, -_LONGEST, _LONGEST)
     cells = np.rint(path / (length * _PIXEL))
     path = path[np.append(True, (np.diff(cells, axis=0) != 0).any(1))]
-    if len(path) > _POINTS:
-        path = np.append(path[: -1 : -(-len(path) // _POINTS)], path[-1:], axis=0)
     digits = [max(0, 1 - math.floor(math.log10(each * _PIXEL))) for each in length]
     return [np.round(path[:, i], digits[i]).tolist() for i in (0, 1)]
 

@@ -58,6 +58,26 @@ def test_the_point_under_the_hand_has_its_gradient_and_its_path() -> None:
     assert [p.values for p in after] == [p.values for p in before]
 
 
+@pytest.mark.parametrize(
+    "settings", [{"lr": lr} for lr in (0.9, 1.0, 1.001, 1.01)] + [{"lr": 3.8, "momentum": 0.9}]
+)
+def test_the_path_ahead_has_every_step(settings: dict[str, float]) -> None:
+    """Where the steps can be told apart; a path that jumps across the minimum still does."""
+    choice = PlaneChoice(ELEMENTS, ("x", 0), ("x", 0))
+    space = shown(0, "parabola", "", "SGD", settings, 0, choice=choice)
+    event = {"target": {"ahead": space.version}, "value": None, "phase": "move"}
+    numbers, _ = live.answer(space, event)
+    path = numbers["surface"]["runs"][0][0]
+    x, plain = torch.tensor(10.0, requires_grad=True), []
+    optimizer = torch.optim.SGD([x], **settings)
+    for _ in path:
+        plain.append(x.item())
+        optimizer.zero_grad()
+        (x**2).backward()
+        optimizer.step()
+    assert path == pytest.approx(plain, rel=1e-4, abs=0.02)
+
+
 def test_a_setting_under_the_hand_goes_on_from_here() -> None:
     space = shown()
     a, b = (space.points()[-1].values[name].item() for name in "ab")
