@@ -45,6 +45,11 @@ class Sliders:
                 self.tab.mouse.down()
 
 
+def choose(tab: Any, menu: str, name: str) -> None:
+    tab.get_by_role("combobox", name=menu).click()
+    tab.get_by_role("option", name=name, exact=True).click()
+
+
 @pytest.fixture
 def sliders(tab: Any, app: str) -> Sliders:
     return Sliders(tab, f"{app}/optimizer?problem=Parabola")
@@ -68,6 +73,33 @@ def test_a_learning_rate_is_dragged_until_the_parabola_diverges(sliders: Sliders
     expect(sliders.field("lr")).to_have_value("0.2")
     expect(sliders.regime).to_have_text("converges")
     assert "lr=" not in tab.url
+
+
+@pytest.mark.parametrize(
+    ("menu", "name", "said"),
+    [("Problem", "Saddle", "too large above 2 here"), ("Optimizer", "Adam", "Adam scales")],
+)
+def test_the_first_choice_has_a_verdict_of_its_own(
+    sliders: Sliders, menu: str, name: str, said: str
+) -> None:
+    tab = sliders.tab
+    expect(sliders.line).to_contain_text("multiplies the distance by about 0.6")
+    tab.wait_for_timeout(5000)  # the first picture asks no more
+    choose(tab, menu, name)
+    expect(sliders.line).to_contain_text(said)
+    expect(sliders.line).not_to_contain_text("diverges above 1")
+    expect(sliders.line).not_to_contain_text("the distance")
+    expect(tab.locator(".surface .ahead")).to_have_count(1)
+
+
+def test_a_verdict_is_cleared_with_what_it_was_of(sliders: Sliders) -> None:
+    tab = sliders.tab
+    expect(sliders.regime).to_have_text("converges")
+    tab.evaluate("() => addEventListener('ax-drag', (e) => e.stopImmediatePropagation(), true)")
+    choose(tab, "Problem", "Saddle")
+    expect(sliders.field("lr")).to_have_value("0.1")
+    expect(sliders.line).to_have_text("")
+    expect(tab.locator(".sliders .mark:visible")).to_have_count(0)
 
 
 def test_numbers_are_typed_and_wrong_ones_answered(sliders: Sliders) -> None:

@@ -196,12 +196,13 @@ export default function (component) {
   if (!state) {
     state = { rows: new Map(), told: {}, line: parentElement.querySelector(".line") }
     states.set(root, state)
-    state.paint = ({ detail }) => detail.sliders && showRegime(state, detail.sliders)
+    state.paint = ({ detail }) => detail.sliders?.version === state.version && showRegime(state, detail.sliders)
     window.addEventListener("ax-numbers", state.paint)
     state.keep = (change) => setTimeout(() => state.trigger("kept", change), APART)
     state.rest = () => drag({ ahead: state.version }, null)
   }
   state.trigger = setTriggerValue
+  if (state.version !== data.version) state.told = {} // of another run, or another place of it
   state.version = data.version
   const names = data.sliders.map(({ name }) => name)
   if (JSON.stringify(names) !== JSON.stringify([...state.rows.keys()])) {

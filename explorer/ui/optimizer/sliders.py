@@ -81,6 +81,7 @@ def to_numbers(workspace: Workspace, stability: Stability, is_resting: bool) -> 
         everywhere = stability.scope == "for any start"
         limit = f"diverges above {shown}" if everywhere else f"too large above {shown} here"
     numbers: dict[str, Any] = {
+        "version": workspace.version,
         "regime": stability.regime,
         "critical": critical,
         "limit": limit,

@@ -319,7 +319,7 @@ function make(root, send) {
     showPlanes(find(".plane"), data.planes, (choice) => state.send("chosen", choice))
     root.classList.toggle("planar", data.planes !== null)
     state.drawAll()
-    if (before?.version !== data.version) state.ask()
+    if (state.ahead === null) state.ask()
   }
   window.addEventListener("ax-numbers", state.hear)
   state.observer = new ResizeObserver(() => state.data && (picture.clientWidth !== state.width || picture.clientHeight !== state.height) && state.drawAll())

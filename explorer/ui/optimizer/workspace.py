@@ -6,6 +6,7 @@ the session holds the workspace's lock.
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 import time
@@ -33,6 +34,8 @@ from explorer.ui.optimizer.settings import flatten, rare_settings
 PICTURES, SLICE = 10, 0.25
 #: Most iterations of one run.
 MOST = 10_000
+#: No two states of any session have the same number, so the browser knows a new one by it.
+_versions = itertools.count(1)
 
 
 @dataclass
@@ -61,7 +64,7 @@ class Workspace:
     before: View | None = None
     event: PressEvent | None = None
     run: IterationRun | Repeat | None = None
-    version: int = 0
+    version: int = field(default_factory=lambda: next(_versions))
     shown: dict[str, Any] = field(default_factory=dict)
     options: Options = field(default_factory=dict)
     queue: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
@@ -154,7 +157,7 @@ class Workspace:
             yield
         finally:
             self.before, self.view = self.view, self.session.view()
-            self.version += 1
+            self.version = next(_versions)
 
     def _do_slice(self, run: IterationRun) -> None:
         steps, trouble = self.view.steps, self.view.trouble

@@ -101,6 +101,18 @@ def test_at_rest_the_version_is_that_of_the_picture() -> None:
     assert numbers["parameters"] == {}
 
 
+def test_no_two_states_have_the_same_version() -> None:
+    """The browser asks for what lies ahead when it sees a new one."""
+    first, second = shown(0), opened("saddle", "", "SGD", {"lr": 0.1}, 0, 0)
+    assert first.version != second.version
+    before = first.version
+    first.press("forward")
+    first.perform()
+    assert first.version not in (before, second.version)
+    event = {"target": {"ahead": first.version}, "value": None, "phase": "move"}
+    assert live.answer(first, event)[0]["sliders"]["version"] == first.version
+
+
 def test_another_run_has_a_path_of_its_own() -> None:
     space = shown()
     second = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.1}, 0, 3)
