@@ -110,6 +110,18 @@ def test_the_loss_of_a_replay_is_that_of_its_point(tab: Any, app: str) -> None:
     assert float(loss) == pytest.approx(float(x) ** 2, rel=0.05)
 
 
+def test_a_loss_read_from_the_picture_has_no_more_digits_than_are_known(tab: Any, app: str) -> None:
+    surface = open_surface(tab, app, problem="Rosenbrock's banana")
+    expect(surface.locator(".reading")).to_have_text("x = −1.5, y = 2: loss 12.5")  # of a frame
+    tab.mouse.move(*place(surface, 0.3, 0.7))
+    words = surface.locator(".reading").inner_text().replace("−", "-")
+    found = re.match(r"x = (\S+), y = (\S+): loss ≈ (\S+)", words)
+    assert found is not None
+    x, y, loss = map(float, found.groups())
+    assert loss == float(f"{loss:.2g}")
+    assert loss == pytest.approx((1 - x) ** 2 + 100 * (y - x * x) ** 2, rel=0.1)
+
+
 def test_keys_move_the_point(tab: Any, app: str) -> None:
     surface = open_surface(tab, app, problem="Parabola")
     handle = surface.get_by_role("slider", name="Point of the run at x")

@@ -153,7 +153,9 @@ function make(root, send) {
     const where = data.names.map((name, i) => `${name} = ${format(at[i], (axes[i].high - axes[i].low) / digits)}`).join(", ")
     const near = loss ?? lossNear(at)
     if (near === null || !Number.isFinite(near)) return where
-    return `${data.exact ? `${where}: ` : ""}loss ${loss === undefined || loss === null ? "≈ " : ""}${format(near, Math.abs(near) / (loss === undefined || loss === null ? 100 : 1000) || 1)}`
+    // What is read from the picture is right to a few percent, beside a steep wall.
+    const isRead = loss === undefined || loss === null
+    return `${data.exact ? `${where}: ` : ""}loss ${isRead ? "≈ " : ""}${format(near, Math.abs(near) / (isRead ? 5 : 1000) || 1)}`
   }
 
   // Whether a frame is that of this place: while the hand moves, the last one may be of another.
