@@ -45,9 +45,10 @@ class Ahead:
     all parameters, flattened and joined in order. `losses[i]` is the loss at `path[i]`, n in all.
     `gradient` is that of the first step, by parameter, and `update` what this step adds; without
     parameters of more than `records.WHOLE` numbers. `arrows` are both in the plane, (2,) each, as
-    far as there are any. `is_finished` says that all steps asked for were made, and `trouble` why
-    not, if it is not for the time. `curvature` is that at the start, if it was asked for.
-    `is_plain` says that only one learning rate and the gradients of one backward take part.
+    far as there are any. `largest_change` is that of any parameter in any step: 0 if all of them
+    stay the same to the last bit. `is_finished` says that all steps asked for were made, and
+    `trouble` why not, if it is not for the time. `curvature` is that at the start, if it was asked
+    for. `is_plain` says that only one learning rate and the gradients of one backward take part.
     """
 
     path: np.ndarray
@@ -55,6 +56,7 @@ class Ahead:
     gradient: dict[str, np.ndarray]
     update: dict[str, np.ndarray]
     arrows: dict[str, np.ndarray]
+    largest_change: float
     is_finished: bool
     trouble: str = ""
     optimizer: str = ""
@@ -170,7 +172,7 @@ def run_ahead(
             while len(losses) < steps:
                 value = loop.forward()
                 if not math.isfinite(value):
-                    trouble = f"The loss becomes {format_number(value)} {_after(len(losses))}."
+                    trouble = _trouble_of_loss(value, len(losses))
                     break
                 loop.backward()
                 before = None if losses else live.step_input()
@@ -186,10 +188,11 @@ def run_ahead(
     except (ProgramRefused, ActionFailed) as failed:
         trouble = failed.error.message
     except Exception:  # a reader's loss, or torch with numbers beyond a dtype
-        trouble = f"An iteration fails {_after(len(losses))}."
-    path = trail.path()
+        trouble = f"Iteration {len(losses) + 1} from here fails."
+    path, largest = trail.path()
     if len(path) <= len(losses):
-        trouble = trouble or f"A parameter becomes infinite or NaN {_after(len(path))}."
+        after = pluralize(len(path), "step")
+        trouble = trouble or f"A parameter becomes infinite or NaN after {after}."
     done = len(path) - 1
     gradient, update = (
         {name: array for name, array in change.items() if array.size <= WHOLE}
@@ -201,6 +204,7 @@ def run_ahead(
         gradient,
         update,
         arrows={name: plane.arrow(c, start) for name, c in first.items() if c} if plane else {},
+        largest_change=largest,
         is_finished=done == steps and not trouble,
         trouble=trouble,
     )
@@ -253,6 +257,8 @@ class _Trail:
         self.size = max(1, sum(leaf.numel() for leaf in leaves))
         self.rows: list[Tensor] = []
         self.parts: list[np.ndarray] = []
+        self.changes: list[np.ndarray] = []
+        self.last: np.ndarray | None = None
         self.add()
 
     @property
@@ -266,19 +272,25 @@ class _Trail:
         if len(self.rows) * self.size > MOST_NUMBERS:
             self._project()
 
-    def path(self) -> np.ndarray:
-        """All of it, up to the first number that is not finite."""
+    def path(self) -> tuple[np.ndarray, float]:
+        """All of it, up to the first number that is not finite, and the largest change on it."""
         self._project()
-        path = np.concatenate(self.parts)
+        path, changes = np.concatenate(self.parts), np.concatenate(self.changes)
         finite = np.isfinite(path).all(1)
-        return path if finite.all() else path[: int(finite.argmin())]
+        path = path if finite.all() else path[: int(finite.argmin())]
+        return path, float(np.nan_to_num(changes[: len(path)], nan=np.inf, posinf=np.inf).max())
 
     def _project(self) -> None:
         if not self.rows:
             return
         rows = torch.stack(self.rows)
-        joined = (rows.real if rows.is_complex() else rows).double().numpy()
-        self.rows = []
+        whole = rows.to(torch.complex128 if rows.is_complex() else torch.float64).numpy()
+        joined = whole.real
+        before = whole[:1] if self.last is None else self.last
+        with np.errstate(all="ignore"):
+            changes = np.abs(np.diff(whole, axis=0, prepend=before))
+        self.changes.append(changes.max(1, initial=0.0))
+        self.rows, self.last = [], whole[-1:]
         self.parts.append(joined if self.plane is None else self.plane.coordinates(joined))
 
 
@@ -296,5 +308,7 @@ def _to_arrays(tensors: Mapping[str, Tensor | None]) -> dict[str, np.ndarray]:
     return {name: array for name, array in arrays.items() if np.isfinite(array).all()}
 
 
-def _after(steps: int) -> str:
-    return f"after {pluralize(steps, 'step')}" if steps else "before any step"
+def _trouble_of_loss(value: float, steps: int) -> str:
+    if not steps:
+        return f"The loss is {format_number(value)} here."
+    return f"The loss becomes {format_number(value)} after {pluralize(steps, 'step')}."

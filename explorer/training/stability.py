@@ -74,7 +74,7 @@ def find_stability(ahead: Ahead) -> Stability:
     critical, formula = critical_lr(curvature.largest, hyper)
     reason = "" if critical is not None else _why_none(curvature, hyper)
     scope = "for any start" if curvature.is_constant else "here"
-    if curvature.is_constant and regime != "stands still":
+    if curvature.is_constant and not _is_tiny(ahead):
         closed = quadratic_regime(curvature, hyper, critical)
         regime, sentence = closed if closed[0] else (regime, sentence)
     return Stability(critical, formula, scope, reason, regime, sentence)
@@ -167,24 +167,35 @@ def read_path(ahead: Ahead) -> tuple[str, str]:
     steps = len(losses)
     if "becomes" in ahead.trouble:
         return "diverges", ahead.trouble
+    if not steps:
+        return "", ahead.trouble
     if steps < FEWEST:
         return "", ""
+    told = f"in the next {pluralize(steps, 'step')}"
+    if ahead.largest_change == 0:
+        return "stands still", f"No parameter changes {told}."
     moves = np.diff(path, axis=0)
-    size = np.abs(path).max()
-    if np.abs(moves).max() <= 1e-9 * max(size, 1e-9):
-        return "stands still", f"Nothing moves in the next {steps} steps."
     quarter = steps // 4
     first, last = losses[:quarter], losses[-quarter:]
     before = losses[-2 * quarter : -quarter]
     span = _rounding(losses)
     swings = _swings(moves)
-    told = f"in the next {pluralize(steps, 'step')}"
     if last.mean() > first.max() + span and last.mean() > before.mean() + span:
         return "diverges", f"The loss {grows} {told}."
-    settled = np.ptp(path[-quarter:], axis=0).max() <= 0.01 * np.ptp(path, axis=0).max()
+    settled = np.ptp(path[-quarter:], axis=0).max() <= 0.01 * np.ptp(path, axis=0).max() > 0
+    if _is_tiny(ahead):
+        most = format_number(float(f"{ahead.largest_change:.2g}"))
+        said = f"No parameter moves by more than about {most} a step {told}."
+        return "converges" if settled else "", said
     if settled or last.mean() < before.mean() - span:
+        rise = losses[-1] - losses[0]
+        if rise > 10 * span:  # a step threw it to another place
+            ends = " to ".join(format_number(ahead.losses[i]) for i in (0, -1))
+            return "", f"The loss {grows} from {ends} {told}."
         still = "" if settled else f" and is still {rising} then"
         said = f"The loss {falls} {told}{still}"
+        if rise >= -span:
+            said = f"The loss stays near {format_number(ahead.losses[-1])} {told}"
         if swings:
             return "converges, oscillating", f"{said}, on a path that swings."
         return "converges", f"{said}."
@@ -197,6 +208,11 @@ def _effective(curve: float, hyper: Mapping[str, Any]) -> float:
     """The curvature that the optimizer descends: of −loss to climb, and with weight decay."""
     signed = -curve if hyper.get("maximize") else curve
     return float(signed + hyper.get("weight_decay", 0.0))
+
+
+def _is_tiny(ahead: Ahead) -> bool:
+    """Whether no step ahead changes a parameter by what anybody would see."""
+    return ahead.largest_change <= 1e-9 * max(float(np.abs(ahead.path).max()), 1e-9)
 
 
 def _swings(moves: np.ndarray) -> bool:
@@ -213,5 +229,5 @@ def _rounding(losses: np.ndarray) -> float:
 
 def _why_none(curvature: Curvature, hyper: Mapping[str, Any]) -> str:
     if _effective(curvature.largest, hyper) <= 0:
-        return "The loss does not curve upwards here, so no learning rate is too large for it."
+        return "The loss does not curve upwards here, so λ sets no limit."
     return "With momentum 1 or more, or all of the gradient left out, no learning rate converges."

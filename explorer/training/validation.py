@@ -123,6 +123,7 @@ def validate_ahead(ahead: Ahead, steps: int, view: View, *, in_plane: bool) -> A
         require(all(map(_is_finite, changes.values())), "gradient")
     require(ahead.arrows.keys() <= ({"gradient", "update"} if in_plane else set()), "arrows")
     require(all(array.shape == (2,) for array in ahead.arrows.values()), "arrows")
+    require(ahead.largest_change >= 0, "largest_change")
     arrays = [ahead.path, ahead.losses, *ahead.arrows.values()]
     if ahead.curvature is not None:
         arrays += _curvature_arrays(ahead.curvature)

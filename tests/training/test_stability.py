@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,13 @@ import pytest
 import torch
 
 from explorer.networks.planar import planar
-from explorer.training import PRESETS, Ahead, ProgramProblem, TrainingSession
+from explorer.training import (
+    PRESETS,
+    Ahead,
+    ProgramProblem,
+    TrainingSession,
+    through_elements,
+)
 from explorer.training.curvature import lanczos, measure_curvature
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.stability import REGIMES, Stability, critical_lr, factors, read_path
@@ -302,6 +309,89 @@ def test_at_the_minimum_nothing_moves() -> None:
     session = TrainingSession(PRESETS["parabola"], lr=0.1)
     ahead = session.look_ahead(seconds=60, start={"x": 0.0}, curvature=1.0)
     assert ahead.stability.regime == "stands still"
+
+
+#: The loss of a preset, where it starts, a learning rate, and iterations before the look ahead.
+PLAIN: list[tuple[str, Any, list[float], float, int]] = [
+    ("parabola", lambda x: x**2, [10.0], 0.2, 200),
+    ("parabola", lambda x: x**2, [10.0], 0.2, 250),
+    ("saddle", lambda x, y: 0.5 * x**2 + 0.25 * (y**2 - 1) ** 2, [1.5, 0.001], 0.1, 200),
+    *(
+        ("plateau", lambda x: 1 - torch.exp(-(x**2) / 2), [4.0], lr, presses)
+        for lr in (0.1, 100.0, 1000.0, 1e4, 1e6)
+        for presses in (0, 1)
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "loss", "start", "lr", "presses"), PLAIN)
+def test_what_is_said_of_the_path_is_true_of_a_plain_run(
+    name: str, loss: Any, start: list[float], lr: float, presses: int
+) -> None:
+    p = [torch.tensor(v, requires_grad=True) for v in start]
+    optimizer = torch.optim.SGD(p, lr=lr)
+    losses, values = [], []
+    for _ in range(presses + 400):
+        values.append([v.item() for v in p])
+        optimizer.zero_grad()
+        now = loss(*p)
+        now.backward()
+        optimizer.step()
+        losses.append(now.item())
+    losses, path = losses[presses:], np.array([*values, [v.item() for v in p]])[presses:]
+    session = TrainingSession(PRESETS[name], lr=lr)
+    assert session.iterate(presses).ok if presses else True
+    ahead = session.look_ahead(steps=400, seconds=60, curvature=1.0)
+    assert np.allclose(ahead.path, path, rtol=1e-4, atol=1e-45)
+    found = ahead.stability
+    changes = np.abs(np.diff(path, axis=0))
+    assert (found.regime == "stands still") == (changes.max() == 0)
+    assert ahead.largest_change == pytest.approx(changes.max(), rel=1e-3, abs=1.5e-45)
+    if found.regime.startswith("converges"):
+        assert losses[-1] <= losses[0]
+    assert ("loss falls" in found.sentence) <= (losses[-1] < losses[0])
+    assert ("loss grows" in found.sentence) <= (losses[-1] > losses[0])
+    assert "no learning rate" not in found.reason
+    told = re.search(r"more than about (\S+) a step", found.sentence)
+    assert told is None or float(told[1]) == pytest.approx(changes.max(), rel=0.05, abs=1e-45)
+
+
+def test_the_words_for_a_step_across_the_well() -> None:
+    found = stability("plateau", lr=1e4)
+    assert found.regime == ""
+    assert found.sentence == "The loss grows from 0.999665 to 1 in the next 400 steps."
+    assert found.reason == "The loss does not curve upwards here, so λ sets no limit."
+
+
+def test_what_moves_outside_of_the_picture_moves() -> None:
+    names = "abc"
+    setup = "\n".join(
+        f"{name} = torch.tensor({v}, requires_grad=True)"
+        for name, v in zip(names, (0.0, 0.0, 1.0), strict=True)
+    )
+    session = TrainingSession(program(setup, "a**2 + b**2 + c**4"), lr=0.1)
+    plane = through_elements(session.points()[-1], ("a", ()), ("b", ()))
+    ahead = session.look_ahead(plane, seconds=60)
+    assert not ahead.path.any()
+    assert ahead.largest_change == pytest.approx(0.4)
+    assert ahead.stability.regime != "stands still"
+
+
+def test_a_complex_parameter_that_turns_does_not_stand_still() -> None:
+    setup = "w = torch.ones(1, requires_grad=True, dtype=torch.complex64)"
+    session = TrainingSession(program(setup, "(w.imag - 1).pow(2).sum()"), lr=0.01)
+    ahead = session.look_ahead(seconds=60)
+    assert ahead.largest_change == pytest.approx(0.02)
+    assert ahead.stability.regime != "stands still"
+
+
+def test_a_loss_that_is_infinite_here() -> None:
+    session = TrainingSession(PRESETS["rosenbrock"], lr=0.01)
+    session.iterate(200, until_trouble=True)
+    found = session.look_ahead(seconds=60).stability
+    assert (found.regime, found.sentence) == ("", "The loss is inf here.")
+    found = session.look_ahead(seconds=60, start={"x": 1e30}).stability
+    assert (found.regime, found.sentence) == ("", "The loss is inf here.")
 
 
 def test_a_short_path_says_nothing() -> None:
