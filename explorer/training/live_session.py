@@ -222,7 +222,7 @@ class LiveSession:
         track.losses.append(value)
         track.loss_steps.append(track.steps)
         if not math.isfinite(value):
-            self._note_trouble(f"the loss became {value}")
+            self._note_trouble("The loss", str(value))
 
     def _backward(self, _: None = None) -> None:
         if self.loss is None:
@@ -249,7 +249,7 @@ class LiveSession:
         track.norms.append(norm)
         track.norm_steps.append(track.steps)
         if not math.isfinite(norm):
-            self._note_trouble("a gradient became infinite or NaN")
+            self._note_trouble("A gradient", "infinite or NaN")
 
     def _step(self, _: None = None) -> None:
         before = self.step_input() if self.remember else None
@@ -337,11 +337,11 @@ class LiveSession:
             after = self.step_input().parameters
             before.grads, before.evaluated = grads, Evaluated(len(inner.losses), after)
 
-    def _note_trouble(self, what: str) -> None:
+    def _note_trouble(self, what: str, value: str) -> None:
         track = self.track
         if not track.trouble:
-            when = f"after step {track.steps}" if track.steps else "before any step"
-            track.trouble = f"{what[0].upper()}{what[1:]} {when}."
+            when = f"became {value} after step {track.steps}"
+            track.trouble = f"{what} {when if track.steps else f'is {value} at the start'}."
 
 
 #: What each action calls, with its argument.

@@ -392,6 +392,10 @@ def test_a_loss_that_is_infinite_here() -> None:
     assert (found.regime, found.sentence) == ("", "The loss is inf here.")
     found = session.look_ahead(seconds=60, start={"x": 1e30}).stability
     assert (found.regime, found.sentence) == ("", "The loss is inf here.")
+    session.reset()
+    session.move({"x": 1e30})
+    session.forward()
+    assert session.view().trouble == "The loss is inf at the start."
 
 
 def test_a_short_path_says_nothing() -> None:

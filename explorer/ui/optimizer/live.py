@@ -14,7 +14,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.language import ProgramRefused
-from explorer.training import Ahead, Point
+from explorer.training import Ahead, Point, Stability
 from explorer.ui.common.drag import Frame, draw_follower
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.optimizer import settings, sliders
@@ -99,7 +99,10 @@ def answer(workspace: Workspace, event: Mapping[str, Any]) -> Frame:
         surface["at"] = [_number(v) for v in drawn.place([begin])[0]]
     # A setting changes no number before the next step.
     parameters = {} if start is None else _parameters(begin, ours)
-    told = sliders.to_numbers(workspace, ours.stability, pace == "resting")
+    stability, view = ours.stability, workspace.view
+    if view.trouble and start is None and not len(ours.losses):  # the run has ended
+        stability = Stability(regime="diverges" if view.steps else "", sentence=view.trouble)
+    told = sliders.to_numbers(workspace, stability, pace == "resting")
     return {"surface": surface, "parameters": parameters, "sliders": told}, ""
 
 

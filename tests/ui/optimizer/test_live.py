@@ -113,6 +113,19 @@ def test_no_two_states_have_the_same_version() -> None:
     assert live.answer(first, event)[0]["sliders"]["version"] == first.version
 
 
+def test_a_run_that_has_ended_says_how() -> None:
+    space = opened("rosenbrock", "", "SGD", {"lr": 0.01}, 0, 0)
+    drawn(space, PlaneChoice(ELEMENTS, ("x", 0), ("y", 0)))
+    space.press("run", n=200)
+    while space.queue or space.run is not None:
+        space.perform()
+    space.cache["surface.runs"] = (own_run(space),)
+    event: Any = {"target": {"ahead": space.version}, "value": None, "phase": "move"}
+    told = live.answer(space, event)[0]["sliders"]
+    assert told["regime"] == "diverges"
+    assert told["sentence"] == space.view.trouble == "The loss became inf after step 5."
+
+
 def test_another_run_has_a_path_of_its_own() -> None:
     space = shown()
     second = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.1}, 0, 3)
