@@ -11,6 +11,7 @@ import streamlit as st
 
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Plain
 from explorer.trace.rules import UNKNOWN
+from explorer.training.formatting import pluralize
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.common.player import Player
@@ -90,8 +91,9 @@ def walk_bar(picker: Picker, picked: Selection, shown: BackwardPass) -> None:
 
 def _count(now: int, shown: BackwardPass) -> str:
     """Where the walk stands, such as "3 of 7"."""
-    total = f"{shown.step_count:,}"
-    return f"{shown.steps[now - 1].number:,} of {total}" if now else f"{total} steps"
+    if not now:
+        return pluralize(shown.step_count, "step")
+    return f"{shown.steps[now - 1].number:,} of {shown.step_count:,}"
 
 
 def _rule(step: BackwardStep, shown: BackwardPass) -> None:
@@ -156,8 +158,8 @@ def _unstepped(picked: Selection, shown: BackwardPass) -> str:
         return f"<b>{escape(thing)}</b> has {none} in this backward pass. {escape(why)} {term}"
     return (
         f"{term_link('backward', 'Backward')} starts at <b>{escape(shown.root)}</b> and visits "
-        f"{shown.step_count:,} nodes, each only after everything that depends on it. Move the "
-        "slider, or choose a node." + _left_out(shown)
+        f"{pluralize(shown.step_count, 'node')}, each only after everything that depends on it. "
+        "Move the slider, or choose a node." + _left_out(shown)
     )
 
 

@@ -12,6 +12,7 @@ from explorer.networks.runs import BINS, AccumulationRun, Histograms
 from explorer.networks.setting import Setting
 from explorer.trace.colours import BAR, COMPARISON
 from explorer.trace.text import number
+from explorer.training.formatting import pluralize
 from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import download, label, scrolling, whole
@@ -59,7 +60,7 @@ def draw_accumulation(setting: Setting, samples: int) -> None:
         "accumulate_samples",
         setting,
         again="Run again",
-        total=f"{n} samples",
+        total=pluralize(n, "sample"),
         so_far=lambda steps: AccumulationRun(steps, {}),
         n=n,
         every=every or None,
@@ -114,7 +115,7 @@ def _draw_steps(accumulation: AccumulationRun) -> None:
     with right:
         step = steps[sample - 1]
         loss = term_link("loss", "loss")
-        samples = f"{step.in_grad} sample{'s' if step.in_grad > 1 else ''} in .grad"
+        samples = f"{pluralize(step.in_grad, 'sample')} in .grad"
         label(f"After sample {sample}: ", loss, f" {number(step.loss)}, {samples}")
         st.html(_sample_table(step) + _steps_table(steps))
     if accumulation.histograms:

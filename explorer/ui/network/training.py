@@ -19,6 +19,7 @@ from explorer.networks.training_histograms import (
 )
 from explorer.trace.colours import BAR, FIGURE_TEXT
 from explorer.trace.text import number
+from explorer.training.formatting import pluralize
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.widgets import choice, label, note, whole
@@ -102,7 +103,7 @@ def _train(setting: Setting, steps: int, optimizer: str, lr: float) -> TrainingH
         "train_steps",
         setting,
         again="Train again",
-        total=f"{steps} steps",
+        total=pluralize(steps, "step"),
         so_far=TrainingHistograms,
         steps=steps,
         optimizer=optimizer,

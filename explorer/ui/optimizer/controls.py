@@ -9,6 +9,7 @@ import streamlit as st
 
 from explorer.language import ProgramRefused
 from explorer.training import View
+from explorer.training.formatting import pluralize
 from explorer.ui.common.errors import as_html, program_error
 from explorer.ui.common.glossary import GLOSSARY, Html, html, term_link
 from explorer.ui.common.query_params import is_finite, validate
@@ -145,7 +146,7 @@ def _due_call(workspace: Workspace) -> str:
 def _outcome(workspace: Workspace) -> str:
     """What the last press did, or how far a run is, and where numbers became infinite."""
     view, event, run = workspace.view, workspace.event, workspace.run
-    steps = "1 step" if view.steps == 1 else f"{view.steps:,} steps"
+    steps = pluralize(view.steps, "step")
     message = error = ""
     if run is not None:
         message = (

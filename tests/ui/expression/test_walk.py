@@ -46,6 +46,14 @@ def test_the_rule_says_what_was_added(trace: Trace) -> None:
     assert "is a sum" not in walk.rule_words(shown.steps[at(trace, "PowBackward0")], shown)
 
 
+def test_one_step_is_not_steps() -> None:
+    source = "import torch\nx = torch.tensor(3.0, requires_grad=True)\nx.backward()"
+    shown = explorer.run(source).passes[0]
+    assert shown.step_count == 1
+    assert walk._count(0, shown) == "1 step"
+    assert "visits 1 node," in walk._unstepped(Selection(), shown)
+
+
 def test_the_first_step_is_where_backward_starts(trace: Trace) -> None:
     shown = trace.passes[0]
     assert "backward starts here" in walk.gradients_in(shown.steps[0], shown)
