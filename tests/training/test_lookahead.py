@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from explorer.language import ProgramRefused
 from explorer.networks.planar import planar
@@ -45,13 +46,15 @@ def assert_is_what_happens(ahead: Ahead, session: TrainingSession, zero_grad: bo
         rows.append(joined(session.points()[-1]))
         if step == 0:
             now = session.parameters
-            grads = {n: p.grad.tolist() for n, p in now.items() if p.grad is not None}
+            grads = {n: p.grad for n, p in now.items() if p.grad is not None}
             last = optimizer_spec(session.optimizer).evaluates  # .grad is that of its last forward
-            assert last or grads == {name: grad.tolist() for name, grad in ahead.gradient.items()}
+            assert last or grads.keys() == ahead.gradient.keys()
+            for name, grad in ahead.gradient.items() if not last else ():
+                assert_array_equal(grad, grads[name])
             for name, update in ahead.update.items():
-                assert np.array_equal(update, now[name].value - before[name].value)
-    assert np.array_equal(ahead.path, np.stack(rows))
-    assert ahead.losses.tolist() == session.losses[start:]
+                assert_array_equal(update, now[name].value - before[name].value)
+    assert_array_equal(ahead.path, np.stack(rows))
+    assert_array_equal(ahead.losses, session.losses[start:])
 
 
 @pytest.mark.parametrize("name", CHECKED)
@@ -110,6 +113,7 @@ SCHEDULED: list[dict[str, Any] | None] = [
 CLIPPED: list[dict[str, Any] | None] = [None, {"name": "clip_grad_norm_", "max_norm": 0.5}]
 
 
+@example(["iterate"] * 7, "SGD", None, None, True, None, {})  # until a parameter is NaN
 @example([], "LBFGS", SCHEDULED[-1], CLIPPED[-1], False, 0.25, {})  # several losses in a step
 @settings(max_examples=60, deadline=None)
 @given(
@@ -137,6 +141,11 @@ def test_after_anything_and_with_anything(
     for press in presses:  # what cannot be done changes nothing
         getattr(session, press)(**arguments.get(press, {}))
     values = None if start is None else {"y": start}
+    begin = {name: p.value for name, p in session.parameters.items()} | (values or {})
+    if not all(np.isfinite(value).all() for value in begin.values()):
+        with pytest.raises(ProgramRefused, match="infinite or NaN"):
+            session.look_ahead(start=values)
+        return
     ahead = session.look_ahead(steps=6, seconds=60, start=values, zero_grad=zero_grad, **changed)
     if changed:
         session.set(**changed)
