@@ -204,7 +204,7 @@ class BackwardPass:
     def leaf_gradients(self) -> dict[int, Array]:
         """By the id of a leaf's record: what this pass left in `.grad`."""
         leaves = {node.id: node.tensor for node in self.nodes if node.kind == "leaf"}
-        filled = {edge.target: leaves.get(edge.source) for edge in self.edges}
+        filled = {edge.target: leaves[edge.source] for edge in self.edges if edge.source in leaves}
         return {
             number: step.after
             for step in self.steps

@@ -17,6 +17,8 @@ _REACH = 1.2
 #: What is further away than so many times the start's distance from 0, or than this, is in the
 #: picture only if the loss is no higher there: of a run that diverges the first steps are seen.
 _FAR = 100
+#: A run whose last step is so many times as long as its median step runs away.
+_LONGER = 10
 #: Steps ahead that it shows as well, and the seconds they may take.
 _AHEAD, _SECONDS = 100, 0.06
 #: A projected path, which may have hardly begun, may go on so many times as far.
@@ -37,7 +39,7 @@ def near_part(path: np.ndarray, losses: np.ndarray) -> np.ndarray:
     of the points, (n,)."""
     reach = _FAR * max(float(np.abs(path[0]).max()), 1.0)
     is_near = np.abs(path).max(1) <= reach  # NaN is not
-    is_lower = np.isfinite(path).all(1) & (losses <= losses[0])
+    is_lower = np.isfinite(path).all(1) & (losses < losses[0])
     is_near[0] = True
     return path[is_near | is_lower]
 
@@ -48,19 +50,29 @@ def seen_points(points: Sequence[Point], losses: np.ndarray) -> Sequence[Point]:
     reach = _FAR * max(_largest(points[0]), 1.0)
     for last in range(len(points) - 1, 0, -1):
         largest = _largest(points[last])  # NaN or infinite of a run that is
-        if largest <= reach or (np.isfinite(largest) and losses[last] <= losses[0]):
+        if largest <= reach or (np.isfinite(largest) and losses[last] < losses[0]):
             return points[: last + 1]
     return points[:1]
 
 
 def losses_at(points: Sequence[Point], view: View) -> np.ndarray:
-    """The last known loss at each point, (n,); NaN before the first."""
+    """The last known loss at each point, (n,), with the other sign for a run that climbs. NaN
+    before the first, and for a run whose steps become ever longer: it goes to no lower place."""
     known = dict(zip(view.loss_steps, view.losses, strict=True))
     losses, last = [], np.nan
     for point in points:
         last = known.get(point.steps, last)
         losses.append(last)
-    return np.array(losses)
+    sign = -1 if view.hyper.get("maximize") else 1
+    return np.full(len(losses), np.nan) if _runs_away(points) else sign * np.array(losses)
+
+
+def _runs_away(points: Sequence[Point]) -> bool:
+    rows = (np.concatenate([value.ravel() for value in p.values.values()]) for p in points)
+    with np.errstate(over="ignore", invalid="ignore"):
+        moves = np.linalg.norm(np.diff(np.stack([*rows]).astype(float), axis=0), axis=1)
+    moves = moves[np.isfinite(moves)]
+    return len(moves) > 1 and bool(moves[-1] > _LONGER * np.median(moves))
 
 
 def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:

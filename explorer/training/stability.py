@@ -195,7 +195,8 @@ def read_path(ahead: Ahead) -> tuple[str, str]:
         still = "" if settled else f" and is still {rising} then"
         said = f"The loss {falls} {told}{still}"
         if rise >= -span:
-            said = f"The loss stays near {format_number(ahead.losses[-1])} {told}"
+            near = f"The loss stays near {format_number(ahead.losses[-1])} {told}"
+            said = near if np.ptp(losses) <= 10 * span else f"The path settles {told}"
         if swings:
             return "converges, oscillating", f"{said}, on a path that swings."
         return "converges", f"{said}."

@@ -74,3 +74,32 @@ def test_the_picture_goes_as_far_as_a_run_that_goes_down(iterations: int) -> Non
     plane = Plane(np.zeros(2), axes[0], axes[1], ("w[0]", "w[1]"), exact=True)
     _, high = picture(session, plane)
     assert high == pytest.approx(session.parameters["w"].value)
+
+
+@pytest.mark.parametrize(
+    ("loss", "hyper", "iterations"),
+    [
+        ("loss = x**2", {"lr": 1000.0}, 1),
+        ("loss = -(x**2)", {"lr": 0.5}, 40),
+        ("loss = x**2", {"lr": 0.5, "maximize": True}, 40),
+    ],
+)
+def test_the_picture_does_not_follow_what_runs_away(
+    loss: str, hyper: dict[str, float], iterations: int
+) -> None:
+    problem = ProgramProblem("import torch\nx = torch.tensor(1.0, requires_grad=True)", loss)
+    session = TrainingSession(problem, **hyper)
+    session.iterate(iterations)
+    line = Plane(np.zeros(1), np.ones(1), np.zeros(1), ("x", "loss"), exact=True)
+    low, high = picture(session, line)[:, 0]
+    assert -150 < low < high < 150
+
+
+def test_the_picture_follows_a_climb_to_a_far_maximum() -> None:
+    problem = ProgramProblem(
+        "import torch\nx = torch.tensor(0.0, requires_grad=True)", "loss = -((x - 500) ** 2)"
+    )
+    session = TrainingSession(problem, lr=0.1, maximize=True)
+    session.iterate(60)
+    line = Plane(np.zeros(1), np.ones(1), np.zeros(1), ("x", "loss"), exact=True)
+    assert picture(session, line)[1, 0] == pytest.approx(500, rel=0.01)

@@ -75,8 +75,11 @@ def _key(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _uses(draft: Draft, function: Function) -> Iterator[ast.AST]:
-    """The statements that call a function, or pass it on."""
+def _uses(
+    draft: Draft, function: Function, seen: frozenset[Function] = frozenset()
+) -> Iterator[ast.AST]:
+    """The statements that call a function, or pass it on; functions in `seen` are being looked
+    at."""
     if isinstance(function, ast.Lambda):
         yield _part_around(draft, function)
         return
@@ -85,8 +88,9 @@ def _uses(draft: Draft, function: Function) -> Iterator[ast.AST]:
             yield _part_around(draft, node)
             maker = next(_functions_around(draft, node), None)
             is_returned = isinstance(draft.parents.get(node), ast.Return)
-            if is_returned and isinstance(maker, ast.FunctionDef) and maker is not function:
-                yield from _uses(draft, maker)
+            seen |= {function}
+            if is_returned and isinstance(maker, ast.FunctionDef) and maker not in seen:
+                yield from _uses(draft, maker, seen)
 
 
 def _functions_around(draft: Draft, node: ast.AST) -> Iterator[Function]:

@@ -4,7 +4,7 @@
 const ARROW = 46 // pixels
 
 // As the numbers of the page are written.
-const brief = (value) => (value === null || !Number.isFinite(value) ? "not finite" : String(+value.toPrecision(5)).replace("-", "−"))
+const brief = (value) => (value === null || !Number.isFinite(value) ? "not finite" : String(+value.toPrecision(5)).replaceAll("-", "−"))
 
 function drawPlace({ names, values, grad, result }, x, y, paint, box) {
   const ring = { fill: paint.mark, stroke: "white", "stroke-width": 2, class: "place" }

@@ -145,7 +145,7 @@ def _contours(samples: Samples, picture: str, place: Place, result: str) -> Plot
         Axis(first, float(x[0]), float(x[-1])),
         Axis(second, float(y[0]), float(y[-1])),
         (),
-        f"Contours of {result} over {first} and {second}, (darker = lower), with the arrow of the "
+        f"Contours of {result} over {first} and {second} (darker = lower), with the arrow of the "
         f"gradient. Dragging moves {first} and {second}",
         image=picture,
         wide=True,

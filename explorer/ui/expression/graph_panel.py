@@ -235,7 +235,8 @@ def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
     if trace.pass_count < 2:
         return records
     for number, grad in shown.leaf_gradients.items():
-        records[number] = replace(records[number], grad=grad)
+        if number in records:
+            records[number] = replace(records[number], grad=grad)
     nodes = {node.id: node for node in shown.nodes}
     for step in shown.steps:
         tensor = nodes[step.node].tensor if step.node in nodes else None

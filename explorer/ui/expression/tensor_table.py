@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from explorer.trace import Array, TensorRecord, Trace
+from explorer.trace.symptoms import is_equal
 from explorer.trace.text import shape_text
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY
@@ -57,10 +59,13 @@ def shown_tensors(trace: Trace) -> tuple[TensorRecord, ...]:
 def _with_own_gradients(
     tensors: Sequence[TensorRecord], left: Mapping[int, Array]
 ) -> Iterator[TensorRecord]:
-    changed = {(record.name, record.line) for record in tensors if record.changes}
+    earlier: dict[tuple[str, str], list[Array]] = defaultdict(list)
     for record in tensors:
-        if record.changes and record.requires_grad:
-            grad = left.get(record.id)
+        grad, key = left.get(record.id), (record.name, record.scope)
+        if record.changes and grad is not None:
+            earlier[key].append(grad)
+        is_another = record.grad is not None and record.grad_from == ".grad"
+        if record.changes and record.requires_grad and (is_another or grad is not None):
             found = {"grad_from": ".grad", "why_none": ""}
             none = {
                 "grad_from": None,
@@ -68,9 +73,8 @@ def _with_own_gradients(
                 f"{record.name}. What .grad is at the end stands with its last value.",
             }
             yield replace(record, grad=grad, why_term="", **(none if grad is None else found))
-        elif (record.name, record.line) in changed and record.grad is not None and left:
-            is_older = record.id not in left and not record.remark
-            remark = "changed since backward filled .grad" if is_older else record.remark
+        elif grad is None and any(is_equal(record.grad, other) for other in earlier[key]):
+            remark = record.remark or "changed since backward filled .grad"
             yield replace(record, remark=remark)
         else:
             yield record

@@ -202,7 +202,8 @@ export default function (component) {
     state.rest = () => drag({ ahead: state.version }, null)
   }
   state.trigger = setTriggerValue
-  if (state.version !== data.version) state.told = {} // of another run, or another place of it
+  if (state.of !== data.of) state.told = {} // of another problem or other settings
+  state.of = data.of
   state.version = data.version
   const names = data.sliders.map(({ name }) => name)
   if (JSON.stringify(names) !== JSON.stringify([...state.rows.keys()])) {

@@ -57,7 +57,9 @@ def draw_sliders(workspace: Workspace) -> None:
         if isinstance(event, dict):
             set_by_hand(workspace, event.get("name"), event.get("value"))
 
-    _component(key=_KEY, data={"sliders": rows, "version": workspace.version}, on_kept_change=kept)
+    of = f"{workspace.chosen.name} {workspace.optimizer} {workspace.hyper}"
+    data = {"sliders": rows, "version": workspace.version, "of": of}
+    _component(key=_KEY, data=data, on_kept_change=kept)
 
 
 def set_by_hand(workspace: Workspace, name: Any, value: Any) -> None:

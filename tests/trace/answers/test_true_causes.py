@@ -630,3 +630,13 @@ def test_numbers_in_a_dict_tell_where_they_were_cut(form: str) -> None:
         form,
     )
     assert "item() gives a plain Python number" in text
+
+
+def test_functions_that_return_each_other_are_followed_once() -> None:
+    text = told(
+        "x = torch.tensor(2.0)\ndef start(a):\n    h = a * 2\n    if h > 100:\n"
+        "        return middle\n    return h\ndef middle(a):\n    if a > 100:\n"
+        "        return start\n    return a\nz = start(middle(x))\nz.backward()\n",
+        FORMS[0],
+    )
+    assert "None of the tensors that z was computed from required a gradient" in text

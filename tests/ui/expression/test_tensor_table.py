@@ -120,3 +120,22 @@ def test_a_value_that_no_backward_went_through_has_no_gradient() -> None:
     assert first.grad is None
     assert "No backward" in first.why_none
     assert (float(second.grad), second.remark) == (6.0, "")
+
+
+def test_what_grad_returns_is_not_missing_for_a_later_change() -> None:
+    trace = explorer.run(
+        "import torch\nw = torch.tensor(2.0, requires_grad=True)\n"
+        "(g,) = torch.autograd.grad(w**2, w)\nwith torch.no_grad():\n    w -= 0.1 * g"
+    )
+    first, *_ = (t for t in tensor_table.shown_tensors(trace) if t.name == "w")
+    assert "returns gradients" in first.why_none
+
+
+@pytest.mark.parametrize("change", ["w -= 0.1 * w.grad", "w.fill_(7.0)"])
+def test_a_value_that_came_after_backward_says_so(change: str) -> None:
+    trace = explorer.run(
+        "import torch\nw = torch.tensor(2.0, requires_grad=True)\n(w**2).backward()\n"
+        f"with torch.no_grad():\n    {change}"
+    )
+    *_, last = (t for t in tensor_table.shown_tensors(trace) if t.name == "w")
+    assert (float(last.grad), last.remark) == (4.0, "changed since backward filled .grad")
