@@ -165,7 +165,7 @@ def test_bare_expressions_are_shown_as_in_a_notebook():
     numbers = "\n".join(["'a'*3000", *["1 + 1"] * 200])
     echo = explorer.run(numbers).echo
     assert len(echo) == 100
-    assert len(echo[0][1]) == 2000
+    assert len(echo[0][1]) == 2000 + len("…")
     unkind = "class A:\n    def __repr__(self):\n        return 1/0\nA()\n3"
     assert explorer.run(unkind).echo == ((5, "3"),)
 

@@ -172,7 +172,7 @@ def test_a_link_with_more_inputs_than_a_run_accepts() -> None:
 def test_contours_of_extreme_values(size: float) -> None:
     axis = np.linspace(-1, 1, 9)
     values = size * np.sign(axis)[:, None] * np.ones(9)
-    assert _picture(Samples(("x", "y"), (axis, axis), values)).startswith("data:image/png")
+    assert _picture(Samples(("x", "y"), (axis, axis), values), "light").startswith("data:image/png")
 
 
 @pytest.mark.parametrize(
