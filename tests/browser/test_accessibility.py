@@ -226,13 +226,15 @@ def seen(request: pytest.FixtureRequest, only_tab: Any, app: str) -> Seen:
 
 
 def settle(tab: Any) -> None:
-    """Wait until the page has run and shows no progress."""
+    """Wait until the page has run and shows no progress, and nothing fades in any more."""
     tab.wait_for_selector("[data-testid=stMain] h1")
     tab.wait_for_timeout(250)
     tab.wait_for_function(
         """() => document.querySelector("[data-testid=stApp]").dataset.testScriptState !== "running"
         && !document.querySelector("[data-testid=stProgress], [data-testid=stSpinner]")
-        && !document.querySelector("[data-stale=true]")"""
+        && !document.querySelector("[data-stale=true]")
+        && document.getAnimations().every((a) =>
+            a.playState !== "running" || a.effect?.getTiming().iterations === Infinity)"""
     )
 
 
