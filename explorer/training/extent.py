@@ -15,7 +15,7 @@ from explorer.training.views import Point, View
 #: The first picture reaches this many times as far as the start is from 0.
 _REACH = 1.2
 #: What is further away than so many times the start's distance from 0, or than this, is in the
-#: picture only if the loss is no higher there: of a run that diverges the first steps are seen.
+#: picture only if the loss is lower there: of a run that diverges the first steps are seen.
 _FAR = 100
 #: A run whose last step is so many times as long as its median step runs away.
 _LONGER = 10
