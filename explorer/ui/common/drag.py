@@ -86,9 +86,19 @@ def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
                 "again": seconds_until_next_try(),
             }
 
-    _component(key=key, data=state.get("data", {}), on_moved_change=moved)
-    if _holds_other_changes(key):
+    data = state.get("data", {})
+    if data and not _runs_fragment():
+        # The page is drawn anew, perhaps with another text: a frame that has not arrived yet shows
+        # what was there before. Where the hand rests, it is asked again.
+        data = {**data, "numbers": {}, "again": data["again"] or 0.0}
+    _component(key=key, data=data, on_moved_change=moved)
+    if _runs_fragment() and _holds_other_changes(key):
         st.rerun()
+
+
+def _runs_fragment() -> bool:
+    context = get_script_run_ctx()
+    return context is not None and bool(context.fragment_ids_this_run)
 
 
 def _holds_other_changes(key: str) -> bool:
@@ -98,8 +108,7 @@ def _holds_other_changes(key: str) -> bool:
     the first: what a press has done would not be drawn.
     """
     context = get_script_run_ctx()
-    if context is None or not context.fragment_ids_this_run:
-        return False
+    assert context is not None
     state = context.session_state._state
     return any(
         state._widget_changed(name)

@@ -116,3 +116,24 @@ def test_a_frame_that_failed_may_be_asked_again(
     drag.draw_follower("drag", lambda event: ({}, ""))
     answer = {"number": "1", "numbers": {}, "note": "", "again": again}
     assert session["drag.state"]["data"] == answer
+
+
+@pytest.mark.parametrize(("fragments", "painted"), [(["a"], {"x": {"value": "2"}}), (None, {})])
+def test_a_page_that_is_drawn_anew_is_not_painted_with_an_old_frame(
+    fragments: list[str] | None, painted: drag.Numbers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the hand showed before its text was run may arrive with the page that has run it."""
+    frame = {"number": "1", "numbers": {"x": {"value": "2"}}, "note": "", "again": None}
+    session: dict[str, Any] = {"drag.state": {"data": frame}}
+    context = SimpleNamespace(
+        fragment_ids_this_run=fragments,
+        session_state=SimpleNamespace(_state=SimpleNamespace(_new_widget_state=())),
+    )
+    drawn: dict[str, Any] = {}
+    monkeypatch.setattr(drag.st, "session_state", session)
+    monkeypatch.setattr(drag, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(drag, "_component", lambda data, **_: drawn.update(data))
+    drag.draw_follower("drag", lambda event: ({}, ""))
+    assert drawn["numbers"] == painted
+    assert drawn["again"] == (None if fragments else 0.0)
+    assert session["drag.state"]["data"] == frame
