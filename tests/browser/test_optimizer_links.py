@@ -36,6 +36,31 @@ def test_the_address_follows_the_presses_and_repeats_them(tab: Any, app: str) ->
     assert tab.url == address
 
 
+def test_back_leads_to_the_run_where_the_page_was_left_slowly(tab: Any, app: str) -> None:
+    """Between the two entries that Streamlit makes, a component may write into the address."""
+    tab.goto(f"{app}/optimizer?problem=Ill-conditioned+quadratic")
+    tab.locator(".st-key-press-forward button").first.click(timeout=90_000)
+    tab.wait_for_url("**/optimizer?*presses=f")
+    address, shown = tab.url, numbers(tab).inner_text()
+    tab.evaluate("""() => {
+      const push = history.pushState
+      history.pushState = (state, title, url) => {
+        push(state, title, url)
+        if (location.pathname !== "/optimizer") return
+        history.replaceState(history.state, "", "/optimizer?presses=f")
+        const until = performance.now() + 2000
+        while (performance.now() < until);
+      }
+    }""")
+    tab.locator(".st-key-pages a", has_text="Network").click()
+    tab.wait_for_url("**/network")
+    tab.locator("tr[data-id]").first.wait_for(timeout=60_000)
+    assert tab.evaluate('axAddresses["/optimizer"]') == address.partition("?")[2]
+    tab.go_back()
+    expect(numbers(tab)).to_have_text(shown, use_inner_text=True, timeout=60_000)
+    assert tab.url == address
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_press_is_drawn_that_is_sent_with_a_frame_of_a_drag(
     tab: Any, app: str, is_first: bool

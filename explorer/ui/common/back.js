@@ -2,22 +2,26 @@
 // that is left the address of the new one, as an entry of the history, and only then changes the
 // page. That entry gets its own address back. Uses address.js.
 
-const AT_ONCE = 1500 // ms between the two entries
-
 function keepAddressOfPageLeft() {
   if (window.axLeft) return
-  window.axLeft = { address: "", time: -Infinity }
+  const none = { address: null, search: null }
+  window.axLeft = none
+  // What came before a click is not on the way to the page that it asks for. The second click of a
+  // double click asks for nothing.
+  const forget = ({ detail }) => detail < 2 && (window.axLeft = none)
+  window.addEventListener("click", forget, { capture: true })
   const push = history.pushState.bind(history)
   history.pushState = (state, title, url) => {
     const left = window.axLeft
     const next = new URL(url ?? "", location.href)
     const samePage = next.pathname === location.pathname
-    const followed = performance.now() - left.time < AT_ONCE && next.search === location.search
-    if (!samePage && followed) {
+    // A component may have written into the address in between.
+    if (!samePage && next.search === left.search) {
       history.replaceState(history.state, "", left.address)
+      history.replaceState(history.state, "", fullAddress())
       rememberAddress() // it was wrong for a moment
     }
-    window.axLeft = samePage ? { address: location.href, time: performance.now() } : { address: "", time: -Infinity }
+    window.axLeft = samePage ? { address: location.href, search: next.search } : none
     push(state, title, url)
   }
 }
