@@ -62,6 +62,22 @@ def test_back_leads_to_the_run_where_the_page_was_left_slowly(tab: Any, app: str
 
 
 @pytest.mark.parametrize("is_first", [True, False])
+def test_what_is_asked_on_the_way_to_another_page(tab: Any, app: str, is_first: bool) -> None:
+    """A frame of a drag that is sent with the click on the other page's link, or a moment later."""
+    tab.goto(f"{app}/optimizer?problem=Ill-conditioned+quadratic")
+    tab.locator(".st-key-press-forward button").first.wait_for(timeout=90_000)
+    tab.wait_for_selector("[data-test-script-state=notRunning]")
+    tab.wait_for_timeout(1000)  # what lies ahead has been asked for
+    ask = """dispatchEvent(new CustomEvent("ax-drag", {
+        detail: { target: { ahead: -1 }, value: null, phase: "move" } }))"""
+    leave = 'document.querySelector(".st-key-pages a[href*=network]").click()'
+    tab.evaluate("() => {" + ";".join([ask, leave] if is_first else [leave, ask]) + "}")
+    tab.wait_for_url("**/network")
+    tab.locator("tr[data-id]").first.wait_for(timeout=60_000)
+    expect(tab.get_by_text("encountered an error")).to_be_hidden()
+
+
+@pytest.mark.parametrize("is_first", [True, False])
 def test_a_press_is_drawn_that_is_sent_with_a_frame_of_a_drag(
     tab: Any, app: str, is_first: bool
 ) -> None:

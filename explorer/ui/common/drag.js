@@ -23,7 +23,7 @@ export default function (component) {
       const { target, value, phase } = event
       if (phase === "end") state.note.textContent = ""
       const number = `${Date.now()}-${(state.count += 1)}`
-      const ask = () => state.send({ target, value, phase, number })
+      const ask = () => window.axIsLeaving?.() || state.send({ target, value, phase, number })
       // Streamlit drops what is asked in the moment in which the whole page is run again, which may
       // take seconds on a busy server. So it is asked again while there is no answer: the end
       // always, a frame if the hand has not moved on. It is done once.

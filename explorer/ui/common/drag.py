@@ -26,6 +26,7 @@ from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.text import COLUMNS, ROWS
 from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input
 from explorer.ui.common.live_run import end_live_run, live_run, seconds_until_next_try
+from explorer.ui.common.widgets import while_drawn
 
 #: The numbers of a frame: by part of the page and name.
 Numbers = Mapping[str, Mapping[str, Any]]
@@ -91,7 +92,7 @@ def draw_follower(key: str, answer: Callable[[dict[str, Any]], Frame]) -> None:
         # The page is drawn anew, perhaps with another text: a frame that has not arrived yet shows
         # what was there before. Where the hand rests, it is asked again.
         data = {**data, "numbers": {}, "again": data["again"] or 0.0}
-    _component(key=key, data=data, on_moved_change=moved)
+    _component(key=key, data=data, on_moved_change=while_drawn(key, moved))
     if _runs_fragment() and _holds_other_changes(key):
         st.rerun()
 

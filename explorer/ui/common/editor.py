@@ -19,7 +19,7 @@ from explorer.trace.examples import Example
 from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.examples_list import PROGRAM, examples_list
 from explorer.ui.common.open_file import open_file
-from explorer.ui.common.widgets import note
+from explorer.ui.common.widgets import note, while_drawn
 
 #: In CSS pixels, as in editor.css: a line, and the space above the first.
 _LINE, _TOP = 20, 8
@@ -100,7 +100,7 @@ def draw_lines(
     _code(
         key=key,
         data={"editor": data},
-        on_line_change=lambda: on_click(st.session_state[key].line),
+        on_line_change=while_drawn(key, lambda: on_click(st.session_state[key].line)),
     )
 
 

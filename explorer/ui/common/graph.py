@@ -14,6 +14,7 @@ from explorer.trace import MAX_NODES, Node, render_dot
 from explorer.trace.colours import GRADIENT, HOOK, RGB, SELECTED
 from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import while_drawn
 
 #: Each kind of node as the legend calls it.
 _LEGEND: dict[str, str] = {
@@ -242,7 +243,7 @@ def _clickable(
             "small": False,
             **data,
         },
-        on_clicked_change=chosen,
+        on_clicked_change=while_drawn(key, chosen),
     )
 
 

@@ -24,6 +24,7 @@ from explorer.trace import TensorRecord, Trace
 from explorer.trace.running import MOST_INPUTS, validate_arguments
 from explorer.trace.text import array_lines
 from explorer.ui.common import query_params
+from explorer.ui.common.widgets import while_drawn
 
 #: The start of the name of an input in the link.
 PREFIX = "in."
@@ -193,7 +194,8 @@ def draw_handles(
             with suppress(ValueError):
                 set_input(name, None if value is None else checked_value(name, value))
 
-    _component(key=key, data={"handles": tuple(rows), "hidden": hidden}, on_kept_change=kept)
+    data = {"handles": tuple(rows), "hidden": hidden}
+    _component(key=key, data=data, on_kept_change=while_drawn(key, kept))
 
 
 def _write_link(values: Mapping[str, Value]) -> None:

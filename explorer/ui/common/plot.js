@@ -234,7 +234,7 @@ export default function (component) {
     const wait = Math.max(0, state.asked + 1000 * data.again - performance.now())
     const ask = () => {
       state.asked = performance.now()
-      setTriggerValue("due", data.frame)
+      if (!window.axIsLeaving?.()) setTriggerValue("due", data.frame)
       // Of two fragments that are asked at once, Streamlit runs one: it may not be this.
       state.timer = setTimeout(ask, LOST)
     }

@@ -16,6 +16,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.colours import SURFACE
+from explorer.ui.common.widgets import while_drawn
 
 _FOLDER = Path(__file__).parent
 #: What the components that draw charts share; it comes before their own code.
@@ -136,7 +137,7 @@ def draw_plots(
             "chooses": choose or on_choose is not None,
         },
         on_due_change=lambda: None,
-        on_chosen_change=report_click,
+        on_chosen_change=while_drawn(key, report_click),
     )
     return result.chosen if isinstance(result.chosen, int | float) else None
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from explorer.ui.common.glossary import ELEMENTS, GLOSSARY
+from explorer.ui.common.widgets import while_drawn
 
 #: A table shows at most this many rows and says how many there are.
 MOST_ROWS = 200
@@ -83,5 +84,5 @@ def table(
             "Enter chooses.",
             "rest": rest,
         },
-        on_clicked_change=chosen,
+        on_clicked_change=while_drawn(key, chosen),
     )

@@ -12,6 +12,18 @@ from explorer.networks import CPU, devices
 from explorer.ui.common.glossary import html
 
 
+def while_drawn(key: str, report: Callable[[], None]) -> Callable[[], None]:
+    """The same function for the `on_…_change` of the component `key`; it does nothing once that is
+    no longer there. What is sent together with the way to another page arrives when Streamlit has
+    forgotten what was on this one."""
+
+    def call() -> None:
+        if key in st.session_state:
+            report()
+
+    return call
+
+
 def choice(label: str, key: str, options: list[str], help: str) -> str:
     """One of a few options, kept in the link; the first unless chosen otherwise."""
     chosen = st.segmented_control(

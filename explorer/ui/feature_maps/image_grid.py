@@ -12,6 +12,7 @@ import streamlit as st
 
 from explorer.trace.render_dot import digest
 from explorer.ui.common.glossary import ELEMENTS
+from explorer.ui.common.widgets import while_drawn
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -87,7 +88,7 @@ def draw_image_grid(
             "arrows": arrows,
             "film": film,
         },
-        on_clicked_change=report_click,
+        on_clicked_change=while_drawn(key, report_click),
     )
 
 

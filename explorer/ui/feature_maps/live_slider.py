@@ -12,6 +12,8 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.ui.common.widgets import while_drawn
+
 _HERE = Path(__file__).parent
 _ADDRESS = _HERE.parent / "common" / "address.js"
 _component = st.components.v2.component(
@@ -64,7 +66,7 @@ def draw_live_slider(
             "start": start,
             "number": state["number"],
         },
-        on_moved_change=moved,
+        on_moved_change=while_drawn(key, moved),
     )
     return float(state["value"])
 

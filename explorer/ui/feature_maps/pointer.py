@@ -21,6 +21,7 @@ from explorer.trace.colours import NAN, SIGNED
 from explorer.trace.render_dot import digest
 from explorer.ui.common.glossary import ELEMENTS
 from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import while_drawn
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_position
@@ -64,7 +65,7 @@ def draw_pointer(model_input: ModelInput, selected: Selection, limit: float) -> 
             pick_position(*position)
 
     with st.container(gap=None):
-        _component(key=_KEY, data=data, on_placed_change=keep_position)
+        _component(key=_KEY, data=data, on_placed_change=while_drawn(_KEY, keep_position))
         _place(
             key="shown-position",
             data={

@@ -16,6 +16,7 @@ from explorer.networks.tree import TreeNode, extreme_gradients, make_tree, walk
 from explorer.ui.common.copy_link import ADDRESS
 from explorer.ui.common.glossary import ELEMENTS
 from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import while_drawn
 from explorer.ui.network.table import NOT_COUNTED, to_shape_text, totals
 
 _HERE = Path(__file__).parent
@@ -141,6 +142,12 @@ def draw_layers(
         if isinstance(name, str):  # the browser may say anything
             select("" if name == selected_layer else name)
 
+    def on_layer() -> None:
+        choose(st.session_state["layers"].layer, select_layer)
+
+    def on_parameter() -> None:
+        choose(st.session_state["layers"].parameter, select_parameter)
+
     tables = make_tables(report)
     _component(
         key="layers",
@@ -149,8 +156,8 @@ def draw_layers(
             "network": f"{report.model} {len(tables['Layers']['rows'])} {report.total_params}",
             "help": _HELP,
         },
-        on_layer_change=lambda: choose(st.session_state["layers"].layer, select_layer),
-        on_parameter_change=lambda: choose(st.session_state["layers"].parameter, select_parameter),
+        on_layer_change=while_drawn("layers", on_layer),
+        on_parameter_change=while_drawn("layers", on_parameter),
     )
     _selection(key="selected-layer", data={"layer": selected_layer})
     st.html(totals(report))

@@ -30,7 +30,7 @@ from explorer.ui.common import heatmap
 from explorer.ui.common.copy_link import ADDRESS
 from explorer.ui.common.glossary import ELEMENTS, term_link
 from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.widgets import with_formula
+from explorer.ui.common.widgets import while_drawn, with_formula
 from explorer.ui.optimizer.workspace import Workspace
 
 _FOLDER = Path(__file__).parent
@@ -120,7 +120,7 @@ def draw_numbers(
             "link": dict(link),
             "picked": {"name": at.name, "place": at.place} if _total(view) > 1 else {},
         },
-        on_clicked_change=on_click,
+        on_clicked_change=while_drawn("numbers", on_click),
     )
 
 

@@ -16,6 +16,7 @@ import streamlit as st
 from explorer.training import Stability
 from explorer.training.formatting import format_number
 from explorer.training.optimizers import optimizer_spec
+from explorer.ui.common.widgets import while_drawn
 from explorer.ui.optimizer import settings
 from explorer.ui.optimizer.workspace import Workspace
 
@@ -59,7 +60,7 @@ def draw_sliders(workspace: Workspace) -> None:
 
     of = f"{workspace.chosen.name} {workspace.optimizer} {workspace.hyper}"
     data = {"sliders": rows, "version": workspace.version, "of": of}
-    _component(key=_KEY, data=data, on_kept_change=kept)
+    _component(key=_KEY, data=data, on_kept_change=while_drawn(_KEY, kept))
 
 
 def set_by_hand(workspace: Workspace, name: Any, value: Any) -> None:

@@ -34,6 +34,7 @@ from explorer.ui.common.errors import program_error
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.common.plot import AXES, Axis, around
 from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.widgets import while_drawn
 from explorer.ui.optimizer import planes
 from explorer.ui.optimizer.planes import PlaneChoice
 from explorer.ui.optimizer.problems import OWN
@@ -153,8 +154,8 @@ def draw_surface(workspace: Workspace, runs: Sequence[Run]) -> None:
     _component(
         key=_KEY,
         data={**to_data(workspace, drawn, runs), "planes": planes.to_data(now, choice)},
-        on_placed_change=placed,
-        on_chosen_change=chosen,
+        on_placed_change=while_drawn(_KEY, placed),
+        on_chosen_change=while_drawn(_KEY, chosen),
     )
 
 
