@@ -63,7 +63,7 @@ def test_a_waiting_reader_gets_its_position_and_may_leave_the_queue(forking: San
 
     def hold() -> None:
         with pytest.raises(ProgramRefused):
-            forking.call("hold", None, timeout=1, reader="a", on_progress=lambda _: busy.release())
+            forking.call("hold", None, timeout=4, reader="a", on_progress=lambda _: busy.release())
 
     positions: list[int] = []
 
