@@ -68,6 +68,7 @@ def test_upload_choose_a_layer_a_channel_a_position_and_download(tab: Any, app: 
     expect(tab.locator(".st-key-map .reading b")).to_have_text(f"{value:.5g}")
     Image.open(io.BytesIO(fetched(tab, "strip"))).verify()
     tab.keyboard.press("Escape")
+    tab.wait_for_timeout(1500)  # the page has run without the menu: Streamlit forgets older files
     for name in ("tiles", "map", "field"):
         Image.open(io.BytesIO(fetched(tab, name))).verify()
 
