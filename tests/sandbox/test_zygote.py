@@ -61,7 +61,7 @@ def test_a_child_contains_only_its_own_request(forking: Sandbox) -> None:
     options: Any = {"timeout": 90, "reader": "a", "on_progress": running.append}
     others = [forking.submit("hold", theirs, **options) for _ in range(3)]
     try:
-        assert eventually(lambda: any(other.wait(0.01) for other in others) or bool(running))
+        assert eventually(lambda: not any(o.wait(0.01) for o in others) and bool(running), 60.0)
         with pytest.raises(Examined):
             forking.call("hold", own, timeout=90, reader="b", on_progress=look)
     finally:

@@ -31,9 +31,9 @@ function keepAddressOfPageLeft() {
     window.axLeft = none
     leaving = leads ? performance.now() : -Infinity
     if (leads) setTimeout(() => {
+      const now = [...document.querySelectorAll(LINK)].find(({ pathname }) => pathname === link.pathname)
       passes = true
-      const same = [...document.querySelectorAll(LINK)].find(({ pathname }) => pathname === link.pathname)
-      ;(link.isConnected ? link : same)?.click() // it may have been drawn anew
+      now?.click() // it may have been drawn anew
       passes = false
     }, FIRST)
   }
