@@ -124,6 +124,7 @@ def test_the_first_visit(keys: Any, app: str) -> None:
     expect(tab.locator("textarea")).to_have_value(PROGRAM)
 
     # Why is cost.grad None?
+    tab.wait_for_selector("summary:has-text('Why')", timeout=90_000)  # it has been tried
     go_to(tab, "Why")
     expect_focus(tab, tag="summary", ring=True)
     go_to(tab, "Non-leaf", most=3)  # past the change that is offered, and Apply
