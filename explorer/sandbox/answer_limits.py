@@ -106,11 +106,11 @@ def _strings_fit(body: bytes | bytearray, room: int) -> bool:
     """Whether `room` is enough for the different keys, the strings with escapes, and bytes."""
     keys = set[bytes]()
     for match in _STRING.finditer(body):
-        text, colon = match.groups()
-        if b"\\u" in text:
-            room -= _WIDE * len(text)
-        if colon and text not in keys:
-            keys.add(text)
+        start, end = match.span(1)  # a text itself would be a copy, of 30 MB perhaps
+        if body.find(b"\\u", start, end) >= 0:
+            room -= _WIDE * (end - start)
+        if match[2] and match[1] not in keys:
+            keys.add(match[1])
             room -= _DISTINCT_KEY
         if room < 0:
             return False

@@ -17,8 +17,9 @@ from explorer.sandbox.answer_limits import LIMITS
 #: Seconds a task may take, those that should reach the limit, and how much later the app may have
 #: its answer on a busy machine. Where nothing else runs, it has it within 1.5 s.
 LIMIT, SHORT, MARGIN = 5.0, 0.5, 4.0
-#: How many bytes the app may grow by.
-GROWTH = 100 * 2**20
+#: How many bytes the app may grow by: the largest answer (36 MB) as bytes, as text and as values,
+#: and holes that malloc may leave between them. Values of 36 MB of brackets would take 1.8 GB.
+GROWTH = 150 * 2**20
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 #: The child's own side: `A(body)` and so on send a frame, `trace(part)` a Trace.
