@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from explorer.language import ProgramError
+from explorer.language import ProgramError, ProgramStopped, Watcher
 from explorer.language.draft import changed_line
 from explorer.trace.answers.order import arrange, can_be_tried, causes_first, is_explained
 from explorer.trace.records import Answer, Trace
@@ -23,8 +23,8 @@ from explorer.trace.symptoms import (
 )
 from explorer.trace.text import shortened
 
-#: Seconds that all tries of a program may take together, and the most processor time of a run that
-#: is repeated. A program cannot wait: time.sleep returns at once here.
+#: Seconds of processor time that all tries of a program may take together, and that a run which is
+#: repeated may have taken. Not of a clock on the wall: tries wait for everything else on a machine.
 LIMIT, LONGEST = 2.0, 0.5
 #: Most changed programs that are run.
 MOST_TRIES = 16
@@ -44,10 +44,10 @@ def prove(trace: Trace, *, deadline: float | None = None) -> Trace:
     in the same way, and the error's `fix` too. Answers that offer nothing to run stay. Where the
     program or the tries take too long, answers stay without their `fix`, and `tried` says so.
 
-    All tries together take `LIMIT` seconds at most, or until `deadline`, a time.monotonic() value.
+    All tries together take `LIMIT` seconds of processor time at most, and end at `deadline`, a
+    time.monotonic() value.
     """
-    end = time.monotonic() + LIMIT
-    tries = _Tries(trace, end if deadline is None else min(end, deadline))
+    tries = _Tries(trace, time.process_time() + LIMIT, deadline)
     kept: list[Answer] = []
     for answer in causes_first(trace.answers):
         judged = answer if is_explained(answer, kept) else tries.judge(answer)
@@ -106,7 +106,8 @@ class _Tries:
     """Changed programs of one trace, each run once at most."""
 
     before: Trace
-    end: float
+    processor_end: float
+    deadline: float | None = None
     runs: dict[str, Trace | None] = field(default_factory=dict)
 
     def judge(self, answer: Answer) -> Answer | None:
@@ -160,7 +161,7 @@ class _Tries:
         return NOT_TRIED if self.before.seconds > LONGEST else NO_TIME
 
     def _run(self, changed: str) -> Trace | None:
-        if time.monotonic() >= self.end:
+        if self._is_over():
             return None
         before = self.before
         options: dict[str, Any] = {"seed": before.seed, "capture": before.capture}
@@ -168,10 +169,19 @@ class _Tries:
             changed,
             inputs=before.inputs,
             upstream=before.upstream,
-            deadline=self.end,
+            deadline=self.deadline,
+            on_pulse=self._stop_in_time,
             **options,
         )
-        return None if time.monotonic() >= self.end else after
+        return None if self._is_over() else after
+
+    def _is_over(self) -> bool:
+        is_late = self.deadline is not None and time.monotonic() >= self.deadline
+        return is_late or time.process_time() >= self.processor_end
+
+    def _stop_in_time(self, watcher: Watcher) -> None:
+        if self._is_over():
+            raise ProgramStopped(NO_TIME)
 
 
 def _is_meant_to_cut(answer: Answer) -> bool:
