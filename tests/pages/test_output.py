@@ -76,3 +76,21 @@ def test_long_output_is_shortened_at_its_middle() -> None:
 
 def test_a_lesson_hides_figures() -> None:
     assert hidden(explorer.run(PROGRAM)).figures == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "other"),
+    [
+        ("plt.xlim(1, 23)", "plt.xlim(12, 3)"),
+        ("plt.axhspan(1, 23)", "plt.axhspan(12, 3)"),
+        ("plt.text(1, 12, 'a')", "plt.text(11, 2, 'a')"),
+        ("plt.text(0.5, 12.5, 'a')", "plt.text(0.51, 2.5, 'a')"),
+        ("plt.subplots(1, 12)", "plt.subplots(11, 2)"),
+        ("plt.text(0, 0, 'a', color='r')", "plt.text(0, 0, 'acolor', color='r')"),
+    ],
+)
+def test_figures_that_differ_are_not_taken_for_each_other(call: str, other: str) -> None:
+    """Readers share what was drawn."""
+    start = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+    names = [output._digest(explorer.run(start + text).figures[-1]) for text in (call, other, call)]
+    assert names[0] == names[2] != names[1]

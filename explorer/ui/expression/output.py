@@ -147,19 +147,21 @@ def _digest(figure: Figure) -> str:
     """Equal for figures that are drawn in the same way."""
     digest = hashlib.blake2b(repr((figure.size, figure.style, figure.sheets)).encode())
 
+    def write(kind: str, data: bytes) -> None:
+        """With its length: 1, 23 is not 12, 3."""
+        digest.update(f"{kind} {len(data)} ".encode())
+        digest.update(data)
+
     def add(value: object) -> None:
         if isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).data)
-        elif isinstance(value, list | tuple):
-            digest.update(b"[")
-            for item in value:
+            write(f"{value.dtype.str}{value.shape}", value.tobytes())
+        elif isinstance(value, list | tuple | dict):
+            items = [*value, *value.values()] if isinstance(value, dict) else value
+            write(f"{type(value).__name__} {len(items)}", b"")
+            for item in items:
                 add(item)
-            digest.update(b"]")
-        elif isinstance(value, dict):
-            add([part for item in value.items() for part in item])
         else:
-            digest.update(repr(value).encode())
+            write("", repr(value).encode())
 
     for call in figure.calls:
         add((call.target, call.name, call.args, call.kwargs, call.result))
