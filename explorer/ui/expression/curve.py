@@ -104,7 +104,7 @@ def _sample(trace: Trace, names: tuple[str, ...], result: str) -> tuple[str, Sam
     }
     try:
         text, _ = with_variables(trace.completed, names)
-        name = digest(repr((text, reaches, result, trace.seed)))
+        name = digest(repr((text, names, reaches, result, trace.seed)))
         last, samples = st.session_state.get(_LAST, ("", None))
         samples = samples if last == name else _samples.get(name)
         if samples is not None:

@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from PIL import Image
 
 import explorer
 from explorer.trace.sampling import Samples
-from explorer.ui.expression.curve import _picture, result_of
+from explorer.ui.expression.curve import _picture, _sample, result_of
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,24 @@ def test_contours_are_darker_where_the_result_is_lower(
 def test_contours_of_a_constant_are_drawn(value: float) -> None:
     axis = np.linspace(-5, 5, 11)
     assert _picture(Samples(("x", "y"), (axis, axis), np.full((11, 11), value)), "light")
+
+
+def test_samples_of_another_order_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers share them; the order of the inputs is a child's answer."""
+    asked: list[list[str]] = []
+
+    def submit(**request: Any) -> None:
+        asked.append(request["names"])
+
+    def ask(slot: str, name: str, submit: Callable[[], None], label: str) -> None:
+        names.append(name)
+        submit()
+
+    names: list[str] = []
+    monkeypatch.setattr("explorer.sandbox.submit_sample", submit)
+    monkeypatch.setattr("explorer.ui.common.sandbox_call.ask", ask)
+    trace = explorer.run("x**2 + 3*y")
+    for order in (("x", "y"), ("y", "x"), ("x", "y")):
+        _sample(trace, order, "result")
+    assert asked == [["x", "y"], ["y", "x"], ["x", "y"]]
+    assert names[0] == names[2] != names[1]
