@@ -105,7 +105,10 @@ def fits(body: bytes | bytearray, memory: int) -> bool:
 def _strings_fit(body: bytes | bytearray, room: int) -> bool:
     """Whether `room` is enough for the different keys, the strings with escapes, and bytes."""
     keys = set[bytes]()
-    for match in _STRING.finditer(body):
+    most = 1 + sum(map(body.count, _COSTS))  # in JSON each follows one of these
+    for number, match in enumerate(_STRING.finditer(body)):
+        if number >= most:
+            raise protocol.InvalidMessage("more strings than places for them")
         start, end = match.span(1)  # a text itself would be a copy, of 30 MB perhaps
         if body.find(b"\\u", start, end) >= 0:
             room -= _WIDE * (end - start)
