@@ -304,7 +304,7 @@ def run(
     label = "Running" if seconds is None else ""
     how: dict[str, Any] = {"stoppable": seconds is None, "patience": PATIENCE, "shared": True}
     trace = ask(slot, asked, submit, label=label, place=place, **how)
-    if trace is None or _is_stopped(trace) or (seconds is not None and is_out_of_time(trace)):
+    if trace is None or _is_stopped(trace) or is_out_of_time(trace):
         return trace  # the slot keeps it
     forget(slot)
     if _decided_by_program(trace):

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from explorer.language import ProgramError
+from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.shared_cache import SharedCache
@@ -36,7 +37,11 @@ class Answered:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The programs that reached the sandbox; each answers with the error named in its text."""
     sent: list[str] = []
-    errors = {"busy": ProgramError("Too many."), "wrong": ProgramError("No such name.", line=1)}
+    errors = {
+        "busy": ProgramError("Too many."),
+        "wrong": ProgramError("No such name.", line=1),
+        "late": exit_reasons.out_of_time(5.0, line=1),
+    }
 
     def submit(source: str, **_: object) -> Answered:
         sent.append(source)
@@ -71,6 +76,18 @@ def test_a_crowd_is_not_remembered(asked: list[str]) -> None:
     sandbox_call.run("busy")
     sandbox_call.run("busy")
     assert asked == ["busy", "busy"]
+
+
+def test_who_ran_out_of_time_is_not_answered_for_others(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be the machine that was slow."""
+    sandbox_call.run("late")
+    sandbox_call.run("late")
+    assert asked == ["late"]
+    monkeypatch.setattr(sandbox_call.st, "session_state", {})
+    sandbox_call.run("late")
+    assert asked == ["late", "late"]
 
 
 def test_the_oldest_is_let_go(asked: list[str]) -> None:
