@@ -85,7 +85,7 @@ def test_the_memory_reaches_the_child() -> None:
 
 
 def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_options: None) -> None:
-    monkeypatch.setenv("EXPLORER_SECONDS", "1.5")
+    monkeypatch.setenv("EXPLORER_SECONDS", "7.5")
     given: list[float] = []
 
     def spy(source: str, *, timeout: float, **more: Any) -> Any:
@@ -98,10 +98,10 @@ def test_the_seconds_reach_the_page(monkeypatch: pytest.MonkeyPatch, fresh_optio
 
     sandbox_call._traces.clear()  # nothing is kept from other tests
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    assert given == [1.0]  # what is typed into the box on the home page has a second at most
+    assert given == [5.0]  # what is typed into the box on the home page has no more
     at.switch_page("pages/expression.py").run()
     assert not at.exception
-    assert given == [1.0, 1.5]
+    assert given == [5.0, 7.5]
 
 
 def test_a_bad_value_is_reported_on_the_first_page(
