@@ -109,6 +109,20 @@ def test_a_box_shows_all_digits_while_it_is_edited(tab: Any, app: str, width: in
     assert "in.w=123456789.125" in tab.url
 
 
+def test_a_number_that_is_half_typed_stays(tab: Any, app: str) -> None:
+    open_inputs(tab, f"{app}/expression", LINEAR, EXTREME)
+    box = tab.get_by_label("x", exact=True)
+    box.focus()
+    tab.keyboard.press("Control+a")
+    tab.keyboard.type("-")
+    arrived = {"inputs": {"x": {"value": 7}}}
+    tab.evaluate("(detail) => dispatchEvent(new CustomEvent('ax-numbers', { detail }))", arrived)
+    tab.keyboard.type("3")
+    expect(box).to_have_value("-3")
+    tab.keyboard.press("Enter")
+    expect(tab).to_have_url(re.compile(r"in\.x=-3"))
+
+
 def test_after_an_error_the_old_gradient_is_faded_with_the_graph(tab: Any, app: str) -> None:
     tab.goto(app)
     tab.wait_for_selector("g.node", timeout=90_000)

@@ -45,6 +45,19 @@ class Sliders:
                 self.tab.mouse.down()
 
 
+#: Numbers that arrive are held back until the page is told `go-on`.
+HOLD_BACK = """() => {
+    const held = []
+    const hold = (event) => (event.stopImmediatePropagation(), held.push(event.detail))
+    addEventListener("ax-numbers", hold, true)
+    addEventListener("go-on", () => {
+        removeEventListener("ax-numbers", hold, true)
+        for (const detail of held) dispatchEvent(new CustomEvent("ax-numbers", { detail }))
+    })
+    window.held = held
+}"""
+
+
 def choose(tab: Any, menu: str, name: str) -> None:
     tab.get_by_role("combobox", name=menu).click()
     tab.get_by_role("option", name=name, exact=True).click()
@@ -95,7 +108,7 @@ def test_the_first_choice_has_a_verdict_of_its_own(
 def test_a_verdict_is_cleared_with_what_it_was_of(sliders: Sliders) -> None:
     tab = sliders.tab
     expect(sliders.regime).to_have_text("converges")
-    tab.evaluate("() => addEventListener('ax-drag', (e) => e.stopImmediatePropagation(), true)")
+    tab.evaluate(HOLD_BACK)
     choose(tab, "Problem", "Saddle")
     expect(sliders.field("lr")).to_have_value("0.1")
     expect(sliders.line).to_have_text("")
@@ -119,6 +132,24 @@ def test_numbers_are_typed_and_wrong_ones_answered(sliders: Sliders) -> None:
     lr.fill("0.3")
     lr.press("Escape")
     expect(lr).to_have_value("50")
+
+
+def test_numbers_that_arrive_leave_what_is_being_typed(sliders: Sliders) -> None:
+    tab = sliders.tab
+    expect(sliders.regime).to_have_text("converges")
+    tab.evaluate(HOLD_BACK)
+    rest = {"target": {"ahead": 0}, "value": None, "phase": "move"}
+    tab.evaluate("(detail) => dispatchEvent(new CustomEvent('ax-drag', { detail }))", rest)
+    tab.wait_for_function("() => held.some((numbers) => 'lr' in (numbers.sliders?.values ?? {}))")
+    lr = sliders.field("lr")
+    lr.fill("2e-")
+    tab.evaluate("() => dispatchEvent(new Event('go-on'))")
+    expect(lr).to_have_value("2e-")
+    lr.press("Enter")
+    expect(sliders.line).to_contain_text("lr takes a number, such as 0.2.")
+    lr.fill("2e-")
+    lr.press("ArrowUp")
+    expect(lr).to_have_value("0.21")
 
 
 def test_keys_move_a_slider_and_a_pause_keeps_its_number(sliders: Sliders) -> None:

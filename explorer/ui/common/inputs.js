@@ -63,7 +63,7 @@ function makeNumber(row, index) {
   number.show = (value) => {
     number.value = value
     if (field.getRootNode().activeElement !== field) field.value = format(value)
-    else if (Number(field.value) !== value) field.value = value
+    else if ((field.value !== "" || number.held) && Number(field.value) !== value) field.value = value
     if (slider) slider.value = value
   }
   const tell = (value, phase) => {
@@ -81,8 +81,8 @@ function makeNumber(row, index) {
   }
   const move = (value) => {
     if (!Number.isFinite(value)) return
-    number.show(value)
     tell(value, "move")
+    number.show(value)
   }
   // To a multiple of a step, which is a round number of the decimal system.
   const round = (value, step) => +(Math.round(value / step) * step).toPrecision(12)

@@ -80,7 +80,9 @@ function makeRow(name, keep, rest) {
     row.value = value
     range.value = Math.round(place(value) * POSITIONS)
     range.setAttribute("aria-valuetext", format(value))
-    if (field.getRootNode().activeElement !== field || Number(field.value) !== value) field.value = format(value)
+    const isActive = field.getRootNode().activeElement === field
+    const isUnfinished = typed() === null && !row.hand
+    if (!isActive || (!isUnfinished && Number(field.value) !== value)) field.value = format(value)
   }
   row.set = (data) => {
     Object.assign(row, { scale: data.scale, low: data.low, high: data.high, kept: data.value })
