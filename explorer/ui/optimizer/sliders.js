@@ -185,7 +185,7 @@ function showRegime(state, { values = {}, ...told }) {
     row.point(name === "lr" ? critical : null)
     wrong ||= row.wrong
   }
-  const texts = wrong ? ["", "", wrong] : [regime, limit, sentence]
+  const texts = wrong ? ["", wrong, ""] : [regime, limit, sentence] // a phone shows only two
   for (const [i, node] of [...state.line.children].entries()) if (node.textContent !== texts[i]) node.textContent = texts[i]
   state.line.className = `line ${wrong ? "bad" : (STYLES.find(([word]) => regime.includes(word))?.[1] ?? "")}`
   state.line.children[1].title = formula
