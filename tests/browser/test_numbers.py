@@ -121,6 +121,11 @@ def test_a_number_that_is_half_typed_stays(tab: Any, app: str) -> None:
     expect(box).to_have_value("-3")
     tab.keyboard.press("Enter")
     expect(tab).to_have_url(re.compile(r"in\.x=-3"))
+    tab.keyboard.press("Control+a")
+    tab.keyboard.type("-")
+    expect(box).to_have_value("")  # as a browser says of what is no number yet
+    tab.keyboard.press("ArrowUp")
+    expect(box).to_have_value(re.compile(r"\d"))
 
 
 def test_after_an_error_the_old_gradient_is_faded_with_the_graph(tab: Any, app: str) -> None:
