@@ -20,6 +20,7 @@ from explorer.trace import (
 )
 from explorer.trace.pass_hooks import hooked_tensors
 from explorer.trace.render_dot import digest
+from explorer.ui.common.derived import derived
 from explorer.ui.common.drag import draggable_leaves
 from explorer.ui.common.graph import Draggable, Links, before_error, graph, legend
 from explorer.ui.common.inputs import in_link
@@ -195,7 +196,9 @@ def draw_pass(trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
-    return _draw_pass(name, () if saved else ("saved",), unfolded, trace, shown)
+    hide = () if saved else ("saved",)
+    identity = derived(trace, "identity", object)
+    return _draw_pass((identity, shown.number, hide, unfolded), name, trace, shown)
 
 
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
@@ -204,10 +207,15 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
     return str(name), frozenset(map(str, blocks[:MAX_NODES]))
 
 
-@shared(32 * 2**20, key=lambda name, hide, unfolded, *_: (name, hide, unfolded))
+# By the trace itself, not by what it says: a program may forge its answer.
+@shared(32 * 2**20, key=lambda key, *_: key)
 def _draw_pass(
-    name: str, hide: tuple[str, ...], unfolded: frozenset[str], trace: Trace, shown: BackwardPass
+    key: tuple[object, int, tuple[str, ...], frozenset[str]],
+    name: str,
+    trace: Trace,
+    shown: BackwardPass,
 ) -> DrawnPass:
+    _, _, hide, unfolded = key
     nodes = [node for node in shown.nodes if node.kind not in hide]
     edges = list(shown.edges)
     folded = len(nodes) > MAX_NODES
