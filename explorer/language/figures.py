@@ -179,6 +179,10 @@ class Figures:
         if self.pyplot is not None:
             self.pyplot.close_all()
 
+    def so_far(self) -> tuple[Figure, ...]:
+        """Those that have been shown, of a program that may still run."""
+        return tuple(figure for _, figure in self.shown)
+
     def finish(self, position: int) -> tuple[Figure, ...]:
         """All figures, at the end of the program: those that are open are shown too."""
         self._replaces = False

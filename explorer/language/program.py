@@ -7,7 +7,7 @@ import gc
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +48,7 @@ from explorer.language.vocabulary import forward_mode, saved_hooks
 from explorer.language.vocabulary.everyday.arrays import numpy_options
 from explorer.language.vocabulary.memory_safety import restrict_torch
 from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
+from explorer.language.watchdog import GiveUp, Watchdog
 from explorer.language.watcher import Watcher
 
 #: The most lines that are named, of those that cannot run.
@@ -204,15 +205,17 @@ class Environment:
             and not (name in starred and value is starred[name])
         }
 
-    def run(self, program: Program) -> None:
-        """Run a program. Raises ProgramRefused, with line and hint, when it fails."""
+    def run(self, program: Program, give_up: GiveUp | None = None) -> None:
+        """Run a program. Raises ProgramRefused, with line and hint, when it fails. One that cannot
+        be ended at its limit is given up; see `Watchdog`."""
         self.watcher.locations = program.locations
         self.guard.attributes.run.source = program.source
         generators = self.guard.generators
         try:
             with collected_in(self.watcher):
                 try:
-                    exec(program.code, self.names)
+                    with self._watched(give_up):
+                        exec(program.code, self.names)
                 except ProgramStopped:
                     generators.abandon_all()
                     raise
@@ -225,6 +228,11 @@ class Environment:
             raise ProgramRefused(self.explain(error, program)) from None
         if program.unread is not None:
             raise ProgramRefused(program.with_others(program.unread))
+
+    def _watched(self, give_up: GiveUp | None) -> AbstractContextManager[None]:
+        """A program without a limit needs no watchdog."""
+        has_limit = self.watcher.deadline is not None or give_up is not None
+        return Watchdog(self.watcher.must_end, give_up) if has_limit else nullcontext()
 
     def explain(self, error: BaseException, program: Program) -> ProgramError:
         """The exception, described for the reader who wrote this program."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Protocol
 
 from explorer.language.error_messages.known import Operand
@@ -23,6 +23,12 @@ PULSE = 0.05
 _INTERVAL, _MOST_STATEMENTS = 0.01, 16
 #: The message of a program that was stopped at its deadline.
 TOOK_TOO_LONG = "The program took too long and was stopped."
+
+
+def _took_too_long() -> ProgramStopped:
+    return ProgramStopped(
+        TOOK_TOO_LONG, "Check that the loop ends, or use fewer iterations or smaller tensors."
+    )
 
 
 class Output:
@@ -91,6 +97,9 @@ class Watcher:
         self.figures = Figures()
         #: Memory that is freed when the program has failed, to describe its error with.
         self.reserve: object = None
+        #: Makes the Trace of what has been recorded so far.
+        self.snapshot: Callable[[], Any] | None = None
+        self._is_halted = False
         self._output = Output()
         self._next_pulse = self._last_time = 0.0
         self._stride = self._left = 0
@@ -150,19 +159,27 @@ class Watcher:
 
     def check_time(self) -> None:
         """Look at the limits. Raises ProgramStopped after the deadline, or if `on_pulse` does."""
+        while self._is_halted:
+            sleep(1)
         now = monotonic()
         in_time = _INTERVAL / max(now - self._last_time, 1e-9) * max(self._stride, 1)
         self._stride = min(int(in_time), _MOST_STATEMENTS)
         self._last_time = now
         if self.deadline is not None and now > self.deadline:
-            raise ProgramStopped(
-                TOOK_TOO_LONG,
-                "Check that the loop ends, or use fewer iterations or smaller tensors.",
-            )
+            raise _took_too_long()
         if self.on_pulse is not None and now >= self._next_pulse:
             self.on_pulse(self)
             self._next_pulse = now + PULSE
         self._left = self._stride
+
+    def halt(self) -> None:
+        """Let the program, which another thread has given up, not go on where it calls this."""
+        self._is_halted, self._left = True, -1
+
+    def must_end(self) -> ProgramStopped | None:
+        """Why the program must be ended now, wherever it is."""
+        is_late = self.deadline is not None and monotonic() > self.deadline
+        return _took_too_long() if is_late else None
 
     def lift_limits(self) -> None:
         """Let what follows the program run to its end."""

@@ -127,6 +127,21 @@ class ProgramRecorder(TurnRecorder):
     def finish(self) -> None:
         """Also keep the latest records of the leaves of a pass."""
         super().finish()
+        self._choose_leaves()
+
+    @contextmanager
+    def as_if_finished(self) -> Iterator[None]:
+        """Meanwhile the records are those of a program that has ended; it goes on afterwards."""
+        chosen = list(self.chosen)
+        self._choose_leaves()
+        try:
+            yield
+        finally:
+            for live in self.chosen[len(chosen) :]:
+                live.is_between = True
+            self.chosen[:] = chosen
+
+    def _choose_leaves(self) -> None:
         for raw in self.recorded_passes:
             leaves: dict[int, LiveTensor | None] = raw.leaves
             for key, live in leaves.items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -21,8 +22,10 @@ from explorer.language import (
     ProgramStopped,
     Watcher,
     isolated,
+    line_of,
 )
 from explorer.language.explain import explain
+from explorer.language.figures import Figure
 from explorer.language.notices import collected_in
 from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.completed import completed_code
@@ -56,6 +59,7 @@ def run(
     deadline: float | None = None,
     on_line: Callable[[int], None] | None = None,
     on_pulse: Callable[[Watcher], None] | None = None,
+    on_stuck: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Run a program of the language and record what autograd did.
 
@@ -70,7 +74,8 @@ def run(
     `deadline` is a time.monotonic() value after which the program is stopped at its next statement;
     without one, a program without an end runs for ever. `on_line` is called with each line number
     before the line runs, `on_pulse` about every `explorer.language.watcher.PULSE` seconds with the
-    `Watcher`; it ends the program by raising ProgramStopped.
+    `Watcher`; it ends the program by raising ProgramStopped. A program that cannot be ended is
+    given up: `on_stuck` is called with the Trace, in another thread, and should end the process.
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
     everything up to the failing line. Raises ValueError for an invalid `capture`, `seed`,
@@ -92,14 +97,14 @@ def run(
     recorder = ProgramRecorder(capture, **options)
     started, used = time.monotonic(), time.thread_time()
     try:
-        trace = _run_and_assemble(recorder, program, start, source, seed)
+        trace = _run_and_assemble(recorder, program, start, source, seed, on_stuck)
         # A loop that ended where nothing was recorded is known by now, unless it takes other turns
         # each time: then all of them are recorded.
         for totals, visits in ((recorder.run_counts, recorder.visits), ({}, {})):
             if not (recorder.lacks_turns and _has_time(started, deadline)):
                 break
             recorder = ProgramRecorder(capture, totals=totals, visits=visits, **options)
-            complete = _run_and_assemble(recorder, program, start, source, seed)
+            complete = _run_and_assemble(recorder, program, start, source, seed, on_stuck)
             if not recorder.was_stopped:
                 # torch gives some warnings once only, so those of both runs count.
                 notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
@@ -188,18 +193,40 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
 
 
 def _run_and_assemble(
-    recorder: ProgramRecorder, program: Program, upstream: Upstream, source: str, seed: int
+    recorder: ProgramRecorder,
+    program: Program,
+    upstream: Upstream,
+    source: str,
+    seed: int,
+    on_stuck: Callable[[Trace], None] | None = None,
 ) -> Trace:
     environment = Environment(recorder)
     error: ProgramError | None = None
     needs_upstream: str | None = None
-    completed = program.completed
     with suppress(RuntimeError, MemoryError):
         recorder.reserve = torch.empty(RESERVE, dtype=torch.uint8)  # not used until it is written
     with isolated(seed) as warned:
+        given = recorder, environment, program, upstream, source, seed, warned
+
+        def snapshot() -> Trace:
+            with recorder.as_if_finished():
+                return _assemble(*given, figures=recorder.figures.so_far())
+
+        recorder.snapshot = snapshot
+
+        def give_up(stopped: ProgramStopped) -> None:
+            """In another thread; the program goes on."""
+            assert on_stuck is not None
+            recorder.halt()
+            recorder.finish()
+            explained = environment.explain(stopped, program)
+            line, text = recorder.line, line_of(program.source, recorder.line)
+            figures = recorder.figures.so_far()
+            on_stuck(_assemble(*given, figures, replace(explained, line=line, text=text)))
+
         try:
             with recorder.observe_operations():
-                environment.run(program)
+                environment.run(program, give_up if on_stuck else None)
                 recorder.finish()
                 if not recorder.pass_count:
                     with collected_in(recorder):  # backward may call functions of the program
@@ -212,22 +239,41 @@ def _run_and_assemble(
         recorder.lift_limits()
         recorder.finish()
         figures = recorder.figures.finish(recorder.written)
-        found: dict[str, Any] = {
-            "source": source, "seed": seed, "needs_upstream": needs_upstream, "warned": warned,
-        }  # fmt: skip
-        trace, no_memory = None, None
-        with torch._C.DisableTorchFunction(), torch.inference_mode(False):
-            try:
-                trace = assemble(recorder, environment.variables, error=error, **found)
-            except (RuntimeError, MemoryError) as failure:
-                no_memory = _memory_error(failure)
-                if no_memory is None:
-                    raise
-            if trace is None:  # what the program holds makes room for what was recorded
-                environment.names.clear()
-                trace = assemble(recorder, {}, error=error or no_memory, **found)
+        trace = _assemble(*given, figures, error, needs_upstream)
+    environment.names.clear()  # makes room for the answer, which is longer as JSON
+    return trace
+
+
+def _assemble(
+    recorder: ProgramRecorder,
+    environment: Environment,
+    program: Program,
+    upstream: Upstream,
+    source: str,
+    seed: int,
+    warned: list[warnings.WarningMessage],
+    figures: Sequence[Figure],
+    error: ProgramError | None = None,
+    needs_upstream: str | None = None,
+) -> Trace:
+    """The Trace of what was recorded, of a program that may still run."""
+    completed = program.completed
+    found: dict[str, Any] = {
+        "source": source, "seed": seed, "needs_upstream": needs_upstream, "warned": list(warned),
+    }  # fmt: skip
+    trace, no_memory = None, None
+    with torch._C.DisableTorchFunction(), torch.inference_mode(False):
+        try:
+            trace = assemble(recorder, environment.variables, error=error, **found)
+        except (RuntimeError, MemoryError) as failure:
+            no_memory = _memory_error(failure)
+            if no_memory is None:
+                raise
+        if trace is None:  # what the program holds makes room for what was recorded
+            environment.names.clear()
+            trace = assemble(recorder, {}, error=error or no_memory, **found)
     start = "sum" if upstream is None and needs_upstream else upstream
-    trace = replace(
+    return replace(
         trace,
         inputs=completed.inputs,
         completed=completed_code(completed, trace, start),
@@ -245,8 +291,6 @@ def _run_and_assemble(
             for figure in figures
         ),
     )
-    environment.names.clear()  # makes room for the answer, which is longer as JSON
-    return trace
 
 
 def _about_imports(environment: Environment, trace: Trace) -> Iterator[str]:
