@@ -1,8 +1,13 @@
-"""Drawing the figures that a program recorded, in a child: see `explorer.trace.drawing`."""
+"""Drawing the figures that a program recorded, in a child: see `explorer.trace.drawing`.
+
+What a child has drawn may be any file that begins as a PNG does. A fresh child, in which nobody has
+been, reads it and writes its pixels anew before a browser gets it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from explorer.language import ProgramRefused
@@ -24,21 +29,25 @@ def draw_figure(
     """Draw a figure of `Trace.figures` as PNG, for the theme "light" or "dark", for the screen or
     for print. Raises ProgramRefused."""
     request = _request(figure, theme, print_size)
-    return _read(lambda: sandbox.call("draw_figure", request, timeout=timeout))
+    return _read(sandbox, lambda: sandbox.call("draw_figure", request, timeout=timeout))
 
 
 def submit_figure(figure: Figure, theme: str = "light", **options: Any) -> Call[DrawnFigure]:
     """The same for the screen, without waiting; `options` are those of `Sandbox.submit`."""
-    return app_sandbox.submit("draw_figure", _request(figure, theme, False), read=_read, **options)
+    read = partial(_read, app_sandbox)
+    return app_sandbox.submit("draw_figure", _request(figure, theme, False), read=read, **options)
 
 
 def _request(figure: Figure, theme: str, print_size: bool) -> dict[str, Any]:
     return {"figure": to_plain(figure), "theme": theme, "print": print_size}
 
 
-def _read(get: Callable[[], Any]) -> DrawnFigure:
+def _read(sandbox: Sandbox, get: Callable[[], Any]) -> DrawnFigure:
     answer = get()
     try:
+        answer["png"] = sandbox.call("repaint", read_drawing(answer).png)
         return read_drawing(answer)
+    except ProgramRefused:
+        raise
     except Exception:
         raise ProgramRefused(exit_reasons.unreadable_answer()) from None

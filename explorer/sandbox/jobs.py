@@ -26,7 +26,7 @@ from explorer.trace.sampling import sample
 from explorer.training.program import Limits
 from explorer.training.replay import replay, replay_ahead
 from explorer.vision import checkpoint, own_network
-from explorer.vision.image import decode_to_plain
+from explorer.vision.image import decode_to_plain, repainted
 from explorer.vision.weights import WeightsError
 
 
@@ -84,6 +84,11 @@ def decode_image(request: bytes, context: Context) -> dict[str, Any]:
     return decode_to_plain(request)
 
 
+def repaint(request: bytes, context: Context) -> bytes:
+    """A PNG that another child has made, written anew; see `vision.image.repainted`."""
+    return repainted(request)
+
+
 def run_network(request: Any, context: Context) -> Any:
     """One run of the network of a reader's program; see `explorer.networks.runs`."""
     with confined(Limits(context.deadline, context.on_line)):
@@ -123,6 +128,7 @@ JOBS: dict[str, Job] = {
     "check": check_gradients,
     "sample": sample_program,
     "draw_figure": draw_figure,
+    "repaint": repaint,
     "network": run_network,
     "image": decode_image,
     "vision": run_vision,

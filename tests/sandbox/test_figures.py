@@ -1,9 +1,12 @@
 """Figures drawn in a child, also those that a program which left the language made up."""
 
+import io
+import zlib
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image, PngImagePlugin
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
@@ -114,3 +117,63 @@ def test_a_forged_drawing_is_refused(change: dict[str, Any]) -> None:
     assert read_drawing(answer) == drawn
     with pytest.raises((ValueError, TypeError)):
         read_drawing(answer | change)
+
+
+class Forging:
+    """Whatever is drawn, this is the file; the second child is a real one."""
+
+    def __init__(self, png: bytes) -> None:
+        self.png, self.jobs = png, list[str]()
+
+    def call(self, job: str, request: Any, **options: Any) -> Any:
+        self.jobs.append(job)
+        if job == "draw_figure":
+            return {"png": self.png, "width": 4, "height": 3, "problems": []}
+        return sandbox.call(job, request)
+
+
+def png(pixels: np.ndarray, **options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG", **options)
+    return file.getvalue()
+
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (3, 4, 4), dtype=np.uint8)
+
+
+def test_of_a_drawn_file_only_the_pixels_are_shown() -> None:
+    notes = PngImagePlugin.PngInfo()
+    notes.add_text("Comment", "<script>alert(1)</script>")
+    forging = Forging(png(PIXELS, pnginfo=notes) + b"<html>PK\x03\x04")
+    drawn = sandbox.draw_figure(figure(), sandbox=forging)  # type: ignore[arg-type]
+    assert forging.jobs == ["draw_figure", "repaint"]
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(drawn.png))), PIXELS)
+    assert b"script" in forging.png
+    assert b"script" not in drawn.png
+    assert drawn.png.endswith(b"IEND\xaeB`\x82")
+
+
+def chunk(name: bytes, data: bytes) -> bytes:
+    return len(data).to_bytes(4, "big") + name + data + zlib.crc32(name + data).to_bytes(4, "big")
+
+
+def header(width: int, height: int) -> bytes:
+    size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", size + b"\x08\x06\0\0\0")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param(png(PIXELS)[:60], id="cut"),
+        pytest.param(header(2**31 - 1, 2**31 - 1) + chunk(b"IEND", b""), id="a huge size"),
+        pytest.param(
+            header(30_000, 30_000) + chunk(b"IDAT", zlib.compress(bytes(10**6))), id="a bomb"
+        ),
+        pytest.param(b"\x89PNG\r\n\x1a\n<svg onload='alert(1)'/>", id="another file"),
+    ],
+)
+def test_a_forged_file_is_not_shown(forged: bytes) -> None:
+    with pytest.raises(ProgramRefused) as refused:
+        sandbox.draw_figure(figure(), sandbox=Forging(forged))  # type: ignore[arg-type]
+    assert refused.value.error.message.endswith(".")
