@@ -14,6 +14,8 @@ from explorer.sandbox import protocol
 
 #: Bytes that an error may have, and what it or a progress message may take when parsed.
 ERROR_BYTES, OTHER_MEMORY = 2**18, 2**22
+#: Bytes that a part of an answer may have.
+PART_BYTES = 2**22
 
 #: How many bytes of memory a list, a dict, a value after a comma and one after a colon may take.
 _COSTS = {b"[": 200, b"{": 160, b",": 78, b":": 20}
@@ -32,14 +34,16 @@ _STRING = re.compile(rb'"([^"\\]*+(?:\\.?[^"\\]*+)*+)"?\s*+(:?)', re.DOTALL)
 class AnswerLimits:
     """What one task of a job may send: `bytes` of an answer, which may take `memory` bytes when it
     is parsed, and `progress` messages of `progress_bytes` before it. Only an answer `with_bytes`
-    may contain bytes. `data` is how many raw bytes may be sent ahead of the answer: whoever asks
-    knows how many they need, and sets it for the one call."""
+    may contain bytes. `parts` is how often it may send what there is of the answer. `data` is how
+    many raw bytes may be sent ahead of the answer: whoever asks knows how many they need, and sets
+    it for the one call."""
 
     bytes: int = 2**20
     memory: int = 2**24
     progress: int = 0
     progress_bytes: int = 2**8
     with_bytes: bool = False
+    parts: int = 0
     data: int = 0
 
     def frames(self) -> dict[int, int]:
@@ -50,6 +54,8 @@ class AnswerLimits:
             protocol.PROGRESS: self.progress_bytes,
             protocol.STOP: 2**3,
         }
+        if self.parts:
+            sizes[protocol.PART] = PART_BYTES
         return sizes | ({protocol.DATA: protocol.CHUNK} if self.data else {})
 
 
@@ -69,7 +75,7 @@ _PATH = 12 * 2**20
 #: By the job's name; for a job that is not named here, `AnswerLimits()`. Not a part of the registry
 #: of jobs, which imports what they need: the app knows only their limits.
 LIMITS: dict[str, AnswerLimits] = {
-    "run": replace(_LARGE, progress=1000, progress_bytes=2**15),
+    "run": replace(_LARGE, progress=1000, progress_bytes=2**15, parts=16),
     "prove": AnswerLimits(2**22, memory=2**25),
     "replay": _LARGE,
     "vision": _LARGE,

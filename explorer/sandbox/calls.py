@@ -101,6 +101,20 @@ class Servers(Protocol):
     def replace(self, server: Server) -> None: ...
 
 
+class Unanswered(ProgramRefused):
+    """A job that has no answer."""
+
+    def __init__(self, error: ProgramError, part: bytearray | None, limits: AnswerLimits) -> None:
+        super().__init__(error)
+        self._part, self._limits = part, limits
+
+    def part(self) -> Any:
+        """What the job had sent of an answer; None if nothing. Raises ProgramRefused."""
+        if self._part is None:
+            return None
+        return read_message((protocol.ANSWER, self._part), self._limits)[1]
+
+
 class Call(Generic[T]):
     """A job that a child performs, or that waits for its turn.
 
@@ -134,6 +148,7 @@ class Call(Generic[T]):
         self._limit = 0.0
         self._late: ProgramError | None = None
         self._answer: Any = None
+        self._part: bytearray | None = None
         self._error: ProgramError | None = None
 
     def wait(self, seconds: float = math.inf) -> bool:
@@ -202,7 +217,7 @@ class Call(Generic[T]):
 
     def _plain_answer(self) -> Any:
         if self._error is not None:
-            raise ProgramRefused(self._error)
+            raise Unanswered(self._error, self._part, self._limits)
         return self._answer
 
     def _end(self, answer: Any = None, error: ProgramError | None = None) -> None:
@@ -308,6 +323,8 @@ class Call(Generic[T]):
             self._has_progress = True
             if self._on_progress is not None:
                 self._on_progress(message)
+        elif kind == protocol.PART:
+            self._has_progress, self._part = True, message
         elif kind == protocol.DATA:
             if len(self._received) + len(message) > self._limits.data:
                 raise ProgramRefused(exit_reasons.unreadable_answer())
@@ -333,11 +350,11 @@ def dump_request(request: Any) -> bytes:
 
 
 def read_message(frame: tuple[int, bytearray], limits: AnswerLimits) -> tuple[int, Any]:
-    """The kind of a frame and its message; of raw data, the bytes. Raises ProgramRefused if it is
-    not within `limits`."""
+    """The kind of a frame and its message; of raw data and a part, the bytes. Raises ProgramRefused
+    if it is not within `limits`."""
     kind, body = frame
     del frame
-    if kind == protocol.DATA:
+    if kind in (protocol.DATA, protocol.PART):
         return kind, body
     try:
         if not fits(body, limits.memory if kind == protocol.ANSWER else OTHER_MEMORY):

@@ -4,6 +4,7 @@ zygote and for a worker."""
 from __future__ import annotations
 
 import gc
+import os
 import random
 import selectors
 import socket
@@ -19,7 +20,7 @@ import torch
 
 from explorer.language import ProgramError, ProgramRefused, limit_bytes
 from explorer.sandbox import exit_reasons, limits, protocol
-from explorer.sandbox.answer_limits import limits_of
+from explorer.sandbox.answer_limits import PART_BYTES, limits_of
 from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.task import (
     LIFE,
@@ -32,6 +33,9 @@ from explorer.sandbox.task import (
     receive_task,
 )
 from explorer.trace import to_plain
+
+#: Held while a message is sent: a program that does not end has its answer from another thread.
+_SENDING = threading.Lock()
 
 #: Seconds by which a live child's own limit is longer than the server's: its last task's, and more.
 _LATE = 5.0
@@ -106,6 +110,8 @@ def perform_task(
         is_stopped=_StopNotice(connection),
         data=task.data,
         send=partial(_send_data, connection),
+        part=partial(_send, connection, protocol.PART, limit=PART_BYTES),
+        finish=partial(_finish, connection, limits_of(task.name).bytes),
     )
     try:
         answer = jobs[task.name](protocol.load(task.body), context)
@@ -133,7 +139,16 @@ class _StopNotice:
 
 
 def _send(connection: socket.socket, kind: int, message: Any, limit: int = protocol.LIMIT) -> None:
-    connection.sendall(protocol.make_frame(kind, protocol.dump(message), limit))
+    frame = protocol.make_frame(kind, protocol.dump(message), limit)
+    with _SENDING:
+        connection.sendall(frame)
+
+
+def _finish(connection: socket.socket, limit: int, answer: Any) -> None:
+    try:
+        _send(connection, protocol.ANSWER, answer, limit)
+    finally:
+        os._exit(0)
 
 
 def _send_data(connection: socket.socket, data: Any) -> None:

@@ -38,6 +38,7 @@ def run_program(request: Any, context: Context) -> Any:
             on_line=context.on_line,
             deadline=context.deadline,
             on_pulse=RunReporter(context),
+            on_stuck=lambda stuck: context.finish(to_plain(stuck)),
         )
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox.calls import Call, OnWait, parse_answer
+from explorer.sandbox.calls import Call, OnWait, Unanswered, parse_answer
 from explorer.sandbox.client import TIMEOUT, Sandbox, app_sandbox, submit
 from explorer.trace import Trace
 from explorer.trace.check import Check
@@ -114,20 +115,22 @@ def _check_request(
 
 
 def to_trace(source: str, settings: dict[str, Any], get: Callable[[], Any]) -> Trace:
-    """The Trace in the answer; one with the error if there is none."""
+    """The Trace in the answer; where there is none, what was sent of it, with the error."""
+    trace = Trace(source, seed=settings["seed"], capture=settings["capture"])
     try:
         return read_trace(source, get)
     except ProgramRefused as refused:
-        error = refused.error
-    return Trace(source, seed=settings["seed"], capture=settings["capture"], error=error)
+        error = _with_text(refused.error, source)
+        part = refused.part if isinstance(refused, Unanswered) else lambda: None
+    with suppress(ProgramRefused):
+        if (plain := part()) is not None:
+            trace = read_trace(source, lambda: plain)
+    return replace(trace, error=error)
 
 
 def read_trace(source: str, get: Callable[[], Any]) -> Trace:
     """The Trace in the answer. Raises ProgramRefused if there is none."""
-    try:
-        return replace(parse_answer(Trace, get()), source=source)
-    except ProgramRefused as refused:
-        raise ProgramRefused(_with_text(refused.error, source)) from None
+    return replace(parse_answer(Trace, get()), source=source)
 
 
 def _with_text(error: ProgramError, source: str) -> ProgramError:

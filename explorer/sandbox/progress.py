@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from explorer.trace import to_plain
 
 #: Seconds between two reports, and the most characters of output in one.
 INTERVAL, MOST_PRINTED = 0.1, 2000
+#: Seconds until the first part of a Trace is sent, and how many times as long as sending one takes
+#: the program then runs at least.
+FIRST_PART, COST = 0.3, 30
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class ChildJob:
 
 class RunReporter:
     """The `on_pulse` of a program: reports how far it is, and ends it if the reader has stopped it.
+    Now and then it sends the Trace so far: of a program that the kernel has to end, that is left.
 
     Whatever happens here must not reach the program as an exception that it could catch.
     """
@@ -60,6 +65,7 @@ class RunReporter:
         self._start = time.monotonic()
         self._next = self._start + INTERVAL  # a short program's answer is all that is said of it
         self._reported = 0  # characters of output
+        self._next_part = self._start + FIRST_PART
 
     def __call__(self, watcher: Watcher) -> None:
         now = time.monotonic()
@@ -68,6 +74,8 @@ class RunReporter:
             if now >= self._next and not is_stopped:
                 self._next = now + INTERVAL
                 self._report(watcher)
+            if now >= self._next_part and not is_stopped:
+                self._send_part(watcher)
         except OSError:
             is_stopped = True  # the server has ended
         if is_stopped:
@@ -76,6 +84,15 @@ class RunReporter:
                 "What it had done by then is shown.",
                 by_reader=True,
             )
+
+    def _send_part(self, watcher: Watcher) -> None:
+        """What has been recorded, unless that is too much. It may take a small part of the time."""
+        began = time.monotonic()
+        with suppress(Exception):  # too large, or of a program in the midst of something
+            if watcher.snapshot is not None:
+                self._context.part(to_plain(watcher.snapshot()))
+        now = time.monotonic()
+        self._next_part = now + max(now - self._start, COST * (now - began))
 
     def _report(self, watcher: Watcher) -> None:
         written = max(watcher.written - self._reported, 0)  # a second run prints the same again

@@ -2,11 +2,12 @@
 
 A frame is its length (4 bytes, big-endian), one byte for its kind, and JSON. The caller sends
 HEADER and REQUEST, and STOP if the job shall end early; the other side sends any number of WAIT,
-then STARTED, any number of PROGRESS, and one ANSWER or ERROR; or at any time FAILED, with the
-reason why the server has no answer. A child sends STOP back once it has
-noticed it. In a live run the caller may send NEXT, with one more request, after each ANSWER, and
-gets the same again, until either side closes the connection. `bytes` anywhere in a message are sent
-as base64. Never pickle: an untrusted program may have written what a child sends.
+then STARTED, any number of PROGRESS and PART, which is what there is of an answer, and one ANSWER
+or ERROR; or at any time FAILED, with the reason why the server has no answer. A child sends STOP
+back once it has noticed it. In a live run the caller may send NEXT, with one more request, after
+each ANSWER, and gets the same again, until either side closes the connection. `bytes` anywhere in
+a message are sent as base64. Never pickle: an untrusted program may have written what a child
+sends.
 
 Weights are too large for that. DATA frames hold raw bytes, `CHUNK` of them at most: the caller's
 file, after STARTED, of the length that its HEADER says; and what a child sends before its ANSWER,
@@ -26,7 +27,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-HEADER, REQUEST, NEXT, STOP, WAIT, STARTED, PROGRESS, ANSWER, ERROR, FAILED, DATA = b"HQNXWSPAEFD"
+HEADER, REQUEST, NEXT, STOP, WAIT, STARTED = b"HQNXWS"
+PROGRESS, PART, ANSWER, ERROR, FAILED, DATA = b"PTAEFD"
 
 #: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
 LIMIT = 36 * 2**20

@@ -344,12 +344,13 @@ class Server:
     def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
         """Send the reader a frame from the child; ANSWER and ERROR end the request."""
         reader = running.request.connection
-        if kind in (protocol.PROGRESS, protocol.STOP):
+        if kind in (protocol.PROGRESS, protocol.PART, protocol.STOP):
             running.messages += 1
-            if running.messages > running.request.limits.progress + 1:  # one notices the stop
+            limits = running.request.limits
+            if running.messages > limits.progress + limits.parts + 1:  # one notices the stop
                 running.child.connection.broken = True
                 self._child_ended(running)
-            elif kind == protocol.PROGRESS:
+            elif kind != protocol.STOP:
                 reader.send(protocol.make_frame(kind, body))
             else:
                 running.stop_by = math.inf

@@ -32,7 +32,9 @@ class Context:
     reached, which is read if the child dies. `deadline` is when the job should stop by itself, in
     seconds of `time.monotonic`, shortly before it is stopped. `is_stopped` says whether the reader
     has stopped the job, which should then answer with what it has done. `data` is the caller's
-    file; `send` sends raw bytes ahead of the answer.
+    file; `send` sends raw bytes ahead of the answer. `part` sends what there is of the answer,
+    which stands for it if the child has to be ended. `finish` sends the answer, from any thread,
+    and ends the process.
     """
 
     progress: Callable[[Any], None]
@@ -41,6 +43,8 @@ class Context:
     is_stopped: Callable[[], bool] = lambda: False
     data: bytearray = field(default_factory=bytearray)
     send: Callable[[Any], None] = lambda data: None
+    part: Callable[[Any], None] = lambda answer: None
+    finish: Callable[[Any], None] = lambda answer: None
 
 
 #: A job takes a plain request and a Context, and returns a plain answer.
@@ -110,5 +114,6 @@ def _read(connection: socket.socket) -> bytes:
 
 
 def read_line(line: mmap) -> int | None:
-    """The line number last stored, or None before the first."""
-    return _line_format.unpack_from(line)[0] or None
+    """The line number last stored, or None before the first and for what is none."""
+    number: int = _line_format.unpack_from(line)[0]
+    return number if 0 < number < 2**31 else None

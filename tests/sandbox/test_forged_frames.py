@@ -30,6 +30,7 @@ def frame(kind, body): send(len(body).to_bytes(4, "big") + kind + body)
 def A(body): frame(b"A", body)
 def E(body): frame(b"E", body)
 def P(body): frame(b"P", body)
+def T(body): frame(b"T", body)
 def trace(part): A(b'{"$":"Trace","source":"x",' + part + b"}")
 def values(item, count): trace(b'"variables":{"a":[' + item * count + b"0]}")
 def tensor(value): trace(b'"variables":{"a":{"$":"array",' + value + b"}}")
@@ -64,6 +65,8 @@ REFUSED: dict[str, dict[str, str]] = {
         "a request": "frame(b'H', b'{}'); frame(b'Q', b'{}')",
         "progress that nobody asked for": "while True: P(b'1')",
         "large progress": "P(b'[' + b'[],' * 12_000_000 + b'0]')",
+        "parts without an end": "while True: T(b'null')",
+        "a large part": "T(b'[' + b'[],' * 12_000_000 + b'0]')",
         "a large error": "E(b'\"' + b'x' * 30_000_000 + b'\"')",
         "an error that is none": "E(b'[1, 2]')",
         "no number of a line": "E(b'{\"$\":\"ProgramError\",\"message\":\"m\",\"line\":-5}')",
@@ -80,6 +83,9 @@ REFUSED: dict[str, dict[str, str]] = {
     },
     "ended without a result": {
         "half a frame": "send((100).to_bytes(4, 'big') + b'Anull'); os._exit(0)",
+        "a part that is none": "T(bytes(range(256))); os._exit(0)",
+        "a part of another type": "T(b'[1, 2]'); os._exit(0)",
+        "a part that grows": "T(b'[' + b'[],' * 1_300_000 + b'0]'); os._exit(0)",
         "half a prefix": "send(b'\\0\\0'); os._exit(0)",
     },
     "stopped": {
@@ -156,3 +162,14 @@ def test_refused(forging: Any, code: str, message: str) -> None:
 def test_read(forging: Any, name: str) -> None:
     code, is_error = READ[name]
     assert (error_after(forging, code, LIMIT) is not None) == is_error
+
+
+def test_a_part_stands_for_an_answer_that_does_not_come(forging: Any) -> None:
+    part = b'{"$":"Trace","source":"x","output":"so far"}'
+    for end, message in (("os._exit(0)", "ended without"), ("time.sleep(60)", "stopped")):
+        trace = sandbox.run(f"T(b'{{}}'); T({part!r}); {end}", sandbox=forging, timeout=SHORT)
+        assert trace.error is not None
+        assert message in trace.error.message
+        assert trace.output == "so far"
+    answer = b'{"$":"Trace","source":"x","output":"all"}'
+    assert sandbox.run(f"T({part!r}); A({answer!r})", sandbox=forging).output == "all"

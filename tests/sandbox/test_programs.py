@@ -53,6 +53,16 @@ def test_an_error_names_its_line_and_keeps_what_came_before() -> None:
     assert "x" in result.variables
 
 
+def test_an_operation_without_an_end_keeps_what_was_sent_before() -> None:
+    wait = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass\n"
+    result = sandbox.run(f"{MEAN}print('so far')\n{wait}sum(range(10**11))\n", timeout=4)
+    assert result.error is not None
+    assert result.error.line == 11
+    assert result.output == "so far\n"
+    assert result.variables["x"].grad.tolist() == [[9, 12]]
+    assert len(result.passes) == 1
+
+
 def test_an_endless_loop_keeps_what_came_before() -> None:
     result = sandbox.run("import torch\nx = torch.ones(2)\nwhile True:\n    y = x * 2\n", timeout=1)
     assert result.error is not None
