@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from explorer.sandbox.kernel_restrictions import may_serve_everyone, missing
+from explorer.sandbox.kernel_restrictions import missing
 from explorer.sandbox.options import OptionError, options
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from explorer.sandbox.proofs import prove, submit_prove
     from explorer.sandbox.self_test import SelfTestFailure, find_failure
     from explorer.sandbox.vision import submit_own_network, submit_vision
+    from explorer.sandbox.walls import describe_walls
     from explorer.sandbox.weights import read_weights, submit_weights
 
 #: Public names by the module they live in. Loaded on first use: what starts the server must not
@@ -43,6 +44,7 @@ _HOME = {
         "proofs": "prove submit_prove",
         "self_test": "SelfTestFailure find_failure",
         "vision": "submit_own_network submit_vision",
+        "walls": "describe_walls",
         "weights": "read_weights submit_weights",
     }.items()
     for name in names.split()
@@ -64,10 +66,10 @@ __all__ = [
     "SelfTestFailure",
     "call",
     "check",
+    "describe_walls",
     "draw_figure",
     "find_failure",
     "is_ready",
-    "may_serve_everyone",
     "missing",
     "options",
     "prove",

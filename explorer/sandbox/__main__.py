@@ -6,7 +6,6 @@ import importlib
 import mmap
 import os
 import selectors
-import shutil
 import signal
 import socket
 import sys
@@ -16,14 +15,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from explorer.sandbox import protocol
+from explorer.sandbox import libc, protocol
 from explorer.sandbox.pool import ForkPool, WorkerPool
+from explorer.sandbox.scratch import Scratch, remove_at_last
 from explorer.sandbox.server import Server
 from explorer.sandbox.settings import Settings, read_settings
 from explorer.sandbox.zygote import Zygote
 
 #: Connections that may wait to be accepted. A client that finds the queue full tries again.
 BACKLOG = 1024
+#: Of root's privileges: to see which files without a name its children hold, and to let those
+#: give way that have more privileges as yet.
+_CAP_SYS_PTRACE, _CAP_SYS_NICE = 1 << 19, 1 << 23
 
 
 def main() -> None:
@@ -43,19 +46,24 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
     parent_pipe: socket.socket | TextIO
     try:
         if zygote is not None:
-            zygote.warm_up(settings.jobs, settings.memory, settings.walls, settings.warm_up)
+            limit = settings.memory, settings.walls, settings.scratch
+            zygote.warm_up(settings.jobs, *limit, settings.warm_up)
+            libc.keep_capabilities(_CAP_SYS_PTRACE | _CAP_SYS_NICE)
             pool, parent_pipe = ForkPool(selector, zygote, settings.processors), sys.stdin
             _publish_address(settings, listener)
         else:
             _publish_address(settings, listener)  # before the workers need it
             pool, parent_pipe = WorkerPool(settings), _socket_closed_with_input()
-        Server(selector, listener, parent_pipe, settings.token, pool, settings.rest).serve()
+        scratch = Scratch(Path(settings.scratch))
+        Server(
+            selector, listener, parent_pipe, settings.token, pool, settings.rest, scratch
+        ).serve()
     except BaseException:
         traceback.print_exc()  # for the app's log; os._exit prints nothing
     finally:
         if pool is not None:
             pool.end()
-        shutil.rmtree(settings.directory, ignore_errors=True)
+        remove_at_last(settings.directory)
         os._exit(0)
 
 
@@ -116,7 +124,7 @@ def _run_worker(settings: Settings) -> None:
     os.environ.clear()
     header = protocol.dump({"worker": settings.worker})
     server.sendall(protocol.make_frame(protocol.HEADER, header))
-    perform_tasks(server, jobs, line, settings.memory, settings.walls)
+    perform_tasks(server, jobs, line, settings.memory, settings.walls, settings.scratch)
     os._exit(0)
 
 

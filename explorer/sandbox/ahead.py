@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from explorer.sandbox.settings import Settings, start_process
 
 Started = tuple[subprocess.Popen[bytes], Settings]
 
+#: A thread that lasts: bubblewrap ends with the thread that has started it.
+_starter = ThreadPoolExecutor(1, thread_name_prefix="start")
 _lock = threading.Lock()
 _started: list[Started] = []
 
@@ -39,8 +42,9 @@ def start_server(**options: Any) -> Started:
     directory = tempfile.mkdtemp(prefix="explorer-")  # with mode 0700
     try:
         settings = Settings(directory, secrets.token_hex(16), **options)
-        Path(settings.empty_directory).mkdir()
-        return start_process(settings), settings
+        for folder in (settings.empty_directory, settings.scratch):
+            Path(folder).mkdir()
+        return _starter.submit(start_process, settings).result(), settings
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise

@@ -14,6 +14,8 @@ from explorer.sandbox import protocol
 
 #: Bytes that an error may have, and what it or a progress message may take when parsed.
 ERROR_BYTES, OTHER_MEMORY = 2**18, 2**22
+#: The most tensors that a child sends as raw bytes.
+MOST_TENSORS = 10_000
 #: Bytes that a part of an answer may have.
 PART_BYTES = 2**22
 
@@ -45,6 +47,10 @@ class AnswerLimits:
     with_bytes: bool = False
     parts: int = 0
     data: int = 0
+
+    def allow_data(self, size: int, frames: int) -> bool:
+        """Whether so many raw bytes may be sent in so many frames: each tensor begins one."""
+        return size <= self.data and frames <= self.data // protocol.CHUNK + MOST_TENSORS
 
     def frames(self) -> dict[int, int]:
         """The largest size of each kind of frame that a child may send."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-import shutil
 import socket
 import subprocess
 import time
@@ -16,6 +15,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, protocol
 from explorer.sandbox.answer_limits import OTHER_MEMORY, AnswerLimits, fits
+from explorer.sandbox.scratch import remove_at_last
 from explorer.sandbox.settings import Settings
 from explorer.trace import from_plain
 from explorer.trace.validation import validate
@@ -56,7 +56,7 @@ class Server:
             self.process.stdin.close()
         self.process.kill()
         self.process.wait()
-        shutil.rmtree(self.settings.directory, ignore_errors=True)
+        remove_at_last(self.settings.directory)
 
     def listens(self) -> bool:
         """Whether it can be connected to. Raises ServerLost if it has ended before."""

@@ -3,25 +3,33 @@ zygote and for a worker."""
 
 from __future__ import annotations
 
+import _thread
+import builtins
 import gc
+import math
 import os
 import random
 import selectors
 import socket
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from mmap import mmap
 from typing import Any
 
+import numpy as np
 import torch
 
 from explorer.language import ProgramError, ProgramRefused, limit_bytes
 from explorer.sandbox import exit_reasons, limits, protocol
 from explorer.sandbox.answer_limits import PART_BYTES, limits_of
 from explorer.sandbox.kernel_restrictions import Walls
+from explorer.sandbox.scratch import enter
 from explorer.sandbox.task import (
     LIFE,
     SOFT_LIMIT,
@@ -32,7 +40,7 @@ from explorer.sandbox.task import (
     receive_next,
     receive_task,
 )
-from explorer.trace import to_plain
+from explorer.trace import codec, to_plain
 
 #: Held while a message is sent: a program that does not end has its answer from another thread.
 _SENDING = threading.Lock()
@@ -47,17 +55,24 @@ _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 def perform_tasks(
-    connection: socket.socket, jobs: Mapping[str, Job], line: mmap, memory: int, walls: Walls
+    connection: socket.socket,
+    jobs: Mapping[str, Job],
+    line: mmap,
+    memory: int,
+    walls: Walls,
+    scratch: str,
 ) -> None:
     """Wait for a task and perform it under its limits; a live one is followed by others, as long as
     each leaves the process as it was. Raises OSError if the limits do not work."""
+    folder = enter(scratch)
     task = receive_task(connection)
     if task is None:
         return
     limit_bytes(memory)
     limits.set_time_limit(LIFE + _LATE if task.live else task.timeout)
-    limits.apply_limits(memory, walls)
-    before = _process_state()
+    tempfile.tempdir = folder
+    limits.apply_limits(memory, walls, folder)
+    threads, before = _thread._count(), _process_state() if task.live else None
     if task.live:
         # Between two tasks only what the programs left is to be collected: a fork of a zygote that
         # has not frozen its heap yet would look through all of torch, for 0.15 s each time.
@@ -65,11 +80,20 @@ def perform_tasks(
     perform_task(connection, jobs, task, line)
     while task.live:
         gc.collect()  # what is left of the program may still run code, when it is freed
-        body = receive_next(connection) if _process_state() == before else None
+        is_same = _have_ended(threads) and _process_state() == before
+        body = receive_next(connection) if is_same else None
         if body is None:
             return
         task = replace(task, body=body)
         perform_task(connection, jobs, task, line)
+
+
+def _have_ended(threads: int) -> bool:
+    """Whether there are only so many threads, soon: that of a watchdog ends just now."""
+    until = time.monotonic() + 0.05
+    while _thread._count() > threads and time.monotonic() < until:
+        time.sleep(0)
+    return _thread._count() <= threads
 
 
 def _process_state() -> tuple[Any, ...]:
@@ -88,8 +112,20 @@ def _process_state() -> tuple[Any, ...]:
         torch._C._functorch.maybe_current_level(),
         torch._C._autograd._top_saved_tensors_default_hooks(True),
         dict(vars(torch._tensor_str.PRINT_OPTS)),
-        threading.active_count(),
+        sys.gettrace(),
+        list(warnings.filters),
+        np.random.get_state(legacy=False)["state"]["key"].tobytes(),
+        [hash(tuple(map(id, names.values()))) for names in _namespaces()],
     )
+
+
+def _namespaces() -> Iterator[Mapping[str, Any]]:
+    """The names that a program may have replaced: what it calls, and what makes its answer."""
+    yield from map(vars, (builtins, math, random, torch, torch.nn, torch.nn.functional))
+    yield from map(vars, (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd))
+    yield from map(vars, (protocol, codec))
+    if "matplotlib" in sys.modules:
+        yield dict(dict.items(sys.modules["matplotlib"].rcParams))  # as it is, without its look-ups
 
 
 def perform_task(

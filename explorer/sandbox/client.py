@@ -105,9 +105,10 @@ class Sandbox:
         with self._lock:
             server = self._server
             if server is not None and server.process.poll() is not None:
+                self._server = None
                 server.end()
-                server = None
-            self._server = server or self._start_server()
+            if self._server is None:
+                self._server = self._start_server()
             return self._server
 
     def _start_server(self) -> Server:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from explorer.language import ProgramError
 from explorer.language.watcher import TOOK_TOO_LONG
+from explorer.sandbox import scratch
 from explorer.sandbox.task import Reason
 
 _CRASH = (
@@ -65,6 +66,15 @@ def killed_for_memory(line: int | None) -> ProgramError:
         "The operating system ended this program: the machine ran out of memory.",
         line=line,
         hint="Use smaller tensors, or run it again.",
+    )
+
+
+def disk_full(line: int | None) -> ProgramError:
+    return ProgramError(
+        f"The program wrote more than {scratch.BYTES >> 20} MB, or more than {scratch.FILES:,} "
+        "files and folders, and was stopped.",
+        line=line,
+        hint="Write less, and remove what is no longer needed.",
     )
 
 
@@ -156,6 +166,7 @@ BY_REASON: dict[Reason, Callable[..., ProgramError]] = {
     "out_of_time": out_of_time,
     "stopped_inside": stopped_inside,
     "killed_for_memory": killed_for_memory,
+    "disk_full": disk_full,
     "exit": explain_exit,
 }
 

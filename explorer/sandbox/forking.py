@@ -21,8 +21,9 @@ from explorer.sandbox.warm_up import STEPS, prepare_programs, prepare_torch
 
 #: Seconds in which the server asks for its first children; the rest of the warm-up follows.
 _FIRST_PAUSE = 0.5
-#: What a child may use: memory in bytes beyond what it starts with, and the kernel's walls.
-Limit = tuple[int, Walls]
+#: What a child may use: memory in bytes beyond what it starts with, the kernel's walls, and where
+#: it has a folder.
+Limit = tuple[int, Walls, str]
 
 
 def serve(connection: socket.socket) -> None:
@@ -35,7 +36,7 @@ def serve(connection: socket.socket) -> None:
             return  # the server ended before it had read its settings
         settings = protocol.load(packet)
         jobs = importlib.import_module(settings["jobs"]).JOBS
-        limit = settings["memory"], Walls(settings["walls"])
+        limit = settings["memory"], Walls(settings["walls"]), settings["scratch"]
         prepare_torch()
         steps = deque([*STEPS, collapse_memory] if settings["fully"] else [])
         if steps:

@@ -26,7 +26,7 @@ def oom_kills() -> int:
     """How many processes the kernel has killed for want of memory: of this process's control group,
     or else of the machine. 0 where neither is told.
     https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files"""
-    for file in (*_memory_events(), _PROC / "vmstat"):
+    for file in (*memory_events(), _PROC / "vmstat"):
         try:
             lines = [line.split() for line in file.read_text().splitlines()]
             return next(int(line[1]) for line in lines if line[:1] == ["oom_kill"])
@@ -35,7 +35,8 @@ def oom_kills() -> int:
     return 0
 
 
-def _memory_events() -> list[Path]:
+def memory_events() -> list[Path]:
+    """The files of this process's control group that count them, if it has any."""
     try:
         groups = (_PROC / "self" / "cgroup").read_text().splitlines()
     except OSError:

@@ -19,7 +19,6 @@ class Walls(StrEnum):
 
     NARROW = "narrow"  #: only the system calls of a list are allowed
     WIDE = "wide"  #: all are allowed but those of a list, where the narrow walls break programs
-    OPTIONAL = "optional"  #: as narrow; where the kernel has no walls, do without
 
 
 def die_with_parent() -> None:
@@ -28,9 +27,13 @@ def die_with_parent() -> None:
 
 
 #: What this system may have: its name, whether it has it, and how to apply it.
-_MECHANISMS: tuple[tuple[str, Callable[[], bool], Callable[[Walls], None]], ...] = (
-    ("Landlock", lambda: landlock.version() >= 1, lambda walls: landlock.restrict_files()),
-    ("seccomp", seccomp.available, lambda walls: seccomp.restrict_calls(walls is Walls.WIDE)),
+_MECHANISMS: tuple[tuple[str, Callable[[], bool], Callable[[Walls, str | None], None]], ...] = (
+    ("Landlock", lambda: landlock.version() >= 1, lambda _, place: landlock.restrict_files(place)),
+    (
+        "seccomp",
+        seccomp.available,
+        lambda walls, place: seccomp.restrict_calls(walls is Walls.WIDE, place is not None),
+    ),
 )
 
 
@@ -39,14 +42,16 @@ def missing() -> tuple[str, ...]:
     return tuple(name for name, available, _ in _MECHANISMS if not available())
 
 
-def may_serve_everyone(walls: Walls) -> bool:
-    """Whether readers on other machines may run programs here."""
-    return walls is Walls.OPTIONAL or not missing()
+def may_write() -> bool:
+    """Whether a program can have a folder to write in, and no way to write elsewhere."""
+    return landlock.version() >= landlock.WRITING or bool(missing())
 
 
-def apply_restrictions(walls: Walls = Walls.NARROW) -> None:
-    """Restrict this process permanently. Raises OSError if what the system has does not work."""
+def apply_restrictions(walls: Walls = Walls.NARROW, folder: str | None = None) -> None:
+    """Restrict this process permanently, to writing in the folder where `may_write`. Raises OSError
+    if what the system has does not work."""
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    folder = folder if may_write() else None
     for _, available, restrict in _MECHANISMS:
         if available():
-            restrict(walls)
+            restrict(walls, folder)

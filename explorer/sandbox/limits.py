@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import secrets
 import signal
 import sys
 import time
 
 from explorer.sandbox import kernel_restrictions, libc
 from explorer.sandbox.kernel_restrictions import Walls
+from explorer.sandbox.scratch import FILE
 
 try:
     import resource
@@ -55,9 +57,12 @@ def set_time_limit(seconds: float) -> None:
     _set_limit("RLIMIT_CPU", cpu, cpu + 1)  # if they were equal, the kernel would send SIGKILL
 
 
-def apply_limits(memory: int = MEMORY, walls: Walls = Walls.NARROW) -> None:
+def apply_limits(
+    memory: int = MEMORY, walls: Walls = Walls.NARROW, folder: str | None = None
+) -> None:
     """Limit this process's memory (in bytes, beyond what it has now), files, threads and
-    privileges, and apply the kernel's restrictions. Raises OSError if these do not work."""
+    privileges, and apply the kernel's restrictions. It may write in the folder, if there is one.
+    Raises OSError if these do not work."""
     threads = 0
     if _LINUX:
         # When memory runs out, the kernel kills children first. Some containers forbid this.
@@ -71,17 +76,17 @@ def apply_limits(memory: int = MEMORY, walls: Walls = Walls.NARROW) -> None:
             threads = _threads_of_user() + THREADS
     if resource is not None:
         _set_limit("RLIMIT_NPROC", threads)
-        for limit in ("RLIMIT_CORE", "RLIMIT_FSIZE"):
-            _set_limit(limit, 0)
+        _set_limit("RLIMIT_CORE", 0)
+        _set_limit("RLIMIT_FSIZE", FILE if folder else 0)
         _set_limit("RLIMIT_NOFILE", 16)
-    kernel_restrictions.apply_restrictions(walls)
+    kernel_restrictions.apply_restrictions(walls, folder)
 
 
 def _drop_privileges() -> None:
     """Give up what makes root more than a user, except reading code wherever it is installed."""
     with contextlib.suppress(OSError):  # only root may
         # The real user, whose threads the kernel counts: it never limits root's.
-        os.setresuid(_FIRST_USER + os.getpid(), -1, -1)
+        os.setresuid(_FIRST_USER + secrets.randbelow(_FIRST_USER), -1, -1)
     libc.keep_capabilities(_CAP_DAC_OVERRIDE | _CAP_DAC_READ_SEARCH)
 
 

@@ -1,17 +1,26 @@
 """One child that stays with a reader's program during a drag: values in, a Trace or a path out.
 
 An ordinary run takes a new child; most of its time goes into the memory pages that a fork copies.
+
+Whoever has run in a child may have changed it, and what it answers afterwards. So a child stays
+with one text, of which only the numbers may change, and only if that text does nothing but compute:
+any other program has a fresh child for each frame.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import threading
 import time
+import tokenize
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from explorer.language import ProgramRefused
+from explorer.language.completion import complete
+from explorer.language.thread_safe_ast import parse_tree
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call
 from explorer.sandbox.client import submit
@@ -23,8 +32,20 @@ from explorer.trace.running import validate_arguments
 #: The time limit of one request in seconds, and how much longer it may take to arrive.
 LIMIT, EXTRA = 1.0, 0.5
 
-#: The jobs that leave the process as they found it, so that one child can do them again and again.
-JOBS = frozenset({"run", "look_ahead"})
+#: The jobs that leave the process as they found it, so that one child can do them again and again,
+#: with the texts of a request that are run.
+JOBS: dict[str, Callable[[Any], tuple[str, ...]]] = {
+    "run": lambda request: (request["source"],),
+    "look_ahead": lambda request: (request["at"]["setup"], request["at"]["loss"]),
+}
+#: The modules with which a program computes and does nothing else, and parts of them that do more.
+_MODULES = frozenset({"torch", "math", "random"})
+_NOT = ("torch.distributed", "torch.multiprocessing", "torch.utils", "torch.library", "torch.hub")
+#: Names of Python that reach what no text of a program mentions.
+_REACHING = frozenset(
+    {"__import__", "breakpoint", "compile", "delattr", "eval", "exec", "globals", "input"}
+    | {"locals", "open", "setattr", "vars"}
+)
 
 Submit = Callable[..., Call[Any]]
 
@@ -42,7 +63,8 @@ class LiveRun:
         self._submit, self._reader, self._limit = submit, reader, limit
         self._lock = threading.Lock()
         self._call: Call[Any] | None = None
-        self._job = ""
+        self._program: tuple[str, ...] = ()  # of the child: its job, and its texts without numbers
+        self._stays = False
         self._is_closed = False
 
     @property
@@ -115,11 +137,14 @@ class LiveRun:
         read: Callable[[Callable[[], Any]], Any],
         is_stopped: Callable[[Any, bool], bool],
     ) -> Any:
-        if job != self._job:
+        texts = JOBS[job](request)
+        program = (job, *map(without_numbers, texts))
+        if program != self._program:
             self._end_child()
-        if self._call is None:
-            options: dict[str, Any] = {"timeout": self._limit, "reader": self._reader, "live": True}
-            self._job, self._call = job, self._submit(job, request, **options)
+            self._program, self._stays = program, all(map(only_computes, texts))
+        if self._call is None or not self._stays:
+            options: dict[str, Any] = {"timeout": self._limit, "reader": self._reader}
+            self._call = self._submit(job, request, live=self._stays, **options)
         else:
             self._call.again(request)
         call, answer = self._call, None
@@ -153,3 +178,61 @@ def _is_stopped(trace: Trace, is_late: bool) -> bool:
 def submit_live(reader: str | None = None) -> LiveRun:
     """A live run in the app's sandbox. The first request starts the child."""
     return LiveRun(submit, reader)
+
+
+def without_numbers(text: str) -> str:
+    """The text with 0 in place of every number: what stays the same while a number is dragged. One
+    that Python cannot read stays as it is."""
+    try:
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        kinds = [(token.type, token.string) for token in tokens]
+    except (tokenize.TokenError, SyntaxError):
+        return text
+    return repr([(kind, "0" if kind == tokenize.NUMBER else name) for kind, name in kinds])
+
+
+def only_computes(text: str) -> bool:
+    """Whether the program seems to do nothing but compute, so that a child is the same after it.
+
+    A program that hides what it does is not found; it can deceive its own reader only.
+    """
+    try:
+        tree = parse_tree(complete(text).code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules = _imported_modules(node)
+            if not all(map(_is_computing, modules)):
+                return False
+            imported |= {name.asname or name.name.partition(".")[0] for name in node.names}
+    return not any(_reaches_out(node, imported) for node in ast.walk(tree))
+
+
+def _imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [name.name for name in node.names]
+    return [f"{node.module}.{name.name}" for name in node.names]
+
+
+def _is_computing(module: str) -> bool:
+    return module.partition(".")[0] in _MODULES and not f"{module}.".startswith(
+        tuple(f"{name}." for name in _NOT)
+    )
+
+
+def _reaches_out(node: ast.AST, imported: set[str]) -> bool:
+    """Whether it reaches for more than the program's own objects, or changes what is imported."""
+    if isinstance(node, ast.Name):
+        return node.id in _REACHING
+    if not isinstance(node, ast.Attribute):
+        return False
+    if node.attr.startswith("_") and node.attr != "__init__":
+        return True
+    if isinstance(node.ctx, ast.Load):
+        return False
+    owner: ast.AST = node.value
+    while isinstance(owner, ast.Attribute | ast.Subscript | ast.Call):
+        owner = owner.func if isinstance(owner, ast.Call) else owner.value
+    return isinstance(owner, ast.Name) and owner.id in imported

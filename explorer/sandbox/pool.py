@@ -7,6 +7,7 @@ import mmap
 import os
 import secrets
 import selectors
+import signal
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,9 @@ class Process(Protocol):
     @property
     def pid(self) -> int: ...
     def kill(self) -> None: ...
+    def rest(self, resting: bool) -> None:
+        """Stop it until it is asked again, whatever it does, or let it go on."""
+
     def end(self) -> ChildExit:
         """Kill it if it still runs, and return how it ended."""
 
@@ -105,7 +109,7 @@ class ForkPool:
 
     def lower_priority(self, child: Child) -> None:
         """Let every other process run first from now on."""
-        os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
+        _lower_priority(child.process.pid)
 
     def end(self) -> None:
         self._zygote.close()
@@ -120,6 +124,21 @@ class ForkPool:
         return Child(_Fork(pid, self._zygote), Connection(self._selector, sock))
 
 
+def _lower_priority(pid: int) -> None:
+    """Of all threads, where the system can: on Linux each has a priority of its own."""
+    tasks = Path("/proc", str(pid), "task")
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ends just now
+        for number in map(int, os.listdir(tasks)) if tasks.is_dir() else (pid,):
+            if hasattr(os, "setpriority"):
+                os.setpriority(os.PRIO_PROCESS, number, 19)
+
+
+def _stop(pid: int, resting: bool) -> None:
+    if hasattr(signal, "SIGSTOP"):  # Windows has no such signal
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP if resting else signal.SIGCONT)
+
+
 @dataclass(frozen=True)
 class _Fork:
     pid: int
@@ -127,6 +146,9 @@ class _Fork:
 
     def kill(self) -> None:
         os.kill(self.pid, 9)
+
+    def rest(self, resting: bool) -> None:
+        _stop(self.pid, resting)
 
     def end(self) -> ChildExit:
         return self.zygote.end(self.pid)
@@ -144,6 +166,9 @@ class _Worker:
 
     def kill(self) -> None:
         self.process.kill()
+
+    def rest(self, resting: bool) -> None:
+        _stop(self.pid, resting)
 
     def end(self) -> ChildExit:
         self.kill()  # has no effect on a process that has already ended
@@ -218,8 +243,7 @@ class WorkerPool:
 
     def lower_priority(self, child: Child) -> None:
         """Let every other process run first from now on, where the system can."""
-        if hasattr(os, "setpriority"):
-            os.setpriority(os.PRIO_PROCESS, child.process.pid, 19)
+        _lower_priority(child.process.pid)
 
     def end(self) -> None:
         for worker in (

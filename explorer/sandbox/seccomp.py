@@ -17,6 +17,7 @@ from explorer.sandbox.system_calls import (
     CHECKED,
     GROUPS,
     HOSTILE,
+    READ_ONLY,
     REFUSED,
     SELF,
     UNKNOWN,
@@ -53,27 +54,31 @@ def available() -> bool:
     return libc.syscall(_MACHINES[platform.machine()][1], _GET_ACTION, 0, action) == 0
 
 
-def restrict_calls(wide: bool) -> None:
+def restrict_calls(wide: bool, writes: bool) -> None:
     """Filter this process's system calls from now on. Raises OSError."""
     machine = platform.machine()
-    code = b"".join(struct.pack("=HBBI", *step) for step in make_filter(machine, wide))
+    code = b"".join(struct.pack("=HBBI", *step) for step in make_filter(machine, wide, writes))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if libc.syscall(_MACHINES[machine][1], _SET_FILTER, _ALL_THREADS, program) != 0:
         raise OSError(ctypes.get_errno(), "the filter of system calls was not accepted")
 
 
-def make_filter(machine: str, wide: bool) -> list[Step]:
-    """The filter: allowed is what the groups name or, if `wide`, what no list refuses."""
+def make_filter(machine: str, wide: bool, writes: bool) -> list[Step]:
+    """The filter: allowed is what the groups name or, if `wide`, what no list refuses. It `writes`
+    where there is a folder for it, and Landlock keeps it in."""
     verdicts: dict[int, tuple[Step, ...]]
     verdicts = dict.fromkeys(numbers(HOSTILE, machine).values(), (_KILL,))
     if wide:
         verdicts |= dict.fromkeys(numbers(REFUSED, machine).values(), (_REFUSE,))
         verdicts |= dict.fromkeys(numbers(UNKNOWN, machine).values(), (_IS_UNKNOWN,))
+    checked = CHECKED if writes else CHECKED | READ_ONLY
     for group in GROUPS:
         for name, number in numbers(group.calls, machine).items():
-            if name in CHECKED:
-                verdicts[number] = _check(CHECKED[name])
+            if group.writes and not writes:
+                verdicts[number] = (_REFUSE,)
+            elif name in checked:
+                verdicts[number] = _check(checked[name])
             elif not wide:
                 verdicts[number] = (_ALLOW,)
     steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _MACHINES[machine][0]), _KILL, (_LOAD, 0, 0, 0)]

@@ -29,10 +29,13 @@ from explorer.sandbox.fair_queue import FairQueue
 from explorer.sandbox.kernel_reports import is_halted, oom_kills
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.protocol import Connection
+from explorer.sandbox.scratch import Scratch
 from explorer.sandbox.task import LIFE, ChildExit, Reason, Task
 
 #: Seconds after which a child gives way to others.
 QUICK = 0.5
+#: Seconds between two looks at what a child has written, and at the threads of a slow one.
+LOOK = 0.1
 #: Seconds within which a child has to notice that the reader stops it.
 STOP_TIMEOUT = 1.0
 #: How many requests may wait, in total and from one reader, before one is refused.
@@ -118,6 +121,7 @@ class RunningRequest:
     is_next: bool = False
     messages: int = 0
     slow: bool = False
+    looked: float = 0.0
     stop_by: float = math.inf
     data: int = 0
     oom_kills: int = field(default_factory=oom_kills)
@@ -134,9 +138,11 @@ class Server:
         token: str,
         pool: ForkPool | WorkerPool,
         rest: float,
+        scratch: Scratch,
     ) -> None:
         self._selector, self._listener, self._token = selector, listener, token
         self._pool, self._rest_time, self._serving = pool, rest, True
+        self._scratch = scratch
         self._queue: FairQueue[Request] = FairQueue()
         self._running: list[RunningRequest] = []
         self._live: list[Request] = []  # those with a child of their own, resting or not
@@ -264,7 +270,7 @@ class Server:
             self._live.remove(request)
             child, request.child, request.rests_until = request.child, None, math.inf
             assert child is not None
-            self._pool.release(child, answered=True)
+            self._release(child, answered=True)
         if request not in self._queue:
             request.connection.finish()
 
@@ -310,7 +316,7 @@ class Server:
             if stays:
                 request.child, request.ends = child, now + LIFE
                 self._live.append(request)
-        running = RunningRequest(request, child, now, is_next)
+        running = RunningRequest(request, child, now, is_next, looked=now)
         self._running.append(running)
         if request.background:
             self._give_way(running)
@@ -319,6 +325,7 @@ class Server:
         child.connection.on_frame = partial(self._forward, running)
         child.connection.on_end = partial(self._child_ended, running)
         if is_next:
+            child.process.rest(False)
             child.send_next(request.task)
 
     def _give_way(self, running: RunningRequest) -> None:
@@ -333,9 +340,14 @@ class Server:
         return len(readers) < self._most_live and request.reader not in readers
 
     def _rest(self, running: RunningRequest) -> None:
-        """The child of a live run has answered: it waits for the reader's next request."""
+        """The child of a live run has answered: it waits for the reader's next request, stopped, so
+        that nothing the last program left there runs meanwhile."""
         request, connection = running.request, running.child.connection
         self._remove(running)
+        running.child.process.rest(True)
+        if self._scratch.is_too_full(running.child.process.pid):
+            self._lose_resting(request)
+            return
         request.rests_until = time.monotonic() + self._rest_time
         connection.on_frame = lambda kind, body: self._lose_resting(request)
         connection.on_end = partial(self._lose_resting, request)
@@ -357,7 +369,8 @@ class Server:
             return
         if kind == protocol.DATA:
             running.data += len(body)
-            if running.data > running.request.limits.data:
+            running.messages += 1
+            if not running.request.limits.allow_data(running.data, running.messages):
                 running.child.connection.broken = True
                 self._child_ended(running)
             else:
@@ -405,16 +418,20 @@ class Server:
         if running.request in self._live:
             self._live.remove(running.request)
             running.request.child = None
-        return self._pool.release(running.child, answered)
+        return self._release(running.child, answered)
+
+    def _release(self, child: Child, answered: bool) -> ChildExit:
+        """The child's task is over, and what it wrote is not needed; how it ended."""
+        child_exit = self._pool.release(child, answered)
+        self._scratch.drop(child.process.pid)
+        return child_exit
 
     # --- time limits and positions in the queue ---
 
     def _seconds_until_next_check(self) -> float:
         now = time.monotonic()
-        times = [
-            self._limit(r) if r.slow else min(r.started + QUICK, self._limit(r))
-            for r in self._running
-        ]
+        times = [min(r.looked + LOOK, self._limit(r)) for r in self._running]
+        times += [r.started + QUICK for r in self._running if not r.slow]
         times += [request.rests_until for request in self._live]
         return max(0.0, min([*times, now + 1.0]) - now)
 
@@ -438,10 +455,20 @@ class Server:
                     request.refuse("out_of_time", request.task.timeout, line)
             elif is_halted(child.process.pid):
                 self._child_ended(running, halted=True)
+            elif now >= running.looked + LOOK:
+                self._look(running, now)
 
         for request in list(self._live):
             if now >= request.rests_until:
                 self._lose_resting(request)
+
+    def _look(self, running: RunningRequest, now: float) -> None:
+        """At what the child has written, and at its threads, which may be new."""
+        running.looked = now
+        if self._scratch.is_too_full(running.child.process.pid):
+            running.request.refuse("disk_full", self._end(running, answered=False).line)
+        elif running.slow:
+            self._pool.lower_priority(running.child)
 
     def _send_positions(self) -> None:
         for position, request in enumerate(list(self._queue), start=1):

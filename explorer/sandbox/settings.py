@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO
 
+from explorer.sandbox import bubblewrap
+from explorer.sandbox.installed_code import python_path
 from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.options import options
 
@@ -26,7 +28,8 @@ class Settings:
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
     with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with; `walls` is
-    what the kernel shall forbid it. `rest` is for how many seconds a live child waits for its
+    what the kernel shall forbid it. `bubblewrap` says whether a server that forks runs inside
+    that. `rest` is for how many seconds a live child waits for its
     reader's next request. Without `warm_up`, processes start sooner and a child's first
     operations take longer. `worker` is empty for the server; a worker has a secret name instead of
     the token, with which it can only ask for its one task.
@@ -39,6 +42,7 @@ class Settings:
     processors: int = field(default_factory=lambda: options().processes)
     memory: int = field(default_factory=lambda: options().memory * 2**20)
     walls: Walls = field(default_factory=lambda: options().walls)
+    bubblewrap: bool = field(default_factory=lambda: not bubblewrap.failure())
     rest: float = 2.0
     warm_up: bool = True
     worker: str = ""
@@ -47,6 +51,11 @@ class Settings:
     def empty_directory(self) -> str:
         """The working directory. A cleaner of temporary files may remove it."""
         return str(Path(self.directory, "empty"))
+
+    @property
+    def scratch(self) -> str:
+        """Where each child has the folder that its program may write in."""
+        return str(Path(self.directory, "scratch"))
 
     @property
     def address(self) -> Path:
@@ -65,12 +74,16 @@ def start_process(settings: Settings) -> subprocess.Popen[bytes]:
     settings, which contain the token, are read.
     """
     environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    root = str(Path(__file__).resolve().parents[2])
-    paths = filter(None, [root, os.environ.get("PYTHONPATH")])
-    environment |= {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-    arguments = ["fork"] if settings.fork and not settings.worker else []
+    environment |= {"PYTHONPATH": python_path(), "OMP_NUM_THREADS": "1"}
+    environment["MALLOC_ARENA_MAX"] = "2"  # each reserves 64 MB of what a program may have
+    environment["MPLCONFIGDIR"] = str(Path(settings.directory, "matplotlib"))
+    forks = settings.fork and not settings.worker
+    arguments = ["fork"] if forks else []
+    wall: list[str] = []
+    if settings.bubblewrap and forks:
+        wall = bubblewrap.wrapped(settings.jobs, settings.directory)
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "explorer.sandbox", *arguments],
+        [*wall, sys.executable, "-P", "-m", "explorer.sandbox", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         cwd=settings.empty_directory,

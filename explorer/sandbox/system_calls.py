@@ -18,11 +18,13 @@ SELF = -1
 
 @dataclass(frozen=True)
 class Group:
-    """System calls that are allowed for one reason."""
+    """System calls that are allowed for one reason; those of a group that `writes` only where
+    Landlock keeps them in a folder."""
 
     name: str
     reason: str
     calls: str
+    writes: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,21 @@ GROUPS = (
         "fstat 5 80, newfstatat 262 79, stat 4 -, lstat 6 -, statx 332 291, access 21 -, "
         "faccessat 269 48, faccessat2 439 439, readlink 89 -, readlinkat 267 78, "
         "getdents64 217 61, getcwd 79 17, fcntl 72 25, ioctl 16 29",
+    ),
+    Group(
+        "scratch",
+        "files and folders that a program writes in the one folder it has",
+        "creat 85 -, mkdir 83 -, mkdirat 258 34, rmdir 84 -, unlink 87 -, unlinkat 263 35, "
+        "rename 82 -, renameat 264 38, renameat2 316 276, truncate 76 45, ftruncate 77 46, "
+        "pwrite64 18 68, fsync 74 82, fdatasync 75 83, chdir 80 49, fchdir 81 50, "
+        "dup 32 23, dup2 33 -, dup3 292 24",
+        writes=True,
+    ),
+    Group(
+        "event loops",
+        "asyncio, which waits for a pair of sockets of its own",
+        "epoll_create1 291 20, epoll_ctl 233 21, epoll_wait 232 -, epoll_pwait 281 22, "
+        "socketpair 53 199, recvfrom 45 207",
     ),
     Group(
         "answer",
@@ -87,13 +104,16 @@ GROUPS = (
 )
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+#: Of a file without a name, which nobody can count.
+_NAMELESS = os.O_TMPFILE & ~os.O_DIRECTORY
 #: The flags with which the C library starts a thread, and never a process.
 _THREAD = 0x3D0F00
 _TIME_SIGNALS = (signal.SIGALRM, signal.SIGXCPU)
 
 CHECKED = {
-    "open": Check(1, "without", (_WRITING,)),
-    "openat": Check(2, "without", (_WRITING,)),
+    "open": Check(1, "without", (_NAMELESS,)),
+    "openat": Check(2, "without", (_NAMELESS,)),
+    "socketpair": Check(0, "one of", (1,)),  # AF_UNIX
     "fcntl": Check(1, "one of", (1, 2, 3, 1030)),  # GETFD, SETFD, GETFL, DUPFD_CLOEXEC
     "ioctl": Check(1, "one of", (0x5401, 0x5421, 0x5451)),  # is it a terminal, FIONBIO, FIOCLEX
     "madvise": Check(2, "none of", (100, 101)),  # which pretend that memory is broken
@@ -111,13 +131,20 @@ CHECKED = {
     "prlimit64": Check(2, "null"),  # asking is fine, setting is not
 }
 
+#: Where no folder can be written in.
+READ_ONLY = {
+    "open": Check(1, "without", (_WRITING | _NAMELESS,)),
+    "openat": Check(2, "without", (_WRITING | _NAMELESS,)),
+}
+
 #: What ends the child at once: no library asks for these on the way to something else.
 HOSTILE = """
 execve 59 221, execveat 322 281, ptrace 101 117, process_vm_readv 310 270,
 process_vm_writev 311 271, process_madvise 440 440, pidfd_getfd 438 438, bpf 321 280,
 userfaultfd 323 282, io_uring_setup 425 425, mount 165 40, umount2 166 39, pivot_root 155 41,
 chroot 161 51, setns 308 268, unshare 272 97, open_by_handle_at 304 265, fsopen 430 430,
-fsmount 432 432, move_mount 429 429, open_tree 428 428, mount_setattr 442 442, kexec_load 246 104,
+fsmount 432 432, move_mount 429 429, open_tree 428 428, open_tree_attr 467 467,
+mount_setattr 442 442, kexec_load 246 104,
 kexec_file_load 320 294, init_module 175 105, finit_module 313 273, delete_module 176 106,
 reboot 169 142, swapon 167 224, swapoff 168 225, keyctl 250 219, add_key 248 217,
 request_key 249 218, iopl 172 -, ioperm 173 -, acct 163 89, quotactl 179 60
@@ -126,18 +153,20 @@ request_key 249 218, iopl 172 -, ioperm 173 -, acct 163 89, quotactl 179 60
 #: The wide walls refuse these (and HOSTILE) and allow the rest, including calls of future kernels.
 REFUSED = """
 fork 57 -, vfork 58 -, pidfd_open 434 434, pidfd_send_signal 424 424, rt_sigqueueinfo 129 138,
-rt_tgsigqueueinfo 297 240, socket 41 198, socketpair 53 199, bind 49 200, listen 50 201,
+rt_tgsigqueueinfo 297 240, socket 41 198, bind 49 200, listen 50 201,
 accept 43 202, accept4 288 242, connect 42 203, sendmsg 46 211, sendmmsg 307 269,
 perf_event_open 298 241, memfd_create 319 279, memfd_secret 447 447,
 shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190, semctl 66 191, semop 65 193,
 msgget 68 186, msgctl 71 187, msgsnd 69 189, msgrcv 70 188, mq_open 240 180, mq_unlink 241 181,
-creat 85 -, mkdir 83 -, rmdir 84 -, link 86 -, unlink 87 -, symlink 88 -, rename 82 -, mknod 133 -,
-mkdirat 258 34, linkat 265 37, unlinkat 263 35, symlinkat 266 36, renameat 264 38,
-renameat2 316 276, mknodat 259 33, truncate 76 45, ftruncate 77 46, fallocate 285 47, chmod 90 -,
+link 86 -, symlink 88 -, mknod 133 -,
+linkat 265 37, symlinkat 266 36,
+mknodat 259 33, fallocate 285 47, chmod 90 -,
 fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -,
 fchownat 260 54, utime 132 -, utimes 235 -, utimensat 280 88, futimesat 261 -, setxattr 188 5,
 lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16,
-setxattrat 463 463, removexattrat 466 466, inotify_init 253 -, inotify_init1 294 26,
+setxattrat 463 463, removexattrat 466 466,
+file_getattr 468 468, file_setattr 469 469, name_to_handle_at 303 264, listmount 458 458,
+getsockopt 55 209, inotify_init 253 -, inotify_init1 294 26,
 inotify_add_watch 254 27, fanotify_init 300 262, flock 73 32, syslog 103 116, settimeofday 164 170,
 clock_settime 227 112, clock_adjtime 305 266, adjtimex 159 171, fsconfig 431 431, fspick 433 433,
 setpriority 141 140, sched_setaffinity 203 122, sched_setscheduler 144 119, sched_setattr 314 274,
@@ -145,7 +174,7 @@ sched_setparam 142 118, ioprio_set 251 30, setrlimit 160 164, alarm 37 -, setiti
 timer_create 222 107, timerfd_create 283 85, personality 135 92, setuid 105 146, setreuid 113 145,
 setresuid 117 147, setgid 106 144, setregid 114 143, setresgid 119 149, setgroups 116 159,
 setfsuid 122 151, setfsgid 123 152, capset 126 91, setpgid 109 154, setsid 112 157,
-sethostname 170 161, setdomainname 171 162, chdir 80 49, fchdir 81 50, umask 95 166
+sethostname 170 161, setdomainname 171 162, umask 95 166
 """
 #: What a newer C library tries first. Reported as unknown, so that it uses the older call, whose
 #: arguments can be checked.

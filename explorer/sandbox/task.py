@@ -74,6 +74,7 @@ Reason = Literal[
     "out_of_time",
     "stopped_inside",
     "killed_for_memory",
+    "disk_full",
     "exit",
 ]
 

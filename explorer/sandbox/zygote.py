@@ -38,9 +38,9 @@ class Zygote:
             importlib.import_module("explorer.sandbox.forking").serve(child_end)
         child_end.close()
 
-    def warm_up(self, jobs: str, memory: int, walls: Walls, fully: bool) -> None:
+    def warm_up(self, jobs: str, memory: int, walls: Walls, scratch: str, fully: bool) -> None:
         """Wait until it has imported the jobs and, if `fully`, used everything they may need."""
-        self._request(jobs=jobs, memory=memory, walls=walls, fully=fully)
+        self._request(jobs=jobs, memory=memory, walls=walls, scratch=scratch, fully=fully)
         self._connection.settimeout(_REPLY_TIMEOUT)
 
     def fork(self) -> tuple[int, socket.socket]:

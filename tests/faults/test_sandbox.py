@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def lasting(folder: Path) -> Iterator[Sandbox]:
-    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False, processors=2)
     yield new_box
     new_box.stop()
     assert os.listdir(folder) == []
@@ -233,7 +233,7 @@ def test_a_disk_without_room_for_the_server(
     if os.getuid() or subprocess.run(mount, capture_output=True).returncode:
         full = tmp_path / "missing"  # where no disk can be mounted, a missing one
     monkeypatch.setattr(tempfile, "tempdir", str(full))
-    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False)
     try:
         new_box.start()  # as the app does when it starts: this must not fail
         assert "could not be started" in error_message(lambda: new_box.call("double", [1]))
@@ -250,7 +250,7 @@ def test_a_disk_without_room_for_the_server(
 
 def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
     before = set(os.listdir(folder))
-    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False)
     new_box.start()
     resource.prlimit(new_box.pid or 0, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     try:
@@ -262,7 +262,7 @@ def test_a_disk_without_room_for_what_the_server_writes(folder: Path) -> None:
 
 
 def test_no_process_to_be_had(folder: Path) -> None:
-    new_box = Sandbox(jobs="tests.faults.no_process", warm_up=False)
+    new_box = Sandbox(jobs="tests.faults.no_process", warm_up=False, bubblewrap=False)
     try:
         assert new_box.call("double", [1], timeout=30) == [2]
         assert is_idle(new_box)
@@ -283,7 +283,7 @@ def test_no_process_for_the_server(box: Sandbox, monkeypatch: pytest.MonkeyPatch
     def refused(*_: Any, **__: Any) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False)
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refused)
         assert "could not be started" in error_message(lambda: new_box.call("double", [1]))

@@ -57,25 +57,12 @@ def _rows(ends: str | set[str], **codes: str) -> list[Attack]:
 _CODE = "fd = os.open(os.__file__, os.O_RDONLY); "
 FILES = _rows(
     EPERM,
-    create="open(canary + '2', 'x')",
-    open_for_writing="open(canary, 'w')",
-    open_for_updating="open(canary, 'r+')",
-    open_for_appending="open(canary, 'a')",
-    open_to_truncate="os.open(canary, os.O_RDONLY | os.O_TRUNC)",
     open_a_nameless_file="os.open(os.path.dirname(canary), os.O_TMPFILE | os.O_RDWR)",
-    open_in_a_folder="os.open('canary', os.O_WRONLY, dir_fd=-100)",
-    make_a_folder="os.mkdir(canary + '2')",
     make_a_link="os.link(canary, canary + '2')",
     make_a_symbolic_link="os.symlink('/', canary + '2')",
     make_a_device="os.mknod(canary + '2', 0o020666, os.makedev(1, 3))",
     make_a_fifo="os.mkfifo(canary + '2')",
     make_a_socket_file="os.mknod(canary + '2', 0o140666)",
-    rename="os.rename(canary, canary + '2')",
-    exchange="call('renameat2', -100, canary, -100, canary + '2', 2)",
-    unlink="os.unlink(canary)",
-    remove_a_folder="os.rmdir(os.path.dirname(canary))",
-    truncate="os.truncate(canary, 0)",
-    truncate_code=_CODE + "os.ftruncate(fd, 0)",
     allocate=_CODE + "call('fallocate', fd, 0, 0, 1)",
     chmod="os.chmod(canary, 0o777)",
     chmod_code=_CODE + "os.fchmod(fd, 0o777)",
@@ -101,20 +88,15 @@ FILES = _rows(
     copy_between_files=_CODE + "call('copy_file_range', fd, 0, 1, 0, 1, 0)",
     splice="call('splice', 0, 0, 1, 0, 1, 0)",
     handle_of_a_file="call('name_to_handle_at', -100, canary, b'\\x08' + bytes(200), bytes(8), 0)",
-    new_folder_to_work_in="os.chdir('/')",
     flush_disks="call('sync')",
 )
 if platform.machine() == "x86_64":
     FILES += _rows(
         EPERM,
-        creat="call('creat', canary + '2', 0o666)",
         old_chmod="call('chmod', canary, 0o777)",
         old_utime="call('utime', canary, 0)",
         old_utimes="call('utimes', canary, 0)",
         futimesat="call('futimesat', -100, canary, 0)",
-        old_rename="call('rename', canary, canary + '2')",
-        old_mkdir="call('mkdir', canary + '2', 0o777)",
-        old_open_for_writing="call('open', canary, 1)",
         old_inotify="call('inotify_init')",
     )
 FILES += _rows(
@@ -143,7 +125,6 @@ FILES += _rows(
     read_through_a_path_descriptor="fd = os.open(canary, os.O_PATH); open(f'/proc/self/fd/{fd}')",
     open_its_null_device_again="os.open('/proc/self/fd/0', 0)",
     list_the_root="os.listdir('/')",
-    list_the_work_folder="os.listdir('.')",
     list_processes="os.listdir('/proc')",
     list_devices="os.listdir('/dev')",
     list_shared_memory="os.listdir('/dev/shm')",
@@ -153,7 +134,6 @@ FILES += _rows(
     terminal="os.open('/dev/tty', os.O_RDONLY)",
     zero_device="os.open('/dev/zero', os.O_RDONLY)",
 )
-FILES += _rows(EPERM, device_for_writing="os.open('/dev/null', os.O_WRONLY)")
 
 _FAMILIES = {
     "unix": 1, "ipv4": 2, "ipv6": 10, "netlink": 16, "packet": 17, "bluetooth": 31, "crypto": 38,
@@ -161,6 +141,7 @@ _FAMILIES = {
 }  # fmt: skip
 SOCKETS = _rows(
     EPERM,
+    socket_pair_of_the_network="call('socketpair', 2, 1, 0, bytes(8))",
     **{
         f"socket_{name}": f"call('socket', {number}, {3 if name == 'packet' else 1}, 0)"
         for name, number in _FAMILIES.items()
@@ -171,7 +152,6 @@ SOCKETS = _rows(
     "        except OSError as error:\n"
     "            if error.errno != 1: raise\n"
     "raise PermissionError(1, '')",
-    socket_pair="call('socketpair', 1, 1, 0, bytes(8))",
     connect_the_channel="call('connect', channel, struct.pack('=H108s', 1, b'x'), 110)",
     bind_the_channel="call('bind', channel, struct.pack('=H108s', 1, b'x'), 110)",
     listen_on_the_channel="call('listen', channel, 1)",
@@ -183,7 +163,6 @@ SOCKETS = _rows(
     who_is_there="call('getsockopt', channel, 1, 17, bytes(12), struct.pack('=i', 12))",
     pipe="os.pipe()",
     event="call('eventfd2', 0, 0)",
-    epoll="call('epoll_create1', 0)",
 )
 
 PROCESSES = _rows(
@@ -280,7 +259,6 @@ OTHERS += _rows(
 )
 OTHERS += _rows(
     EPERM,
-    write_to_anothers_memory_file="open(f'/proc/{other}/mem', 'r+b')",
     shared_memory="call('shmget', 1, 4096, 0o1666)",
     attach_shared_memory="call('shmat', 0, 0, 0)",
     ask_for_shared_memory="call('shmctl', 0, 14, bytes(128))",
@@ -290,7 +268,6 @@ OTHERS += _rows(
     ask_for_message_queues="call('msgctl', 0, 12, bytes(128))",
     send_to_a_queue="call('msgsnd', 0, bytes(16), 8, 0)",
     posix_message_queue="call('mq_open', b'attack', 0o102, 0o666, 0)",
-    posix_shared_memory="os.open('/dev/shm/attack', os.O_CREAT | os.O_RDWR)",
     compare_with_another="call('kcmp', os.getpid(), other, 1, 0, 0)",
     locks_of_another="call('get_robust_list', other, bytes(8), bytes(8))",
     move_anothers_pages="call('move_pages', other, 0, 0, 0, 0, 0)",
@@ -402,7 +379,36 @@ if platform.machine() == "x86_64":
         ),
     )
 
-ATTACKS = [*FILES, *SOCKETS, *PROCESSES, *SIGNALS, *OTHERS, *LIMITS, *KERNEL]
+#: Where a program may write, Landlock keeps it in its folder; elsewhere seccomp refuses it.
+WRITES = _rows(
+    {EPERM, EACCES, "ENOENT", "EINVAL"},
+    create="open(canary + '2', 'x')",
+    open_for_writing="open(canary, 'w')",
+    open_for_updating="open(canary, 'r+')",
+    open_for_appending="open(canary, 'a')",
+    open_to_truncate="os.open(canary, os.O_RDONLY | os.O_TRUNC)",
+    open_in_a_folder="os.open('canary', os.O_WRONLY, dir_fd=-100)",
+    make_a_folder="os.mkdir(canary + '2')",
+    rename="os.rename(canary, canary + '2')",
+    exchange="call('renameat2', -100, canary, -100, canary + '2', 2)",
+    unlink="os.unlink(canary)",
+    remove_a_folder="os.rmdir(os.path.dirname(canary))",
+    truncate="os.truncate(canary, 0)",
+    truncate_code=_CODE + "os.ftruncate(fd, 0)",
+    device_for_writing="os.open('/dev/null', os.O_WRONLY)",
+    write_to_anothers_memory_file="open(f'/proc/{other}/mem', 'r+b')",
+    posix_shared_memory="os.open('/dev/shm/attack', os.O_CREAT | os.O_RDWR)",
+)
+if platform.machine() == "x86_64":
+    WRITES += _rows(
+        {EPERM, EACCES},
+        creat="call('creat', canary + '2', 0o666)",
+        old_rename="call('rename', canary, canary + '2')",
+        old_mkdir="call('mkdir', canary + '2', 0o777)",
+        old_open_for_writing="call('open', canary, 1)",
+    )
+
+ATTACKS = [*FILES, *WRITES, *SOCKETS, *PROCESSES, *SIGNALS, *OTHERS, *LIMITS, *KERNEL]
 
 _BUSY = "\nwhile True: pass"
 #: These go on until they are stopped.

@@ -1,23 +1,33 @@
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from explorer.sandbox import Sandbox
 from explorer.sandbox.settings import Settings
 
+#: The first wall alone: of what runs inside the second, no process and no file is seen from here.
+OPTIONS: dict[str, Any] = {
+    "jobs": "tests.sandbox.jobs",
+    "warm_up": False,
+    "processors": 2,
+    "rest": 60.0,
+}
+OPTIONS["bubblewrap"] = False
+
 
 @pytest.fixture(scope="package")
 def forking() -> Iterator[Sandbox]:
     if not Settings("", "").fork:
         pytest.skip("this system's children do not fork")
-    sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2, rest=60.0)
+    sandbox = Sandbox(**OPTIONS)
     yield sandbox
     sandbox.stop()
 
 
 @pytest.fixture(scope="package")
 def portable() -> Iterator[Sandbox]:
-    sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2, fork=False, rest=60.0)
+    sandbox = Sandbox(**OPTIONS, fork=False)
     yield sandbox
     sandbox.stop()
 

@@ -20,6 +20,16 @@ class BusyPool:
     processors = max_children = 0
 
 
+class NoScratch:
+    """Nobody writes anything."""
+
+    def is_too_full(self, pid: int) -> bool:
+        return False
+
+    def drop(self, pid: int) -> None:
+        pass
+
+
 class ReaderConnection:
     """A connection that keeps the frames sent to it."""
 
@@ -41,7 +51,9 @@ class ReaderConnection:
 def server() -> Iterator[Server]:
     ends = socket.socketpair()
     with selectors.DefaultSelector() as selector, socket.socket() as listener:
-        yield Server(selector, listener, ends[0], "token", BusyPool(), 2.0)  # type: ignore[arg-type]
+        pool: Any = BusyPool()
+        scratch: Any = NoScratch()
+        yield Server(selector, listener, ends[0], "token", pool, 2.0, scratch)
     for end in ends:
         end.close()
 

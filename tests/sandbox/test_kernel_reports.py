@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from explorer.sandbox.answer_limits import limits_of
 from explorer.sandbox.server import Request, RunningRequest, Server
 from explorer.sandbox.task import ChildExit, Task
 from tests.sandbox.test_calls import eventually
+from tests.sandbox.test_full_queue import NoScratch
 
 pytestmark = pytest.mark.fast
 
@@ -70,6 +72,7 @@ class Connected:
     """A reader's, or a child's, connection."""
 
     broken = False
+    process = SimpleNamespace(pid=1)
     connection: Any
 
     def __init__(self) -> None:
@@ -88,7 +91,9 @@ def test_memory_is_named_if_the_kernel_counted_it(
 ) -> None:
     near, far = socket.socketpair()
     with selectors.DefaultSelector() as selector, socket.socket() as listener, near, far:
-        served = Server(selector, listener, near, "token", KilledPool(), 2.0)  # type: ignore[arg-type]
+        pool: Any = KilledPool()
+        scratch: Any = NoScratch()
+        served = Server(selector, listener, near, "token", pool, 2.0, scratch)
         reader: Any = Connected()
         request = Request(reader, "a", Task("run", b"", 1.0), limits_of("run"))
         running = RunningRequest(request, Connected(), 0.0, oom_kills=2)  # type: ignore[arg-type]

@@ -36,9 +36,9 @@ AS_NOBODY = [
     "--ambient-caps=+dac_read_search",
 ]  # fmt: skip
 TESTS = [
-    "tests/sandbox/test_attacks.py::test_threads_are_bounded",
-    "tests/sandbox/test_attacks.py::test_attack[chmod_code]",
-    "tests/sandbox/test_attacks.py::test_attack[memory_file_of_the_server]",
+    "tests/sandbox/test_attacks.py::test_threads_are_bounded[forking]",
+    "tests/sandbox/test_attacks.py::test_attack[forking-chmod_code]",
+    "tests/sandbox/test_attacks.py::test_attack[forking-memory_file_of_the_server]",
     "tests/sandbox/test_kernel_restrictions.py::test_what_stays_possible",
     "tests/sandbox/test_kernel_restrictions.py::test_torch_works_under_the_restrictions[narrow]",
 ]

@@ -187,7 +187,8 @@ APP = """
 import sys, time
 import tests.sandbox
 from explorer.sandbox import Sandbox
-sandbox = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, fork=sys.argv[1] == "forking")
+from tests.sandbox.conftest import OPTIONS
+sandbox = Sandbox(**OPTIONS | {"fork": sys.argv[1] == "forking"})
 sandbox.call("double", [1])
 def report(child):
     print(sandbox.pid, child, sandbox._server.settings.directory, flush=True)

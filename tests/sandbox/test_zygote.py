@@ -11,6 +11,7 @@ import pytest
 
 from explorer.language import ProgramRefused
 from explorer.sandbox import Sandbox
+from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_server_life import _pid, _zygote
 
@@ -76,7 +77,7 @@ def test_a_child_contains_nothing_of_the_app_or_an_earlier_job(
 ) -> None:
     secret, earlier, own = (f"{word}-{os.urandom(8).hex()}" for word in ("secret", "theirs", "own"))
     monkeypatch.setenv("DATABASE_PASSWORD", secret)
-    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1, fork=fork)
+    box = Sandbox(**OPTIONS | {"processors": 1, "fork": fork})
     present: list[bool] = []
 
     def look(child: int) -> None:

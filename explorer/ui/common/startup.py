@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 import stat
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -30,7 +31,9 @@ _FIRST_ANSWER = 30.0
 #: Imported when a network is built or stepped for the first time: each takes more than a second.
 _SLOW = ("torch._dynamo", "explorer.torchvision_guard")
 #: Headers with which a proxy passes on where a reader is.
-_FORWARDED = ("X-Forwarded-For", "X-Real-Ip", "Forwarded")
+_FORWARDED = (
+    "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
+)  # fmt: skip
 
 _self_test_failure: sandbox.SelfTestFailure | None = None
 
@@ -58,17 +61,15 @@ def prepare_process() -> None:
 def refusal() -> str:
     """Why the reader whose page is being run is not served; empty if they are.
 
-    Without the kernel's walls, whoever leaves the language reaches this machine: only its own
-    users may run programs then.
+    Without the kernel's walls a program reaches this machine: only its own users may run one then.
     """
-    if sandbox.may_serve_everyone(sandbox.options().walls) or reader_is_local():
+    if not sandbox.missing() or reader_is_local():
         return ""
     return (
         "This copy of the app can only be used on the computer it runs on, because that computer "
         f"lacks {' and '.join(sandbox.missing())}. Landlock and seccomp are the parts of the Linux "
         "kernel that keep the programs readers type away from everything else. The app's operator "
-        "can run it on Linux 5.13 or newer with both, or serve everybody without them by setting "
-        "EXPLORER_WALLS=optional."
+        "can run it on Linux 5.13 or newer with both."
     )
 
 
@@ -79,7 +80,8 @@ def warning_for_operator() -> str:
     return (
         "For the operator of this app: some programs fail because this machine needs system calls "
         f"that are not on the list. The first that fail are those for “{_self_test_failure.part}”; "
-        "the log has the error. Until the list is corrected, set EXPLORER_WALLS=wide."
+        "the log has the error. Until the list is corrected, set EXPLORER_WALLS=wide. "
+        + sandbox.describe_walls()
     )
 
 
@@ -111,6 +113,7 @@ def _is_loopback(name: str) -> bool:
 
 def _test_walls() -> None:
     global _self_test_failure
+    print(sandbox.describe_walls(), file=sys.stderr, flush=True)
     time.sleep(SELF_TEST_DELAY)
     _self_test_failure = failure = sandbox.find_failure(sandbox.call)
     if failure is not None:

@@ -6,6 +6,7 @@ from html import escape
 
 import streamlit as st
 
+from explorer import sandbox
 from explorer.ui.common.widgets import note
 from explorer.ui.operator.report import LATELY, Report, Times, make_report, processor_count
 
@@ -32,6 +33,7 @@ def draw_report() -> None:
         rows = {"waited for a turn": report.waited, "ran": report.programs}
         _table(("", "runs", "median, s", "95 %, s"), [*map(_times_row, rows.items())])
     note(f"Runs of the last {LATELY / 60:.0f} minutes, in this process alone.")
+    note(sandbox.describe_walls())
     st.subheader(
         "Errors", help="The last errors in the log; their tracebacks are in the log itself"
     )

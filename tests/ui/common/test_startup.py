@@ -15,7 +15,6 @@ from explorer import sandbox
 from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, kernel_restrictions
 from explorer.sandbox.exit_reasons import out_of_time, queue_full
-from explorer.sandbox.kernel_restrictions import Walls
 from explorer.ui.common import startup
 
 HOME = str(Path(__file__).parents[3] / "app.py")
@@ -62,17 +61,6 @@ def test_without_walls_only_local_readers_are_served(
     assert (startup.refusal() == "") == local
 
 
-@pytest.mark.parametrize(
-    ("walls", "served"), [("narrow", False), ("wide", False), ("optional", True)]
-)
-def test_the_operator_decides(
-    walls: str, served: bool, monkeypatch: pytest.MonkeyPatch, no_landlock: None
-) -> None:
-    _reader(monkeypatch, "203.0.113.5", {})
-    monkeypatch.setattr(sandbox, "options", lambda: SimpleNamespace(walls=Walls(walls)))
-    assert (startup.refusal() == "") == served
-
-
 def test_with_walls_everyone_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     if sandbox.missing():
         pytest.skip("this system lacks a part of the walls")
@@ -88,7 +76,6 @@ def test_who_is_refused_sees_one_sentence_and_no_page(
     assert not at.exception
     (error,) = at.error
     assert "Landlock" in error.value
-    assert "EXPLORER_WALLS=optional" in error.value
     assert len(at.main.children) == 1
 
 

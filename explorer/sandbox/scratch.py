@@ -1,0 +1,134 @@
+"""The folder that a program may write in: its child's working directory, gone with the child.
+
+It is in memory, and the kernel limits it, where a child may mount one. Elsewhere the server watches
+it, which is slower than a program that fills it. (The server imports this file, so it must not
+import torch.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import secrets
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from explorer.sandbox import libc
+
+#: The largest file, and the most bytes and files (or folders) of one program.
+FILE, BYTES, FILES = 64 * 2**20, 128 * 2**20, 1000
+#: Times a folder is removed in which a process that is being killed still writes, and the seconds
+#: between them.
+_TRIES, _PAUSE = 40, 0.05
+
+
+def enter(root: str) -> str:
+    """In a child: make its folder, and be there. Raises OSError."""
+    if libc.mount_in_memory(root, f"size={BYTES},nr_inodes={FILES},mode=700"):
+        folder = root
+    else:
+        folder = f"{root}/{os.getpid()}"
+        os.mkdir(folder, 0o700)
+    os.chdir(folder)
+    return folder
+
+
+class Scratch:
+    """The server's side: the folders that are not in memory, by the process ids of their
+    children."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._numbers = root, itertools.count()
+        self._left: queue.SimpleQueue[str] = queue.SimpleQueue()
+        # A child may leave more than can be removed while readers wait.
+        threading.Thread(target=self._remove_left, name="scratch", daemon=True).start()
+
+    def is_too_full(self, pid: int) -> bool:
+        """Whether the child has written more than it may."""
+        top = str(self._root / str(pid))
+        if not os.path.isdir(top):
+            return False  # it is in memory
+        try:
+            return self._is_too_full(pid, top)
+        except OSError:  # a path that is too long, or a folder that cannot be read
+            return True
+
+    def _is_too_full(self, pid: int, top: str) -> bool:
+        size, entries, folders = _deleted(pid, top), 0, [top]
+        while folders:
+            with suppress(FileNotFoundError), os.scandir(folders.pop()) as found:
+                for entry in found:
+                    entries += 1
+                    if entries > FILES:
+                        return True
+                    with suppress(FileNotFoundError):  # removed or renamed just now
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+                        else:
+                            size += 512 * entry.stat(follow_symlinks=False).st_blocks
+        return size > BYTES
+
+    def drop(self, pid: int) -> None:
+        """Forget the folder of a child that has ended."""
+        gone = f"{self._root}/gone-{next(self._numbers)}"
+        with suppress(FileNotFoundError):
+            os.rename(self._root / str(pid), gone)
+            self._left.put(gone)
+
+    def _remove_left(self) -> None:
+        while True:
+            with suppress(OSError):
+                remove(self._left.get())
+
+
+def _deleted(pid: int, folder: str) -> int:
+    """The bytes of files that have no name any more, and that the process has open. Of one that it
+    has mapped the size is not known."""
+    size, process = 0, Path("/proc", str(pid))
+    with suppress(OSError):  # it has ended, or is somebody else's
+        for link in (process / "fd").iterdir():
+            if os.readlink(link).endswith(" (deleted)"):
+                size += 512 * link.stat().st_blocks
+        lines = (process / "maps").read_text(errors="replace").splitlines()
+        mapped = {line.split()[4] for line in lines if folder in line and "(deleted)" in line}
+        size += FILE * len(mapped)
+    return size
+
+
+def remove_at_last(folder: str) -> None:
+    """Remove a folder in which processes may write that are being killed."""
+    for _ in range(_TRIES):
+        try:
+            remove(folder)
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(_PAUSE)
+
+
+def remove(folder: str) -> None:
+    """Remove a folder with all that is in it. What is deeper than a folder's folders is moved up
+    first: no path becomes too long. Raises OSError."""
+    os.chmod(folder, 0o700)
+    while entries := list(os.scandir(folder)):
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _lift(entry.path, folder)
+                os.rmdir(entry.path)
+            else:
+                os.unlink(entry.path)
+    os.rmdir(folder)
+
+
+def _lift(folder: str, place: str) -> None:
+    """Empty a folder, whose own folders are moved to the place."""
+    os.chmod(folder, 0o700)
+    for entry in list(os.scandir(folder)):
+        if entry.is_dir(follow_symlinks=False):
+            os.chmod(entry.path, 0o700)  # its link to above is written
+            os.rename(entry.path, f"{place}/{secrets.token_hex(16)}")
+        else:
+            os.unlink(entry.path)

@@ -1,0 +1,176 @@
+"""If a wall or a limit of a child is left out, plain Python in it notices.
+
+Each row leaves out one: how, a program, and what that returns behind all of them. It has to return
+something else without the one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.language import ProgramRefused
+from explorer.sandbox import Sandbox, bubblewrap, kernel_restrictions
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(
+        bool(kernel_restrictions.missing()), reason="a part of the walls is missing"
+    ),
+]
+
+SECRET = "EXPLORER_TEST_SECRET"
+_KERNEL = "from explorer.sandbox import kernel_restrictions as k\n"
+_CALLS = "from explorer.sandbox import system_calls\n"
+_LIMITS = "from explorer.sandbox import limits\nset_limit = limits._set_limit\n"
+
+
+def without_limit(name: str) -> str:
+    return (
+        f"{_LIMITS}limits._set_limit = lambda name, *values: "
+        f"None if name == {name!r} else set_limit(name, *values)"
+    )
+
+
+def without_check(name: str) -> str:
+    return f"{_CALLS}del system_calls.CHECKED[{name!r}]"
+
+
+#: name -> how it is left out, the program, and what it returns behind everything
+LEFT_OUT: dict[str, tuple[str, str, Any]] = {
+    "Landlock": (
+        f"{_KERNEL}k._MECHANISMS = k._MECHANISMS[1:]",
+        "result = open('/etc/hostname').read()", "EACCES",
+    ),
+    "seccomp": (
+        f"{_KERNEL}k._MECHANISMS = k._MECHANISMS[:1]",
+        "import socket; socket.socket(); result = 'a socket'", "EPERM",
+    ),
+    "the folder alone can be written in": (
+        "from explorer.sandbox import landlock\nread = landlock.code_directories\n"
+        "landlock.code_directories = lambda: [*read(), '/etc']",
+        "result = len(open('/etc/hostname').read()) > 0", "EACCES",
+    ),
+    "files without names": (
+        without_check("openat"),
+        "os.close(os.open('.', os.O_TMPFILE | os.O_RDWR)); result = 'a file'", "EPERM",
+    ),
+    "sockets of other families": (
+        without_check("socketpair"),
+        "call('socketpair', 16, 3, 0, b' ' * 8)", "EPERM",
+    ),
+    "signals to others": (
+        without_check("kill") + "\nfrom explorer.sandbox import landlock\n"
+        "landlock.version = lambda: 5",  # from 6 on Landlock refuses them, too
+        "os.kill(os.getppid(), 0); result = 'sent'", "EPERM",
+    ),
+    "processes": (
+        without_check("clone"),
+        "number = call('clone', 17, 0, 0, 0, 0)\nif number == 0: os._exit(0)\nresult = 'a process'",
+        "EPERM",
+    ),
+    "operations on the process": (
+        without_check("prctl"), "call('prctl', 36, 1, 0, 0, 0); result = 'a reaper'", "EPERM",
+    ),
+    "the size of a file": (
+        without_limit("RLIMIT_FSIZE"),
+        "f = open('a', 'wb', 0)\nfor _ in range(65): f.write(bytes(2**20))\nresult = 'written'",
+        "EFBIG",
+    ),
+    "open files": (
+        without_limit("RLIMIT_NOFILE"),
+        "files = [open('a', 'w') for _ in range(20)]; result = 'open'", "EMFILE",
+    ),
+    "memory": (
+        without_limit("RLIMIT_AS"),
+        "try: bytearray(2**30); result = 'memory'\nexcept MemoryError: result = 'none'", "none",
+    ),
+    "threads": (
+        without_limit("RLIMIT_NPROC"),
+        "import threading\ntry:\n    for _ in range(40):\n"
+        "        threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+        "    result = 'threads'\nexcept RuntimeError: result = 'none'", "none",
+    ),
+    "the environment": (
+        "from explorer.sandbox import limits\nlimits.os = type('', (), vars(limits.os) | "
+        "{'environ': {}})\nlimits.os.environ = {}\n"
+        f"import os\nos.environ[{SECRET!r}] = 'told'",
+        f"result = os.environ.get({SECRET!r}, 'not told')", "not told",
+    ),
+    "how much is written": (
+        "from explorer.sandbox import libc, server\nlibc.mount_in_memory = lambda *_: False\n",
+        "for n in range(20): open(str(n), 'wb').write(bytes(2**24))\nresult = 'written'", "ENOSPC",
+    ),
+    "the standard input": (
+        "from explorer.sandbox import forking, kernel_restrictions\n"
+        "forking.limits.isolate_fork = lambda keep: None",
+        "result = sorted(n for n in range(3, 30) if n != channel and is_open(n))", [],
+    ),
+}  # fmt: skip
+_IS_OPEN = """
+def is_open(number):
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+"""
+
+
+@contextmanager
+def opened(folder: Path, patch: str, **options: Any) -> Iterator[Callable[[str], Any]]:
+    """What plain Python returns in children of a server whose code is changed like this."""
+    package = folder / f"jobs_{abs(hash(patch))}"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"{patch}\nfrom tests.sandbox.jobs import JOBS\n")
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(folder)
+    sys.path.insert(0, str(folder))
+    box = Sandbox(jobs=package.name, warm_up=False, processors=1, **options)
+
+    def run(code: str) -> Any:
+        try:
+            return box.call("raw", {"code": _IS_OPEN + code}, timeout=20)
+        except ProgramRefused as refused:
+            return refused.error.message
+
+    try:
+        yield run
+    finally:
+        box.stop()
+        sys.path.remove(str(folder))
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+@pytest.fixture(scope="module")
+def behind_everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Any]]:
+    with opened(tmp_path_factory.mktemp("whole"), "", bubblewrap=False) as run:
+        yield run
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_left_out_is_noticed(
+    name: str, tmp_path: Path, behind_everything: Callable[[str], Any]
+) -> None:
+    patch, code, refused = LEFT_OUT[name]
+    assert behind_everything(code) == refused
+    with opened(tmp_path, patch, bubblewrap=False) as run:
+        assert run(code) != refused
+
+
+@pytest.mark.skipif(bool(bubblewrap.failure()), reason=bubblewrap.failure())
+def test_without_the_second_wall_the_list_of_users_is_there(tmp_path: Path) -> None:
+    code = "result = os.path.exists('/etc/passwd')"
+    for stands in (True, False):
+        folder = tmp_path / str(stands)
+        folder.mkdir()
+        with opened(folder, "", bubblewrap=stands) as run:
+            assert run(code) is not stands
