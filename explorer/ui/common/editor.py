@@ -17,8 +17,9 @@ import streamlit as st
 
 from explorer.trace.examples import Example
 from explorer.ui.common.copy_link import not_in_link
-from explorer.ui.common.examples_list import PROGRAM, examples_list
+from explorer.ui.common.examples_list import examples_list
 from explorer.ui.common.open_file import open_file
+from explorer.ui.common.texts import PROGRAM
 from explorer.ui.common.widgets import note, while_drawn
 
 #: In CSS pixels, as in editor.css: a line, and the space above the first.

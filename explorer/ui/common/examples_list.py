@@ -12,9 +12,6 @@ import streamlit as st
 from explorer.trace.examples import Example
 from explorer.ui.common.glossary import ELEMENTS
 
-#: The key of the program's text in the session and in the link.
-PROGRAM = "program"
-
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "examples_list",

@@ -13,6 +13,7 @@ import streamlit as st
 
 from explorer import sandbox
 from explorer.ui.common.activity import time_page
+from explorer.ui.common.consent import wait_for_consent
 from explorer.ui.common.copy_link import copy_link
 from explorer.ui.common.glossary_dialog import glossary_button
 from explorer.ui.common.layout import theme_css
@@ -67,6 +68,7 @@ def draw_frame(key: str) -> Page:
         st.space("stretch")
         restore(page, copy_link(), arrived=arrived)
         glossary_button(page)
+    wait_for_consent()
     if page is not HOME:
         st.html(f'<div class="ax-head" id="page"><h1>{page.question}</h1></div>')
     return page

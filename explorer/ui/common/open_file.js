@@ -17,7 +17,7 @@ async function textOf(file, { most, largest }) {
   return { text, said: name }
 }
 
-export default function ({ parentElement, data }) {
+export default function ({ parentElement, data, setStateValue }) {
   const find = (selector) => parentElement.querySelector(selector)
   const [button, input, said] = ["button", "input", ".said"].map(find)
   let timer = null
@@ -30,6 +30,7 @@ export default function ({ parentElement, data }) {
     say("Opening …", 60)
     try {
       const opened = await textOf(file, data)
+      if (data.tells) setStateValue("opened", opened.text)
       window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text: opened.text, run: true } }))
       say(opened.said, 6)
     } catch (problem) {

@@ -1,5 +1,8 @@
 """Opens a program or notebook of the reader's: the browser reads the file and turns it into a text
-for the editor, as typing would. The file itself is never sent."""
+for the editor, as typing would. The file itself is never sent.
+
+Where nothing keeps a program from this machine, the text is sent ahead, so that it waits until its
+reader has seen it (consent.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from explorer import sandbox
 from explorer.language.syntax import MAX_SOURCE
+from explorer.ui.common.consent import OPEN_FILE
 
 #: The largest file in bytes: outputs with pictures make a notebook large, its code is small.
 MAX_FILE = 50_000_000
@@ -28,4 +33,5 @@ Ctrl+Z brings it back. You can also drop the file on the editor">Open file</butt
 
 def open_file() -> None:
     """Draw the button that opens a file."""
-    _component(key="open-file", data={"most": MAX_SOURCE, "largest": MAX_FILE}, width="content")
+    data = {"most": MAX_SOURCE, "largest": MAX_FILE, "tells": bool(sandbox.missing())}
+    _component(key=OPEN_FILE, data=data, width="content", on_opened_change=lambda: None)

@@ -9,9 +9,10 @@ from explorer.training.split import split
 from explorer.ui.common.derived import derived
 from explorer.ui.common.editor import fits_in_link
 from explorer.ui.common.pages import page
+from explorer.ui.common.texts import LOSS, SETUP
 
-#: The reader's own program in the list of problems, and the keys of its two texts in the link.
-OWN_TITLE, SETUP, LOSS = "Your own program", "setup", "loss"
+#: The reader's own program in the list of problems.
+OWN_TITLE = "Your own program"
 #: Where the Optimizer page finds a program that is too long for a link: its texts by key.
 _LONG = "step_program"
 

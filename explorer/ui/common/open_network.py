@@ -8,14 +8,11 @@ from explorer.networks.program_watcher import makes_network
 from explorer.trace import Trace
 from explorer.ui.common.derived import derived
 from explorer.ui.common.editor import fits_in_link
-from explorer.ui.common.examples_list import PROGRAM
 from explorer.ui.common.pages import page
+from explorer.ui.common.texts import MODULE, PROGRAM
 
 #: The choice of the reader's own network, on both pages.
 OWN = "Your own"
-#: The key of the program on both pages, in the session and in the link. Not that of the Expression
-#: page: each has a text of its own.
-MODULE = "module"
 #: By page: the key of its list of networks, and of the program in its link.
 _KEYS = {"network": ("preset", MODULE), "feature_maps": ("network", PROGRAM)}
 #: Where the page finds a program that is too long for a link.

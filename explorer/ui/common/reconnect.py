@@ -15,10 +15,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from explorer.ui.common.consent import came_with
 from explorer.ui.common.pages import HOME, PAGES, Page
-from explorer.ui.common.widgets import note
+from explorer.ui.common.texts import TEXTS
+from explorer.ui.common.widgets import forget_first_query, note
 
 #: In the session: what the browser has kept, by name, and the queries of pages by their key.
 _STARTED, _KEPT, _QUERIES = "reconnect.started", "reconnect.kept", "reconnect.queries"
@@ -108,10 +109,7 @@ def restore(page: Page, lost: Any, *, arrived: bool) -> None:
             _correct_query(lost.get("written"), query)
     elif arrived and (query := state.get(_QUERIES, {}).pop(page.key, {})) and not st.query_params:
         st.query_params.update(query)
-        context = get_script_run_ctx()
-        assert context is not None
-        with context.session_state.query_params() as params:  # for widgets bound to them
-            params.set_initial_query_params_from_current()
+        forget_first_query()
 
 
 def _correct_query(written: Any, query: Mapping[str, str]) -> None:
@@ -135,6 +133,7 @@ def _accept(lost: Mapping[str, Any]) -> None:
         pairs = parse_qsl(query, keep_blank_values=True)
         queries[key] = {name: text for name, text in pairs if name.lower() not in _STREAMLIT}
     st.session_state[_QUERIES] = queries
+    came_with("link", (text for query in queries.values() for text in map(query.get, TEXTS)))
 
 
 def _texts(given: Any, longest: int) -> dict[str, str]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+from starlette.middleware import Middleware
 from streamlit import cli_util, config, net_util
 from streamlit.web.server import server_util
 from streamlit.web.server.server import server_address_is_unix_socket
 
+from explorer.sandbox.kernel_restrictions import missing
+
 #: Seconds from here until the server listens, and the browser may ask it.
 _UNTIL_OPEN = 0.5
+_NOT_FRAMED = (
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", b"frame-ancestors 'none'"),
+)
 
 
 @asynccontextmanager
@@ -26,6 +34,27 @@ async def prepare_server(_app: object) -> AsyncIterator[None]:
     net_util.get_external_ip = lambda: None
     asyncio.get_running_loop().call_later(_UNTIL_OPEN, _open_browser)
     yield
+
+
+class NotFramed:
+    """Lets no other page show this one in a frame, where a reader would press its buttons without
+    seeing them. (Middleware of ASGI.)"""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_with_header(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_NOT_FRAMED]
+            await send(message)
+
+        await self._app(scope, receive, send_with_header if scope["type"] == "http" else send)
+
+
+def middleware() -> list[Middleware]:
+    """Without the kernel's walls a press may run a program with its reader's rights."""
+    return [Middleware(NotFramed)] if missing() else []
 
 
 def _open_browser() -> None:

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.networks import CPU, devices
 from explorer.ui.common.glossary import html
@@ -179,3 +180,12 @@ def page(key: str, count: int, size: int) -> int:
     chosen = whole("Page", key, 1, pages, start=1, hidden=True, help=f"Which page, of {pages}")
     label(f"of {pages}")
     return (chosen or 1) - 1
+
+
+def forget_first_query() -> None:
+    """Let widgets that are bound to the address begin with what it has now: Streamlit takes what it
+    had when the page's session began."""
+    context = get_script_run_ctx()
+    assert context is not None
+    with context.session_state.query_params() as params:
+        params.set_initial_query_params_from_current()

@@ -88,7 +88,15 @@ def upload(title: str) -> tuple[bytes, str] | None:
         refuse(f"The file is larger than {MAX_MEGABYTES} MB.")
         return None
     not_in_link("It opens without your weights: they are never stored.")
-    return file.getvalue(), _digest(file)
+    data = file.getvalue()
+    if is_pickled(data) and sandbox.missing():
+        refuse(
+            "Files of torch.save (.pt, .pth) can run code when they are opened. This computer "
+            f"lacks {' and '.join(sandbox.missing())}, which would confine it, so only "
+            "safetensors are read here."
+        )
+        return None
+    return data, _digest(file)
 
 
 def _read(backbone: Backbone, data: bytes, digest: str) -> OwnWeights:
@@ -97,12 +105,6 @@ def _read(backbone: Backbone, data: bytes, digest: str) -> OwnWeights:
 
 
 def _load(backbone: Backbone, data: bytes, digest: str) -> OwnWeights:
-    if is_pickled(data) and sandbox.missing():
-        raise WeightsError(
-            "Files of torch.save (.pt, .pth) can run code when they are opened. This computer "
-            f"lacks {' and '.join(sandbox.missing())}, which would confine it, so only "
-            "safetensors are read here."
-        )
     any_classes = bool(backbone.url)  # those of torchvision are often fine-tuned
     with st.spinner("Reading the weights"):
         model = build_untrained(backbone)

@@ -13,17 +13,17 @@ from explorer.trace.pass_graph import node_numbers
 from explorer.ui.common import errors
 from explorer.ui.common.drag import draggable_leaves, follow_drag
 from explorer.ui.common.editor import draw_lines, height_of
-from explorer.ui.common.examples_list import PROGRAM
 from explorer.ui.common.fix import fix_html
 from explorer.ui.common.graph import before_error, graph, legend
 from explorer.ui.common.inputs import draw_handles, input_numbers, read_inputs
 from explorer.ui.common.pages import page
 from explorer.ui.common.sandbox_call import run
+from explorer.ui.common.texts import BOX, PROGRAM
 from explorer.ui.common.tries import proved
 
-#: What the box opens with, its key, and how long what is typed there may run, in seconds: on a busy
-#: machine the first run takes more than one.
-START, _BOX, _SECONDS = "x**2 + 3*x", "box", 5.0
+#: What the box opens with, and how long what is typed there may run, in seconds: on a busy machine
+#: the first run takes more than one.
+START, _SECONDS = "x**2 + 3*x", 5.0
 #: The last run that has something to show.
 _LAST = "home.last"
 #: The lines the box has room for.
@@ -38,7 +38,7 @@ def live_box(left: Any, right: Any) -> None:
                 "Expression",
                 START,
                 height=height_of(_LINES),
-                key=_BOX,
+                key=BOX,
                 bind="query-params",
                 persist_state="session",
                 label_visibility="collapsed",

@@ -17,6 +17,7 @@ UI = ROOT / "explorer" / "ui"
 #: By how they survive, the keys in each file. `{name}` stands for a variable or part of a key.
 KEYS = {
     "the browser sends it: the value of a widget, or of a component for the moment of a press": """
+        common/consent.py open-file {key}
         common/drag.py {key}
         common/editor.py {key}
         common/glossary_dialog.py asked
@@ -85,6 +86,7 @@ KEYS = {
         feature_maps/weights_file.py weights-digest
         """,
     "it follows from the others": """
+        common/consent.py consent.begun consent.foreign consent.opened
         common/editor.py {key}-was-long
         common/query_params.py query_params.invalid
         common/reconnect.py reconnect.started
