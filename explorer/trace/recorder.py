@@ -131,15 +131,19 @@ class ProgramRecorder(TurnRecorder):
 
     @contextmanager
     def as_if_finished(self) -> Iterator[None]:
-        """Meanwhile the records are those of a program that has ended; it goes on afterwards."""
-        chosen = list(self.chosen)
+        """Meanwhile the records are those of a program that has ended; it goes on afterwards, and
+        finds nothing changed."""
+        chosen, number = list(self.chosen), self.number
         self._choose_leaves()
+        found = self.chosen[len(chosen) :]
+        self.keeps_nothing = True
         try:
             yield
         finally:
-            for live in self.chosen[len(chosen) :]:
+            self.keeps_nothing = False
+            for live in found:
                 live.is_between = True
-            self.chosen[:] = chosen
+            self.chosen[:], self.number = chosen, number
 
     def _choose_leaves(self) -> None:
         for raw in self.recorded_passes:

@@ -7,7 +7,7 @@ import operator
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -209,14 +209,15 @@ def _run_and_assemble(
         given = recorder, environment, program, upstream, source, seed, warned
 
         def snapshot() -> Trace:
-            with recorder.as_if_finished():
-                return _assemble(*given, figures=recorder.figures.so_far())
+            with recorder.as_if_finished(), _without_warnings():
+                return _assemble(*given, figures=recorder.figures.so_far(), is_running=True)
 
         recorder.snapshot = snapshot
 
         def give_up(stopped: ProgramStopped) -> None:
             """In another thread; the program goes on."""
             assert on_stuck is not None
+            recorder.reserve = None
             recorder.halt()
             recorder.finish()
             explained = environment.explain(stopped, program)
@@ -255,8 +256,10 @@ def _assemble(
     figures: Sequence[Figure],
     error: ProgramError | None = None,
     needs_upstream: str | None = None,
+    is_running: bool = False,
 ) -> Trace:
-    """The Trace of what was recorded, of a program that may still run."""
+    """The Trace of what was recorded. Raises MemoryError or RuntimeError where memory does not
+    suffice for that of a program that goes on."""
     completed = program.completed
     found: dict[str, Any] = {
         "source": source, "seed": seed, "needs_upstream": needs_upstream, "warned": list(warned),
@@ -267,7 +270,7 @@ def _assemble(
             trace = assemble(recorder, environment.variables, error=error, **found)
         except (RuntimeError, MemoryError) as failure:
             no_memory = _memory_error(failure)
-            if no_memory is None:
+            if no_memory is None or is_running:
                 raise
         if trace is None:  # what the program holds makes room for what was recorded
             environment.names.clear()
@@ -291,6 +294,17 @@ def _assemble(
             for figure in figures
         ),
     )
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """What is done meanwhile warns nobody. `warnings.catch_warnings` would let the program's own
+    be shown once more."""
+    show, warnings._showwarnmsg = warnings._showwarnmsg, lambda message: None  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        warnings._showwarnmsg = show  # type: ignore[attr-defined]
 
 
 def _about_imports(environment: Environment, trace: Trace) -> Iterator[str]:

@@ -129,6 +129,9 @@ class TensorRegistry(Watcher):
         self.leaves: dict[int, LiveTensor] = {}
         self.modules: dict[int, tuple[str, nn.Module]] = {}
         self.number = 0
+        #: Whether records are made only to be shown, of a program that goes on; see
+        #: `as_if_finished`.
+        self.keeps_nothing = False
         #: How many backward passes have begun.
         self.pass_count = 0
         #: What is said about the tensors that are recorded now; see `modern_calls`.
@@ -146,6 +149,9 @@ class TensorRegistry(Watcher):
         self.number += 1
         live = LiveTensor(self.number, line, name, tensor)
         live.statement, live.passes = self.line, self.pass_count
+        if self.keeps_nothing:
+            self.chosen.append(live)
+            return live
         if self.mark:
             live.remark, position = live.remark or self.mark, (self.mark, position)
             if self.follows_gradients:
@@ -205,7 +211,7 @@ class TensorRegistry(Watcher):
         if old is None or old.is_current():
             return old
         new = self.add((_CHANGED, old.name), old.line, old.name, leaf)
-        new.visit = self.run_counts[self.line]
+        new.visit = self.run_counts.get(self.line, 0)
         new.named, new.scope, new.first_name = old.named, old.scope, old.first_name
         return new
 

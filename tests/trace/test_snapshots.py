@@ -1,0 +1,68 @@
+"""Looking at what a running program has done so far changes nothing of what it does afterwards."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from explorer.language import Watcher, watcher
+from explorer.trace import Trace, to_plain
+from explorer.trace.examples import EXAMPLES
+from explorer.trace.running import run
+from tests.behaviour.programs import GROUPS
+
+#: Most Traces that are made while one program runs.
+MOST = 40
+
+OTHERS = {
+    f"{group}: {name}": source
+    for group, programs in GROUPS.items()
+    if group != "example"
+    for name, source in programs.items()
+}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement is followed by a pulse."""
+    monkeypatch.setattr(watcher, "PULSE", 0.0)
+    monkeypatch.setattr(watcher, "_INTERVAL", 0.0)
+
+
+def with_snapshots(source: str, *, capture: str) -> tuple[Trace, list[Trace]]:
+    parts: list[Trace] = []
+
+    def look(watcher: Watcher) -> None:
+        if watcher.snapshot is not None and len(parts) < MOST:
+            parts.append(watcher.snapshot())
+
+    return run(source, capture=capture, on_pulse=look), parts
+
+
+def plain(trace: Trace) -> Any:
+    """For a comparison; NaN equals NaN."""
+    return json.loads(json.dumps(to_plain(replace(trace, seconds=0.0))), parse_constant=str)
+
+
+def compare(source: str, capture: str) -> None:
+    run(source, capture=capture)  # torch gives some warnings once in a process
+    once, again = (plain(run(source, capture=capture)) for _ in range(2))
+    trace, parts = with_snapshots(source, capture=capture)
+    assert parts
+    if once == again:  # not of a program that shows the time
+        assert plain(trace) == once
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+def test_an_example(example: Any, always: None) -> None:
+    compare(example.source, "hook")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("capture", ["hook", "retain_grad"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_program(name: str, capture: str, always: None) -> None:
+    compare(OTHERS[name], capture)
