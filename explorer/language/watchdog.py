@@ -6,7 +6,7 @@ import _thread
 import ctypes
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -36,9 +36,10 @@ class Watchdog:
         self._reason, self._give_up = reason, give_up
         self._lock, self._is_done = _thread.allocate_lock(), False
         self._runs = _thread.allocate_lock()  # held while the block runs
+        self._block: FrameType | None = None
 
     def __enter__(self) -> None:
-        self._watched = _thread.get_ident()
+        self._watched, self._block = _thread.get_ident(), sys._getframe(1)
         self._runs.acquire()
         with suppress(RuntimeError):  # no memory: then the program is ended from outside
             _thread.start_new_thread(self._watch, ())  # one that `threading` does not list
@@ -47,7 +48,7 @@ class Watchdog:
         while not self._is_done:
             try:
                 with self._lock:
-                    self._is_done = True
+                    self._is_done, self._block = True, None
                     _raise_in(self._watched, None)  # one that has not arrived yet
                     if self._runs.locked():
                         self._runs.release()  # the other thread ends
@@ -66,22 +67,32 @@ class Watchdog:
                 now = time.monotonic()
                 if stopped is not None and not began:
                     began = now
-                elif stopped is not None and now > began + LATE and _is_away(self._watched):
-                    _raise_in(self._watched, _as_class(stopped))
+                elif stopped is not None and now > began + LATE:
+                    frames = list(_frames(self._watched))
+                    if self._block not in frames:
+                        return  # an exception came before the block's end could be noted
+                    if _is_away(frames):
+                        _raise_in(self._watched, _as_class(stopped))
             if self._give_up and stopped is not None and now > began + PATIENCE:
                 self._give_up(stopped)
                 return
 
 
-def _is_away(thread: int) -> bool:
-    """Whether the thread is in the program, or in what it called, and not in the recorder."""
+def _frames(thread: int) -> Iterator[FrameType]:
+    """What the thread runs, the innermost first."""
     frame: FrameType | None = sys._current_frames().get(thread)
     while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _is_away(frames: list[FrameType]) -> bool:
+    """Whether the thread is in the program, or in what it called, and not in the recorder."""
+    for frame in frames:
         if frame.f_code.co_filename == FILE:
             return True
         if frame.f_code.co_filename.startswith(_RECORDER):
             return False
-        frame = frame.f_back
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from contextlib import suppress
@@ -13,6 +14,7 @@ import pytest
 from explorer.language import ProgramStopped
 from explorer.language.explain import FILE
 from explorer.language.watchdog import Watchdog
+from tests.sandbox.test_calls import eventually
 
 RECORDER = str(Path(__file__).parents[2] / "explorer" / "trace" / "recorder.py")
 
@@ -89,7 +91,7 @@ def record():
 
 def test_nothing_is_raised_after_the_end() -> None:
     """Programs that end at the moment in which they are ended."""
-    ended = 0
+    ended, threads = 0, _thread._count()
     for turn in range(60):
         seconds = 0.08 + turn % 6 * 0.01
         source = f"import time\nuntil = time.monotonic() + {seconds}\n"
@@ -101,4 +103,20 @@ def test_nothing_is_raised_after_the_end() -> None:
         while time.monotonic() < until:
             pass
     assert ended > 0
-    assert threading.active_count() == len(threading.enumerate())
+    assert eventually(lambda: _thread._count() == threads)
+
+
+def test_an_exception_between_the_block_and_its_end_ends_the_watch() -> None:
+    class Interrupted(Watchdog):
+        def __exit__(self, *_: object) -> None:
+            raise ProgramStopped("late", "hint")
+
+    def run() -> None:
+        with Interrupted(lambda: ProgramStopped("late", "hint"), None):
+            pass
+
+    threads = _thread._count()
+    with pytest.raises(ProgramStopped):
+        run()
+    assert eventually(lambda: _thread._count() == threads)
+    exec(compile("import time; time.sleep(0.2)", FILE, "exec"))
