@@ -12,7 +12,7 @@ from explorer import sandbox
 from explorer.ui.common.texts import TEXTS
 from explorer.ui.common.widgets import forget_first_query
 
-#: In the session: the texts that somebody else may have written, each with what it came with;
+#: In the session: the texts that somebody else may have written, each with how it came;
 #: whether it has begun; and the file that was opened last.
 _FOREIGN, _BEGUN, _OPENED = "consent.foreign", "consent.begun", "consent.opened"
 #: The key of the component that opens files (open_file.py).
@@ -29,11 +29,11 @@ def wait_for_consent() -> None:
     state = st.session_state
     if _BEGUN not in state:
         state[_BEGUN] = True
-        came_with("link", map(st.query_params.get, TEXTS))
+        mark_foreign("came with a link", map(st.query_params.get, TEXTS))
     opened = getattr(state.get(OPEN_FILE), "opened", None)
     if opened and opened != state.get(_OPENED):
         state[_OPENED] = opened
-        came_with("file", (opened,))
+        mark_foreign("came with a file", (opened,))
     known = state.get(_FOREIGN, {})
     foreign = {text: known[text] for text in _texts() if text in known}
     if foreign:
@@ -41,10 +41,10 @@ def wait_for_consent() -> None:
         st.stop()
 
 
-def came_with(what: str, texts: Iterable[str | None]) -> None:
-    """These texts may be somebody else's."""
+def mark_foreign(how: str, texts: Iterable[str | None]) -> None:
+    """These texts may be somebody else's; `how` they came, as "came with a link"."""
     if sandbox.missing():
-        new = {_read(text): what for text in texts if text}
+        new = {_read(text): how for text in texts if text}
         st.session_state.setdefault(_FOREIGN, {}).update(new)
 
 
@@ -63,10 +63,10 @@ def _read(text: str) -> str:
 
 
 def _ask(foreign: dict[str, str]) -> None:
-    origin = " and a ".join(dict.fromkeys(foreign.values()))
+    how = " and ".join(dict.fromkeys(foreign.values()))
     st.html(
-        f'<div class="ax-note">This program came with a {origin}. It would run with your rights: '
-        "read it first.</div>"
+        f'<div class="ax-note">This program {how}. It would run with your rights: read it first.'
+        "</div>"
     )
     for text in foreign:
         st.code("".join(map(_visible, text)), language="python", wrap_lines=True)

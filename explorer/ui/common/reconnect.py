@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
-from explorer.ui.common.consent import came_with
+from explorer.ui.common.consent import mark_foreign
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.texts import TEXTS
 from explorer.ui.common.widgets import forget_first_query, note
@@ -133,7 +133,8 @@ def _accept(lost: Mapping[str, Any]) -> None:
         pairs = parse_qsl(query, keep_blank_values=True)
         queries[key] = {name: text for name, text in pairs if name.lower() not in _STREAMLIT}
     st.session_state[_QUERIES] = queries
-    came_with("link", (text for query in queries.values() for text in map(query.get, TEXTS)))
+    how = "was open here before the connection was lost"
+    mark_foreign(how, (text for query in queries.values() for text in map(query.get, TEXTS)))
 
 
 def _texts(given: Any, longest: int) -> dict[str, str]:
