@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from explorer.sandbox import libc, protocol
+from explorer.sandbox import libc, limits, protocol
 from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.scratch import Scratch, remove_at_last
 from explorer.sandbox.server import Server
@@ -24,9 +24,6 @@ from explorer.sandbox.zygote import Zygote
 
 #: Connections that may wait to be accepted. A client that finds the queue full tries again.
 BACKLOG = 1024
-#: Of root's privileges: to see which files without a name its children hold, and to let those
-#: give way that have more privileges as yet.
-_CAP_SYS_PTRACE, _CAP_SYS_NICE = 1 << 19, 1 << 23
 
 
 def main() -> None:
@@ -48,7 +45,9 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
         if zygote is not None:
             limit = settings.memory, settings.walls, settings.scratch
             zygote.warm_up(settings.jobs, *limit, settings.warm_up)
-            libc.keep_capabilities(_CAP_SYS_PTRACE | _CAP_SYS_NICE)
+            # To see which files without a name its children hold, whoever they are and whatever
+            # they keep, and to let those give way that have more privileges as yet.
+            libc.keep_capabilities(libc.CAP_SYS_PTRACE | libc.CAP_SYS_NICE | limits.KEPT)
             pool, parent_pipe = ForkPool(selector, zygote, settings.processors), sys.stdin
             _publish_address(settings, listener)
         else:
@@ -68,26 +67,22 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
 
 
 def _open_listener(settings: Settings) -> socket.socket:
-    """A Unix socket in the private directory; where that is impossible, a port of 127.0.0.1."""
+    """A Unix socket in the private directory; without forks, which are Linux's, a port of
+    127.0.0.1."""
     if settings.fork:
         listener = socket.socket(socket.AF_UNIX)
-        try:
-            listener.bind(str(Path(settings.directory, "socket")))
-        except OSError:  # the path may be too long for a Unix socket
-            listener.close()
-        else:
-            listener.listen(BACKLOG)
-            return listener
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
+        with protocol.short_path(settings.socket) as path:
+            listener.bind(path)
+    else:
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
     listener.listen(BACKLOG)
     return listener
 
 
 def _publish_address(settings: Settings, listener: socket.socket) -> None:
-    name = listener.getsockname()
     new = settings.address.with_suffix(".new")
-    new.write_text(name if isinstance(name, str) else str(name[1]))
+    new.write_text(settings.socket if settings.fork else str(listener.getsockname()[1]))
     new.replace(settings.address)
 
 

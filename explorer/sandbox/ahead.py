@@ -45,6 +45,8 @@ def start_server(**options: Any) -> Started:
         for folder in (settings.empty_directory, settings.scratch):
             Path(folder).mkdir()
         return _starter.submit(start_process, settings).result(), settings
-    except BaseException:
+    except BaseException as failure:
         shutil.rmtree(directory, ignore_errors=True)
+        if isinstance(failure, RuntimeError):  # from `submit`
+            raise OSError("the app is ending") from failure
         raise

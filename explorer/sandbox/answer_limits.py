@@ -36,7 +36,7 @@ _STRING = re.compile(rb'"([^"\\]*+(?:\\.?[^"\\]*+)*+)"?\s*+(:?)', re.DOTALL)
 class AnswerLimits:
     """What one task of a job may send: `bytes` of an answer, which may take `memory` bytes when it
     is parsed, and `progress` messages of `progress_bytes` before it. Only an answer `with_bytes`
-    may contain bytes. `parts` is how often it may send what there is of the answer. `data` is how
+    may contain bytes. `parts` of it may be sent while the job goes on. `data` is how
     many raw bytes may be sent ahead of the answer: whoever asks knows how many they need, and sets
     it for the one call."""
 

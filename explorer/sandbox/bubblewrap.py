@@ -8,6 +8,7 @@ https://github.com/containers/bubblewrap
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import shutil
 import subprocess
@@ -26,7 +27,7 @@ from explorer.sandbox.kernel_reports import memory_events
 
 _PROGRAM = "bwrap"
 _OPTIONS = (
-    "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+    "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
     "--die-with-parent", "--proc", "/proc", "--tmpfs", "/tmp",
     "--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom",
 )  # fmt: skip
@@ -38,32 +39,51 @@ _ROOTS = ("CAP_SETUID", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH")
 #: Where the system says what the processor can: without it torch picks other kernels, and the last
 #: digits of sums differ. And where the libraries are that are linked by name alone.
 _ALSO = ("/sys/devices/system/cpu", "/etc/ld.so.cache")
-#: A server can import what it needs, has a folder in memory, and does not see everything.
+#: Python starts, finds packages, and does not see everything.
 _TRIAL = """
 import importlib.util, os, sys
-from explorer.sandbox import libc
-scratch, unseen = sys.argv[1:]
-assert all(map(importlib.util.find_spec, ("torch", "numpy"))), "packages are not seen"
-assert libc.mount_in_memory(scratch, ""), "nothing can be mounted"
-assert not os.path.exists(unseen), "it hides nothing"
+if not all(map(importlib.util.find_spec, ("torch", "numpy"))):
+    sys.exit("packages are not seen inside")
+if os.path.exists(sys.argv[1]):
+    sys.exit("it hides nothing")
 """
 #: Seconds for the trial.
 _PATIENCE = 20.0
 
+#: Why the wall was given up, if it was.
+_given_up: list[str] = []
+_is_confirmed = False
+
+
+def failure() -> str:
+    """Why there is no second wall on this machine, as a clause; empty if there is."""
+    return _given_up[0] if _given_up else _tried()
+
+
+def confirm() -> None:
+    """A server has started behind it."""
+    global _is_confirmed
+    _is_confirmed = True
+
+
+def give_up() -> None:
+    """A server has ended before it listened. If none has ever started behind the wall, there is
+    none from now on: a library of torch may lie where the trial did not look."""
+    if not (_is_confirmed or _given_up):
+        _given_up.append("no server starts behind bubblewrap")
+        logging.getLogger(__name__).warning("There is no second wall: %s.", *_given_up)
+
 
 @functools.cache
-def failure() -> str:
-    """Why there is no second wall on this machine; empty if there is."""
+def _tried() -> str:
     if shutil.which(_PROGRAM) is None:
         return f"{_PROGRAM} is not installed"
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory() as unseen:
-        scratch = os.path.join(directory, "scratch")
-        os.mkdir(scratch)
         command = [*wrapped("explorer", directory), sys.executable, "-P", "-c", _TRIAL]
         environment = {"PYTHONPATH": python_path(), "PATH": os.defpath}
         try:
             done = subprocess.run(
-                [*command, scratch, unseen], env=environment, stdin=subprocess.DEVNULL,
+                [*command, unseen], env=environment, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, timeout=_PATIENCE, check=False, cwd="/",
             )  # fmt: skip
         except subprocess.TimeoutExpired:
@@ -71,7 +91,7 @@ def failure() -> str:
         except OSError as error:
             return str(error)
     said = done.stderr.strip().splitlines() or [f"{_PROGRAM} ended with {done.returncode}"]
-    return said[-1] if done.returncode else ""
+    return said[-1].rstrip(".") if done.returncode else ""
 
 
 def wrapped(jobs: str, directory: str) -> list[str]:

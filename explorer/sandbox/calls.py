@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from explorer.language import ProgramError, ProgramRefused
-from explorer.sandbox import exit_reasons, protocol
+from explorer.sandbox import bubblewrap, exit_reasons, protocol
 from explorer.sandbox.answer_limits import OTHER_MEMORY, AnswerLimits, fits
 from explorer.sandbox.scratch import remove_at_last
 from explorer.sandbox.settings import Settings
@@ -60,11 +60,16 @@ class Server:
 
     def listens(self) -> bool:
         """Whether it can be connected to. Raises ServerLost if it has ended before."""
-        if not self.settings.address.exists():
+        if not self.has_listened():
             if self.process.poll() is not None:
                 raise ServerLost
             return False
+        if self.settings.bubblewrap:
+            bubblewrap.confirm()
         return True
+
+    def has_listened(self) -> bool:
+        return self.settings.address.exists()
 
     def connect(self) -> socket.socket | None:
         """A connection; None if too many wait to be accepted. Raises ServerLost, or ProgramRefused
@@ -86,7 +91,8 @@ def _connect(address: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(REPLY_TIMEOUT)
-        connection.connect(address)
+        with protocol.short_path(address) as path:
+            connection.connect(path)
     except OSError:
         connection.close()
         raise
@@ -178,7 +184,7 @@ class Call(Generic[T]):
         Raises ProgramRefused for a request that is too large."""
         self._body = dump_request(request)
         self.done, self.started, self.position = False, None, 0
-        self._answer = self._error = self._late = None
+        self._answer = self._error = self._late = self._part = None
         self._tries_left, self._has_progress, self._is_stopped = 2, False, False
         if self._connection is not None:
             self._limit, self._is_next = time.monotonic() + REPLY_TIMEOUT, True

@@ -64,15 +64,15 @@ def perform_tasks(
 ) -> None:
     """Wait for a task and perform it under its limits; a live one is followed by others, as long as
     each leaves the process as it was. Raises OSError if the limits do not work."""
-    folder = enter(scratch)
     task = receive_task(connection)
     if task is None:
         return
+    folder = enter(scratch)
     limit_bytes(memory)
     limits.set_time_limit(LIFE + _LATE if task.live else task.timeout)
     tempfile.tempdir = folder
     limits.apply_limits(memory, walls, folder)
-    threads, before = _thread._count(), _process_state() if task.live else None
+    threads, before = _thread._count(), _process_state(folder) if task.live else None
     if task.live:
         # Between two tasks only what the programs left is to be collected: a fork of a zygote that
         # has not frozen its heap yet would look through all of torch, for 0.15 s each time.
@@ -80,7 +80,7 @@ def perform_tasks(
     perform_task(connection, jobs, task, line)
     while task.live:
         gc.collect()  # what is left of the program may still run code, when it is freed
-        is_same = _have_ended(threads) and _process_state() == before
+        is_same = _have_ended(threads) and _process_state(folder) == before
         body = receive_next(connection) if is_same else None
         if body is None:
             return
@@ -96,10 +96,12 @@ def _have_ended(threads: int) -> bool:
     return _thread._count() <= threads
 
 
-def _process_state() -> tuple[Any, ...]:
+def _process_state(folder: str | None) -> tuple[Any, ...]:
     """What belongs to the whole process and decides what a program does: the next one must find it
     as the last one did."""
+    numpy_state: Any = np.random.get_state()
     return (
+        os.listdir(folder) if folder else [],
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),
         torch.get_default_dtype(),
@@ -114,7 +116,7 @@ def _process_state() -> tuple[Any, ...]:
         dict(vars(torch._tensor_str.PRINT_OPTS)),
         sys.gettrace(),
         list(warnings.filters),
-        np.random.get_state(legacy=False)["state"]["key"].tobytes(),
+        (numpy_state[1].tobytes(), *numpy_state[2:]),
         [hash(tuple(map(id, names.values()))) for names in _namespaces()],
     )
 
@@ -170,7 +172,8 @@ class _StopNotice:
     def __call__(self) -> bool:
         if not self._is_told and self._selector.select(0):
             self._is_told = True
-            self._connection.sendall(protocol.make_frame(protocol.STOP))
+            with _SENDING:
+                self._connection.sendall(protocol.make_frame(protocol.STOP))
         return self._is_told
 
 
@@ -189,7 +192,8 @@ def _finish(connection: socket.socket, limit: int, answer: Any) -> None:
 
 def _send_data(connection: socket.socket, data: Any) -> None:
     for frame in protocol.data_frames(data):
-        connection.sendall(frame)
+        with _SENDING:
+            connection.sendall(frame)
 
 
 def _to_program_error(error: Exception, line: int | None) -> ProgramError:

@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from explorer.language import ProgramRefused
-from explorer.sandbox import exit_reasons
+from explorer.sandbox import bubblewrap, exit_reasons
 from explorer.sandbox.ahead import start_server, take_started
 from explorer.sandbox.answer_limits import limits_of
 from explorer.sandbox.calls import Call, OnProgress, OnWait, Server, ServerLost, dump_request
@@ -105,8 +105,7 @@ class Sandbox:
         with self._lock:
             server = self._server
             if server is not None and server.process.poll() is not None:
-                self._server = None
-                server.end()
+                self._end(server)
             if self._server is None:
                 self._server = self._start_server()
             return self._server
@@ -124,8 +123,13 @@ class Sandbox:
         """End this server; the next call starts another."""
         with self._lock:
             if self._server is server:
-                self._server = None
-                server.end()
+                self._end(server)
+
+    def _end(self, server: Server) -> None:
+        self._server = None
+        if server.settings.bubblewrap and not server.has_listened():
+            bubblewrap.give_up()
+        server.end()
 
 
 def _thread_name() -> str:

@@ -28,13 +28,14 @@ def draw_figure(
 ) -> DrawnFigure:
     """Draw a figure of `Trace.figures` as PNG, for the theme "light" or "dark", for the screen or
     for print. Raises ProgramRefused."""
-    request = _request(figure, theme, print_size)
-    return _read(sandbox, lambda: sandbox.call("draw_figure", request, timeout=timeout))
+    request, options = _request(figure, theme, print_size), {"timeout": timeout}
+    return _read(sandbox, options, partial(sandbox.call, "draw_figure", request, **options))
 
 
 def submit_figure(figure: Figure, theme: str = "light", **options: Any) -> Call[DrawnFigure]:
     """The same for the screen, without waiting; `options` are those of `Sandbox.submit`."""
-    read = partial(_read, app_sandbox)
+    own = {name: value for name, value in options.items() if name in ("timeout", "reader")}
+    read = partial(_read, app_sandbox, own)
     return app_sandbox.submit("draw_figure", _request(figure, theme, False), read=read, **options)
 
 
@@ -42,10 +43,10 @@ def _request(figure: Figure, theme: str, print_size: bool) -> dict[str, Any]:
     return {"figure": to_plain(figure), "theme": theme, "print": print_size}
 
 
-def _read(sandbox: Sandbox, get: Callable[[], Any]) -> DrawnFigure:
+def _read(sandbox: Sandbox, options: dict[str, Any], get: Callable[[], Any]) -> DrawnFigure:
     answer = get()
     try:
-        answer["png"] = sandbox.call("repaint", read_drawing(answer).png)
+        answer["png"] = sandbox.call("repaint", read_drawing(answer).png, **options)
         return read_drawing(answer)
     except ProgramRefused:
         raise

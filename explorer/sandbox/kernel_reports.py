@@ -14,12 +14,21 @@ _PROC = Path("/proc")
 def is_halted(pid: int) -> bool:
     """Whether SIGSTOP or a debugger holds the process: it neither answers nor ends by itself.
     https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html"""
+    return _state(pid) in ("T", "t")
+
+
+def has_ended(pid: int) -> bool:
+    """Whether there is no such process any more, or only its exit status."""
+    return _state(pid) in ("", "Z", "X")
+
+
+def _state(pid: int) -> str:
+    """A letter; empty where there is no such process."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return False
-    state = stat.rpartition(")")[2].split()  # the name before it may contain anything
-    return state[:1] in (["T"], ["t"])
+        return ""
+    return stat.rpartition(")")[2].split()[0]  # the name before it may contain anything
 
 
 def oom_kills() -> int:

@@ -46,8 +46,8 @@ def restrict_files(folder: str | None) -> None:
             descriptor = os.open(directory, os.O_PATH)
         except OSError:
             continue
-        rule = struct.pack("=Qi", access, descriptor)
-        libc.syscall(_ADD_RULE, ruleset, 1, rule, 0)
+        rule = struct.pack("=Qi", access & files, descriptor)
+        _must(libc.syscall(_ADD_RULE, ruleset, 1, rule, 0))
         os.close(descriptor)
     _must(libc.syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)

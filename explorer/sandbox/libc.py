@@ -6,6 +6,13 @@ import ctypes
 import struct
 import sys
 
+#: Of root's privileges: to write and read whatever a file's mode says; to mount, to see what other
+#: users' processes hold, and to give threads another priority.
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1 << 1, 1 << 2
+CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_NICE = 1 << 19, 1 << 21, 1 << 23
+#: Version 3 of capget and capset, and the process.
+_THIS_PROCESS = struct.pack("=Ii", 0x20080522, 0)
+
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
 
@@ -40,16 +47,24 @@ def mount_in_memory(folder: str, options: str) -> bool:
     return bool(_libc.mount(b"tmpfs", folder.encode(), b"tmpfs", flags, options.encode()) == 0)
 
 
+def has_capability(capability: int) -> bool:
+    """Whether this process has one of root's privileges."""
+    return bool(_permitted() & capability)
+
+
 def keep_capabilities(mask: int) -> None:
     """Give up all of this process's privileges but those in `mask`."""
+    if _libc is not None:
+        keep = _permitted() & mask
+        _libc.capset(_THIS_PROCESS, struct.pack("=6I", keep, keep, 0, 0, 0, 0))
+
+
+def _permitted() -> int:
     if _libc is None:
-        return
-    version_3, this_process = 0x20080522, 0
-    header = struct.pack("=Ii", version_3, this_process)
+        return 0
     sets = ctypes.create_string_buffer(24)  # effective, permitted, inheritable; twice 32 bits
-    _libc.capget(header, sets)
-    keep = struct.unpack("=6I", sets.raw)[1] & mask
-    _libc.capset(header, struct.pack("=6I", keep, keep, 0, 0, 0, 0))
+    _libc.capget(_THIS_PROCESS, sets)
+    return int(struct.unpack("=6I", sets.raw)[1])
 
 
 def madvise(start: int, length: int, advice: int) -> int:

@@ -24,9 +24,10 @@ MEMORY = 512 * 2**20
 #: Threads a program may start.
 THREADS = 32
 
+#: What a child keeps of root's privileges: to read code wherever it is installed.
+KEPT = libc.CAP_DAC_OVERRIDE | libc.CAP_DAC_READ_SEARCH
 #: Users that nobody is, one for each child.
 _FIRST_USER = 2**30
-_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1 << 1, 1 << 2
 
 _LINUX = sys.platform == "linux"
 
@@ -87,7 +88,7 @@ def _drop_privileges() -> None:
     with contextlib.suppress(OSError):  # only root may
         # The real user, whose threads the kernel counts: it never limits root's.
         os.setresuid(_FIRST_USER + secrets.randbelow(_FIRST_USER), -1, -1)
-    libc.keep_capabilities(_CAP_DAC_OVERRIDE | _CAP_DAC_READ_SEARCH)
+    libc.keep_capabilities(KEPT)
 
 
 def _threads_of_user() -> int:

@@ -21,10 +21,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 import selectors
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 HEADER, REQUEST, NEXT, STOP, WAIT, STARTED = b"HQNXWS"
@@ -84,6 +86,17 @@ def load(body: bytes | bytearray | str, *, with_bytes: bool = True) -> Any:
         return json.loads(body, object_hook=_bytes_from_plain if with_bytes else None)
     except (ValueError, RecursionError) as error:
         raise InvalidMessage(str(error)) from error
+
+
+@contextmanager
+def short_path(path: str) -> Iterator[str]:
+    """Another path to the same socket, since one may have no more than 107 bytes (Linux;
+    https://man7.org/linux/man-pages/man7/unix.7.html)."""
+    folder = os.open(os.path.dirname(path), os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+    finally:
+        os.close(folder)
 
 
 def check_size(size: int, limit: int = LIMIT) -> None:

@@ -13,10 +13,13 @@ import queue
 import secrets
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from explorer.sandbox import libc
+from explorer.sandbox.kernel_reports import has_ended
+from explorer.sandbox.libc import CAP_SYS_PTRACE
 
 #: The largest file, and the most bytes and files (or folders) of one program.
 FILE, BYTES, FILES = 64 * 2**20, 128 * 2**20, 1000
@@ -25,15 +28,27 @@ FILE, BYTES, FILES = 64 * 2**20, 128 * 2**20, 1000
 _TRIES, _PAUSE = 40, 0.05
 
 
-def enter(root: str) -> str:
-    """In a child: make its folder, and be there. Raises OSError."""
-    if libc.mount_in_memory(root, f"size={BYTES},nr_inodes={FILES},mode=700"):
-        folder = root
-    else:
-        folder = f"{root}/{os.getpid()}"
-        os.mkdir(folder, 0o700)
-    os.chdir(folder)
+def enter(root: str) -> str | None:
+    """In a child: make its folder, and be there; None where there can be none, or nobody would see
+    how much is in it."""
+    try:
+        if libc.mount_in_memory(root, f"size={BYTES},nr_inodes={FILES},mode=700"):
+            folder = root
+        elif can_be_watched():
+            folder = f"{root}/{os.getpid()}"
+            os.mkdir(folder, 0o700)
+        else:
+            return None
+        os.chdir(folder)
+    except OSError:
+        return None
     return folder
+
+
+def can_be_watched() -> bool:
+    """Whether a server with the privileges of this process sees what its children hold open: those
+    of root are other users."""
+    return not hasattr(os, "geteuid") or os.geteuid() != 0 or libc.has_capability(CAP_SYS_PTRACE)
 
 
 class Scratch:
@@ -53,13 +68,14 @@ class Scratch:
             return False  # it is in memory
         try:
             return self._is_too_full(pid, top)
-        except OSError:  # a path that is too long, or a folder that cannot be read
-            return True
+        except OSError:  # a path that is too long, or what it holds open is not to be seen
+            return not has_ended(pid)
 
     def _is_too_full(self, pid: int, top: str) -> bool:
         size, entries, folders = _deleted(pid, top), 0, [top]
         while folders:
-            with suppress(FileNotFoundError), os.scandir(folders.pop()) as found:
+            # One that is removed or renamed just now, or a file in its place.
+            with suppress(FileNotFoundError, NotADirectoryError), _scan(folders.pop()) as found:
                 for entry in found:
                     entries += 1
                     if entries > FILES:
@@ -68,30 +84,44 @@ class Scratch:
                         if entry.is_dir(follow_symlinks=False):
                             folders.append(entry.path)
                         else:
-                            size += 512 * entry.stat(follow_symlinks=False).st_blocks
+                            size += _size(entry.stat(follow_symlinks=False))
         return size > BYTES
 
     def drop(self, pid: int) -> None:
         """Forget the folder of a child that has ended."""
         gone = f"{self._root}/gone-{next(self._numbers)}"
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # it is in memory; what cannot be moved goes with the server
             os.rename(self._root / str(pid), gone)
             self._left.put(gone)
 
     def _remove_left(self) -> None:
         while True:
-            with suppress(OSError):
-                remove(self._left.get())
+            remove_at_last(self._left.get())
+
+
+def _scan(folder: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+    """As os.scandir; a program may have made a folder that cannot be read."""
+    try:
+        return os.scandir(folder)
+    except PermissionError:
+        os.chmod(folder, 0o700)
+        return os.scandir(folder)
+
+
+def _size(stat: os.stat_result) -> int:
+    """The bytes that a file takes; on Windows those that it has."""
+    blocks: int | None = getattr(stat, "st_blocks", None)
+    return stat.st_size if blocks is None else 512 * blocks
 
 
 def _deleted(pid: int, folder: str) -> int:
     """The bytes of files that have no name any more, and that the process has open. Of one that it
-    has mapped the size is not known."""
+    has mapped the size is not known. Raises PermissionError where that is not to be seen."""
     size, process = 0, Path("/proc", str(pid))
-    with suppress(OSError):  # it has ended, or is somebody else's
+    with suppress(FileNotFoundError, ProcessLookupError):  # it ends, or this is not Linux
         for link in (process / "fd").iterdir():
             if os.readlink(link).endswith(" (deleted)"):
-                size += 512 * link.stat().st_blocks
+                size += _size(link.stat())
         lines = (process / "maps").read_text(errors="replace").splitlines()
         mapped = {line.split()[4] for line in lines if folder in line and "(deleted)" in line}
         size += FILE * len(mapped)
@@ -103,10 +133,12 @@ def remove_at_last(folder: str) -> None:
     for _ in range(_TRIES):
         try:
             remove(folder)
-        except FileNotFoundError:
-            return
-        except OSError:
+        except OSError:  # also where somebody else removes it, or moves what is in it
+            if not os.path.lexists(folder):
+                return
             time.sleep(_PAUSE)
+        else:
+            return
 
 
 def remove(folder: str) -> None:

@@ -110,16 +110,17 @@ class Request:
 @dataclass(eq=False)
 class RunningRequest:
     """A request whose task a child is performing; `started` is a time.monotonic() value, `messages`
-    the number of messages before the answer so far. `stop_by` is when the child must have noticed
-    that the reader stops it. `is_next` says whether the child has performed others before. `data`
-    is how many raw bytes it has sent, `oom_kills` how often the kernel had killed for want of
-    memory when it started."""
+    the number of messages before the answer so far, of which `parts` are parts of it. `stop_by` is
+    when the child must have noticed that the reader stops it. `is_next` says whether the child has
+    performed others before. `data` is how many raw bytes it has sent, `oom_kills` how often the
+    kernel had killed for want of memory when it started."""
 
     request: Request
     child: Child
     started: float
     is_next: bool = False
     messages: int = 0
+    parts: int = 0
     slow: bool = False
     looked: float = 0.0
     stop_by: float = math.inf
@@ -358,8 +359,10 @@ class Server:
         reader = running.request.connection
         if kind in (protocol.PROGRESS, protocol.PART, protocol.STOP):
             running.messages += 1
-            limits = running.request.limits
-            if running.messages > limits.progress + limits.parts + 1:  # one notices the stop
+            running.parts += kind == protocol.PART
+            limits, others = running.request.limits, running.messages - running.parts
+            # One of the others notices the stop.
+            if running.parts > limits.parts or others > limits.progress + 1:
                 running.child.connection.broken = True
                 self._child_ended(running)
             elif kind != protocol.STOP:

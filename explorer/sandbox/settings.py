@@ -28,11 +28,11 @@ class Settings:
 
     `directory` is private to the app and holds the server's address; `jobs` names the module
     with the registry `JOBS`. `memory` is in bytes, beyond what a child starts with; `walls` is
-    what the kernel shall forbid it. `bubblewrap` says whether a server that forks runs inside
-    that. `rest` is for how many seconds a live child waits for its
-    reader's next request. Without `warm_up`, processes start sooner and a child's first
-    operations take longer. `worker` is empty for the server; a worker has a secret name instead of
-    the token, with which it can only ask for its one task.
+    what the kernel shall forbid it. `bubblewrap` says whether a server that forks runs inside that.
+    `rest` is for how many seconds a live child waits for its reader's next request. Without
+    `warm_up`, processes start sooner and a child's first operations take longer. `worker` is empty
+    for the server; a worker has a secret name instead of the token, with which it can only ask for
+    its one task.
     """
 
     directory: str
@@ -56,6 +56,11 @@ class Settings:
     def scratch(self) -> str:
         """Where each child has the folder that its program may write in."""
         return str(Path(self.directory, "scratch"))
+
+    @property
+    def socket(self) -> str:
+        """Where a server that forks listens."""
+        return str(Path(self.directory, "socket"))
 
     @property
     def address(self) -> Path:

@@ -71,7 +71,7 @@ GROUPS = (
     ),
     Group(
         "answer",
-        "the socket to the server, the only descriptor besides /dev/null that can be written to",
+        "the socket to the server, and files of the program's own folder",
         "write 1 64, writev 20 66, sendto 44 206, poll 7 -, ppoll 271 73",
     ),
     Group(

@@ -109,7 +109,7 @@ def receive_next(connection: socket.socket) -> bytes | None:
 
 
 def _read(connection: socket.socket) -> bytes:
-    """What has arrived. The walls do not allow `recv`; Windows, without walls, cannot read."""
+    """What has arrived. On Windows a socket is no file, and cannot be read as one."""
     size = 2**16
     return os.read(connection.fileno(), size) if os.name == "posix" else connection.recv(size)
 

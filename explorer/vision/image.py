@@ -129,12 +129,12 @@ def decode_to_plain(data: bytes) -> dict[str, Any]:
 
 
 def repainted(png: bytes) -> bytes:
-    """The same picture as a file that only this process has written, of its pixels alone. Raises an
-    exception for what is no PNG."""
+    """The same picture as a file that only this process has written, of its pixels and their size
+    on paper alone. Raises an exception for what is no PNG."""
     with Image.open(io.BytesIO(png), formats=["PNG"]) as given:
-        pixels = np.asarray(given.convert("RGBA"))
+        pixels, dpi = np.asarray(given.convert("RGBA")), float(given.info.get("dpi", [72])[0])
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG", compress_level=1)
+    Image.fromarray(pixels).save(file, "PNG", dpi=(dpi, dpi))
     return file.getvalue()
 
 

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tests.behaviour.facts import facts_of
 from tests.behaviour.programs import PROGRAMS
 
 GOLDEN = Path(__file__).with_name("golden.json")
-#: Seconds after which a program is given up.
+#: Seconds to wait for a program; then all of this ends with an error.
 LIMIT = 300
 
 
@@ -29,7 +30,10 @@ def observe(names: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Run these programs, each in a fork of this process; their names and facts."""
     forks = multiprocessing.get_context("fork")
     with forks.Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        yield from pool.imap(_observe, names)
+        found = pool.imap(_observe, names)
+        with suppress(StopIteration):
+            while True:
+                yield found.next(LIMIT)
 
 
 def _observe(name: str) -> tuple[str, dict[str, Any]]:

@@ -12,8 +12,8 @@ OPTIONS: dict[str, Any] = {
     "warm_up": False,
     "processors": 2,
     "rest": 60.0,
+    "bubblewrap": False,
 }
-OPTIONS["bubblewrap"] = False
 
 
 @pytest.fixture(scope="package")
