@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from explorer.sandbox.proofs import prove, submit_prove
     from explorer.sandbox.self_test import SelfTestFailure, find_failure
     from explorer.sandbox.vision import submit_own_network, submit_vision
-    from explorer.sandbox.walls import describe_walls
+    from explorer.sandbox.walls import describe_walls, has_all_walls
     from explorer.sandbox.weights import read_weights, submit_weights
 
 #: Public names by the module they live in. Loaded on first use: what starts the server must not
@@ -44,7 +44,7 @@ _HOME = {
         "proofs": "prove submit_prove",
         "self_test": "SelfTestFailure find_failure",
         "vision": "submit_own_network submit_vision",
-        "walls": "describe_walls",
+        "walls": "describe_walls has_all_walls",
         "weights": "read_weights submit_weights",
     }.items()
     for name in names.split()
@@ -69,6 +69,7 @@ __all__ = [
     "describe_walls",
     "draw_figure",
     "find_failure",
+    "has_all_walls",
     "is_ready",
     "missing",
     "options",

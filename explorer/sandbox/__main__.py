@@ -48,7 +48,10 @@ def _run_server(settings: Settings, zygote: Zygote | None) -> None:
             # To see which files without a name its children hold, whoever they are and whatever
             # they keep, and to let those give way that have more privileges as yet.
             libc.keep_capabilities(libc.CAP_SYS_PTRACE | libc.CAP_SYS_NICE | limits.KEPT)
-            pool, parent_pipe = ForkPool(selector, zygote, settings.processors), sys.stdin
+            pool, parent_pipe = (
+                ForkPool(selector, zygote, settings.processors, settings.memory),
+                sys.stdin,
+            )
             _publish_address(settings, listener)
         else:
             _publish_address(settings, listener)  # before the workers need it

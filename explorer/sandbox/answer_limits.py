@@ -81,7 +81,7 @@ _PATH = 12 * 2**20
 #: By the job's name; for a job that is not named here, `AnswerLimits()`. Not a part of the registry
 #: of jobs, which imports what they need: the app knows only their limits.
 LIMITS: dict[str, AnswerLimits] = {
-    "run": replace(_LARGE, progress=1000, progress_bytes=2**15, parts=16),
+    "run": replace(_LARGE, progress=1000, progress_bytes=2**15, parts=100),
     "prove": AnswerLimits(2**22, memory=2**25),
     "replay": _LARGE,
     "vision": _LARGE,

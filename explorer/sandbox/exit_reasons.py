@@ -101,15 +101,19 @@ def stopped_in_queue() -> ProgramError:
 def stopped_inside(line: int | None) -> ProgramError:
     """The error for a child that was told to stop and did not get to its next statement."""
     return ProgramError(
-        "Stopped inside an operation that cannot be interrupted, so there is nothing to show.",
+        "Stopped inside an operation that cannot be interrupted.",
         line=line,
-        hint="Use smaller tensors, or wait until the operation has finished.",
+        hint="Use smaller tensors or fewer numbers, or wait until the operation has finished.",
         stopped=True,
     )
 
 
 def out_of_memory(detail: str, line: int | None) -> ProgramError:
     return ProgramError(_MEMORY[0], line=line, hint=_MEMORY[1], detail=detail)
+
+
+def too_much_memory(line: int | None) -> ProgramError:
+    return out_of_memory("", line)
 
 
 def answer_too_large(detail: str = "") -> ProgramError:
@@ -167,6 +171,7 @@ BY_REASON: dict[Reason, Callable[..., ProgramError]] = {
     "stopped_inside": stopped_inside,
     "killed_for_memory": killed_for_memory,
     "disk_full": disk_full,
+    "too_much_memory": too_much_memory,
     "exit": explain_exit,
 }
 

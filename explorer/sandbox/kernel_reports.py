@@ -5,6 +5,7 @@ The server imports this file, so it must not import torch.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -22,10 +23,30 @@ def has_ended(pid: int) -> bool:
     return _state(pid) in ("", "Z", "X")
 
 
-def _state(pid: int) -> str:
+def states(pid: int) -> list[str]:
+    """A letter for each thread of the process, the first thread's first: Z where it has ended."""
+    try:
+        threads = sorted(map(int, os.listdir(_PROC / str(pid) / "task")))
+    except OSError:
+        return []
+    return [_state(pid, f"task/{thread}/") for thread in threads]
+
+
+def memory(pid: int) -> int:
+    """The bytes that a process has of its own, or shares with others but not with a file's; 0 where
+    nothing is told. https://man7.org/linux/man-pages/man5/proc_pid_status.5.html"""
+    try:
+        status = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    lines = (line.split() for line in status.splitlines())
+    return sum(1024 * int(line[1]) for line in lines if line[:1] in (["RssAnon:"], ["RssShmem:"]))
+
+
+def _state(pid: int, thread: str = "") -> str:
     """A letter; empty where there is no such process."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        stat = (_PROC / str(pid) / f"{thread}stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
     return stat.rpartition(")")[2].split()[0]  # the name before it may contain anything

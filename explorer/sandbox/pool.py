@@ -19,6 +19,9 @@ from explorer.sandbox.settings import Settings, start_process
 from explorer.sandbox.task import ChildExit, Task, read_line
 from explorer.sandbox.zygote import Zygote
 
+#: Bytes by which a child may have more than its own limit says before it is ended from outside.
+_MORE = 64 * 2**20
+
 
 class Process(Protocol):
     """A child's process."""
@@ -66,8 +69,11 @@ class ForkPool:
 
     grace = 0.25  # seconds by which the server's time limit is longer than the child's own
 
-    def __init__(self, selector: selectors.BaseSelector, zygote: Zygote, processors: int) -> None:
+    def __init__(
+        self, selector: selectors.BaseSelector, zygote: Zygote, processors: int, memory: int
+    ) -> None:
         self._selector, self._zygote = selector, zygote
+        self._most_memory = kernel_reports.memory(zygote.pid) + memory + _MORE
         self.processors = processors
         self.max_children = max(16, 2 * self.processors)
         self._spare: Child | None = None
@@ -102,6 +108,11 @@ class ForkPool:
         child = self._fork()
         child.send(task)
         return child
+
+    def has_too_much_memory(self, child: Child) -> bool:
+        """Whether it has found a way around its own limit, as by making memory of the files of
+        libraries."""
+        return kernel_reports.memory(child.process.pid) > self._most_memory
 
     def release(self, child: Child, answered: bool) -> ChildExit:
         """The child's task is over; how the child ended."""
@@ -235,6 +246,9 @@ class WorkerPool:
         self._busy.append(child)
         child.send(task)
         return child
+
+    def has_too_much_memory(self, child: Child) -> bool:
+        return False  # of a process by itself it is not known what it started with
 
     def release(self, child: Child, answered: bool) -> ChildExit:
         """The worker's task is over; how the worker ended."""

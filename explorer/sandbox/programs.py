@@ -16,6 +16,8 @@ from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
 from explorer.trace.sampling import Samples
 
+_EARLIER = "The program was ended from outside: what is shown is from a moment before that."
+
 
 def run(
     source: str,
@@ -122,10 +124,12 @@ def to_trace(source: str, settings: dict[str, Any], get: Callable[[], Any]) -> T
     except ProgramRefused as refused:
         error = _with_text(refused.error, source)
         part = refused.part if isinstance(refused, Unanswered) else lambda: None
+    said: tuple[str, ...] = ()
     with suppress(ProgramRefused):
         if (plain := part()) is not None:
             trace = read_trace(source, lambda: plain)
-    return replace(trace, error=error)
+            said = (_EARLIER,)
+    return replace(trace, error=error, readings=(*trace.readings, *said))
 
 
 def read_trace(source: str, get: Callable[[], Any]) -> Trace:

@@ -13,9 +13,9 @@ from explorer.trace import to_plain
 
 #: Seconds between two reports, and the most characters of output in one.
 INTERVAL, MOST_PRINTED = 0.1, 2000
-#: Seconds until the first part of a Trace is sent, and how many times as long as sending one takes
-#: the program then runs at least.
-FIRST_PART, COST = 0.3, 30
+#: Seconds until the first part of a Trace is sent. The program then runs at least so many times as
+#: long as sending one takes, and by this share of its time.
+FIRST_PART, COST, SHARE = 0.05, 30, 0.15
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class RunReporter:
             if watcher.snapshot is not None:
                 self._context.part(to_plain(watcher.snapshot()))
         now = time.monotonic()
-        self._next_part = now + max(now - self._start, COST * (now - began))
+        self._next_part = now + max(SHARE * (now - self._start), COST * (now - began))
 
     def _report(self, watcher: Watcher) -> None:
         written = max(watcher.written - self._reported, 0)  # a second run prints the same again

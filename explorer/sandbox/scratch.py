@@ -23,6 +23,11 @@ from explorer.sandbox.libc import CAP_SYS_PTRACE
 
 #: The largest file, and the most bytes and files (or folders) of one program.
 FILE, BYTES, FILES = 64 * 2**20, 128 * 2**20, 1000
+#: When a folder was last changed in which nothing has been made, in nanoseconds.
+_UNTOUCHED = 0
+#: Bytes of /proc/PID/maps that are read: those of torch are 100 kB. How a file is called there that
+#: has no name any more.
+_MAPS, _GONE = 2**20, b"(deleted)"
 #: Times a folder is removed in which a process that is being killed still writes, and the seconds
 #: between them.
 _TRIES, _PAUSE = 40, 0.05
@@ -37,6 +42,7 @@ def enter(root: str) -> str | None:
         elif can_be_watched():
             folder = f"{root}/{os.getpid()}"
             os.mkdir(folder, 0o700)
+            os.utime(folder, ns=(_UNTOUCHED, _UNTOUCHED))
         else:
             return None
         os.chdir(folder)
@@ -61,14 +67,21 @@ class Scratch:
         # A child may leave more than can be removed while readers wait.
         threading.Thread(target=self._remove_left, name="scratch", daemon=True).start()
 
+    def is_used(self, pid: int) -> bool:
+        """Whether the child has made anything in its folder, which it may have removed since. A
+        folder in memory is not looked at."""
+        with suppress(OSError):
+            return os.stat(self._root / str(pid)).st_mtime_ns != _UNTOUCHED
+        return False
+
     def is_too_full(self, pid: int) -> bool:
-        """Whether the child has written more than it may."""
+        """Whether the child, which does nothing meanwhile, has written more than it may."""
         top = str(self._root / str(pid))
-        if not os.path.isdir(top):
-            return False  # it is in memory
+        if not self.is_used(pid):
+            return False
         try:
             return self._is_too_full(pid, top)
-        except OSError:  # a path that is too long, or what it holds open is not to be seen
+        except Exception:  # a path that is too long, or something that was not thought of
             return not has_ended(pid)
 
     def _is_too_full(self, pid: int, top: str) -> bool:
@@ -117,13 +130,15 @@ def _size(stat: os.stat_result) -> int:
 def _deleted(pid: int, folder: str) -> int:
     """The bytes of files that have no name any more, and that the process has open. Of one that it
     has mapped the size is not known. Raises PermissionError where that is not to be seen."""
-    size, process = 0, Path("/proc", str(pid))
+    size, process, name = 0, Path("/proc", str(pid)), os.fsencode(folder)
     with suppress(FileNotFoundError, ProcessLookupError):  # it ends, or this is not Linux
         for link in (process / "fd").iterdir():
             if os.readlink(link).endswith(" (deleted)"):
                 size += _size(link.stat())
-        lines = (process / "maps").read_text(errors="replace").splitlines()
-        mapped = {line.split()[4] for line in lines if folder in line and "(deleted)" in line}
+        with (process / "maps").open("rb") as file:
+            lines = file.read(_MAPS).split(b"\n")  # a name may contain all other ends of lines
+            size += BYTES * bool(file.read(1))  # nobody needs so many
+        mapped = {line.split(None, 5)[4] for line in lines[:-1] if name in line and _GONE in line}
         size += FILE * len(mapped)
     return size
 

@@ -17,6 +17,7 @@ from explorer.sandbox.system_calls import (
     CHECKED,
     GROUPS,
     HOSTILE,
+    PRETENDED,
     READ_ONLY,
     REFUSED,
     SELF,
@@ -43,6 +44,7 @@ _KILL_PROCESS = 0x80000000
 _ALLOW: Step = (_RETURN, 0, 0, 0x7FFF0000)
 _REFUSE: Step = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
 _IS_UNKNOWN: Step = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+_PRETEND: Step = (_RETURN, 0, 0, 0x00050000)
 _KILL: Step = (_RETURN, 0, 0, _KILL_PROCESS)
 
 
@@ -69,6 +71,7 @@ def make_filter(machine: str, wide: bool, writes: bool) -> list[Step]:
     where there is a folder for it, and Landlock keeps it in."""
     verdicts: dict[int, tuple[Step, ...]]
     verdicts = dict.fromkeys(numbers(HOSTILE, machine).values(), (_KILL,))
+    verdicts |= dict.fromkeys(numbers(PRETENDED, machine).values(), (_PRETEND,))
     if wide:
         verdicts |= dict.fromkeys(numbers(REFUSED, machine).values(), (_REFUSE,))
         verdicts |= dict.fromkeys(numbers(UNKNOWN, machine).values(), (_IS_UNKNOWN,))
@@ -78,7 +81,7 @@ def make_filter(machine: str, wide: bool, writes: bool) -> list[Step]:
             if group.writes and not writes:
                 verdicts[number] = (_REFUSE,)
             elif name in checked:
-                verdicts[number] = _check(checked[name])
+                verdicts[number] = _check(*checked[name])
             elif not wide:
                 verdicts[number] = (_ALLOW,)
     steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _MACHINES[machine][0]), _KILL, (_LOAD, 0, 0, 0)]
@@ -90,8 +93,9 @@ def make_filter(machine: str, wide: bool, writes: bool) -> list[Step]:
     return [*steps, (_AT_LEAST, 0, 1, _FIRST_NEW_CALL), _IS_UNKNOWN, _REFUSE]
 
 
-def _check(check: Check) -> tuple[Step, ...]:
-    """The steps that allow or refuse a call by an argument, of which a step sees 32 bits."""
+def _check(check: Check, *more: Check) -> tuple[Step, ...]:
+    """The steps that allow or refuse a call by an argument, of which a step sees 32 bits; then by
+    others. All checks but the last refuse what they find."""
     low, high = ((_LOAD, 0, 0, 16 + 8 * check.argument + offset) for offset in (0, 4))
     if check.test == "null":
         return (low, (_EQUAL, 0, 3, 0), high, (_EQUAL, 0, 1, 0), _ALLOW, _REFUSE)
@@ -100,4 +104,4 @@ def _check(check: Check) -> tuple[Step, ...]:
     steps = [low]
     for value in check.values:
         steps += [(test, 0, 1, os.getpid() if value == SELF else value), hit]
-    return (*steps, miss)
+    return (*steps, *(_check(*more) if more else (miss,)))

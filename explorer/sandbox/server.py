@@ -26,7 +26,7 @@ from typing import Any
 from explorer.sandbox import protocol
 from explorer.sandbox.answer_limits import AnswerLimits
 from explorer.sandbox.fair_queue import FairQueue
-from explorer.sandbox.kernel_reports import is_halted, oom_kills
+from explorer.sandbox.kernel_reports import is_halted, oom_kills, states
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.protocol import Connection
 from explorer.sandbox.scratch import Scratch
@@ -36,6 +36,8 @@ from explorer.sandbox.task import LIFE, ChildExit, Reason, Task
 QUICK = 0.5
 #: Seconds between two looks at what a child has written, and at the threads of a slow one.
 LOOK = 0.1
+#: Seconds within which all threads of a child stop, unless one waits for the disk.
+STOPS = 0.005
 #: Seconds within which a child has to notice that the reader stops it.
 STOP_TIMEOUT = 1.0
 #: How many requests may wait, in total and from one reader, before one is refused.
@@ -112,8 +114,9 @@ class RunningRequest:
     """A request whose task a child is performing; `started` is a time.monotonic() value, `messages`
     the number of messages before the answer so far, of which `parts` are parts of it. `stop_by` is
     when the child must have noticed that the reader stops it. `is_next` says whether the child has
-    performed others before. `data` is how many raw bytes it has sent, `oom_kills` how often the
-    kernel had killed for want of memory when it started."""
+    performed others before, `is_headless` whether its first thread has ended and others go on, so
+    that the kernel does not tell what it holds. `data` is how many raw bytes it has sent,
+    `oom_kills` how often the kernel had killed for want of memory when it started."""
 
     request: Request
     child: Child
@@ -122,6 +125,7 @@ class RunningRequest:
     messages: int = 0
     parts: int = 0
     slow: bool = False
+    is_headless: bool = False
     looked: float = 0.0
     stop_by: float = math.inf
     data: int = 0
@@ -381,8 +385,8 @@ class Server:
             return
         frame = protocol.make_frame(kind, body)
         if self._stays(running, kind):
-            self._rest(running)
             reader.send(frame)
+            self._rest(running)
             return
         reader.on_end = lambda: None
         reader.send(frame)  # before ending the child, which takes time
@@ -468,10 +472,32 @@ class Server:
     def _look(self, running: RunningRequest, now: float) -> None:
         """At what the child has written, and at its threads, which may be new."""
         running.looked = now
-        if self._scratch.is_too_full(running.child.process.pid):
+        first, *others = states(running.child.process.pid) or [""]
+        if first == "Z" and any(state != "Z" for state in others):
+            if running.is_headless:  # for a whole look: it does not just end
+                running.child.connection.broken = True
+                self._child_ended(running)
+                return
+            running.is_headless = True
+        if self._has_written_too_much(running.child):
             running.request.refuse("disk_full", self._end(running, answered=False).line)
+        elif self._pool.has_too_much_memory(running.child):
+            running.request.refuse("too_much_memory", self._end(running, answered=False).line)
         elif running.slow:
             self._pool.lower_priority(running.child)
+
+    def _has_written_too_much(self, child: Child) -> bool:
+        """It is stopped meanwhile: what it moved about could not be counted."""
+        pid = child.process.pid
+        if not self._scratch.is_used(pid):
+            return False
+        child.process.rest(True)
+        until = time.monotonic() + STOPS
+        while not set(states(pid)) <= {"T", "t", "Z"} and time.monotonic() < until:
+            time.sleep(0.0005)
+        is_too_full = self._scratch.is_too_full(pid)
+        child.process.rest(False)
+        return is_too_full
 
     def _send_positions(self) -> None:
         for position, request in enumerate(list(self._queue), start=1):

@@ -75,6 +75,7 @@ Reason = Literal[
     "stopped_inside",
     "killed_for_memory",
     "disk_full",
+    "too_much_memory",
     "exit",
 ]
 

@@ -8,6 +8,10 @@ from explorer.sandbox.libc import CAP_SYS_ADMIN, has_capability
 from explorer.sandbox.scratch import can_be_watched
 
 
+def has_all_walls() -> bool:
+    return not missing() and not bubblewrap.failure()
+
+
 def describe_walls() -> str:
     """The first wall, the kernel's restrictions of each child, and the second, bubblewrap around
     all of them."""
@@ -23,4 +27,4 @@ def describe_walls() -> str:
     failure = bubblewrap.failure()
     if failure:
         return f"{first} There is no second wall: {failure}."
-    return f"{first} The second stands: bubblewrap confines the server that runs them."
+    return f"{first} The second stands: bubblewrap confines the server that runs programs."

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from tests.behaviour.facts import facts_of
-from tests.behaviour.programs import PROGRAMS
+from tests.known_programs import PROGRAMS
 
 GOLDEN = Path(__file__).with_name("golden.json")
 #: Seconds to wait for a program; then all of this ends with an error.

@@ -77,6 +77,10 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
         without_check("ioctl"),
         "call('ioctl', channel, 0x541B, b' ' * 8); result = 'done'", "EPERM",
     ),
+    "messages out of band": (
+        without_check("recvfrom"),
+        "call('recvfrom', channel, b' ' * 8, 8, 0x41, 0, 0); result = 'received'", "EPERM",
+    ),
     "messages to others": (
         without_check("sendto"),
         "call('sendto', channel, b'', 0, 0, b' ' * 8, 8); result = 'sent'", "EPERM",
@@ -133,6 +137,11 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
     "memory": (
         without_limit("RLIMIT_AS"),
         "try: bytearray(2**30); result = 'memory'\nexcept MemoryError: result = 'none'", "none",
+    ),
+    "devices": (
+        without_check("renameat2"),
+        "open('a', 'w').close()\n"
+        "call('renameat2', -100, b'a', -100, b'b', 4); result = os.listdir()", "EPERM",
     ),
     "threads": (
         without_limit("RLIMIT_NPROC"),

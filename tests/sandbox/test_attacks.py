@@ -177,6 +177,30 @@ result = started
 """
 
 
+#: Memory within the limit, and as much again where the files of torch were.
+LIBRARIES = """\
+import glob, torch
+file, = glob.glob(os.path.dirname(torch.__file__) + "/lib/libtorch_cpu.*")
+start = ctypes.cast(ctypes.CDLL(file)._handle, ctypes.POINTER(ctypes.c_size_t))[0]
+size = 2**23
+more = []
+try:
+    while True: more.append(bytearray(size))
+except MemoryError:
+    pass
+place = start
+while call("mprotect", place, size, 7) == 0 and place < start + 30 * size:
+    for page in range(place, place + size, 4096): ctypes.memset(page, 0, 1)
+    place += size
+time.sleep(100)
+"""
+
+
+def test_memory_made_of_libraries_is_bounded(scene: Scene) -> None:
+    assert "more memory than one run may use" in scene.attack(LIBRARIES)
+    assert scene.next_reader_is_answered()
+
+
 def test_threads_are_bounded(scene: Scene) -> None:
     assert 1 <= int(scene.attack(THREAD_BOMB)) <= THREADS + 8  # other threads of the user may end
     assert scene.is_untouched()

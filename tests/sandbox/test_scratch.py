@@ -122,6 +122,17 @@ for n in range(10**7):
     os.unlink("a")
     assert libc.mmap(None, 4096, 1, 1, file, 0) != 2**64 - 1
     os.close(file)""",
+    "mapped files with odd names": """\
+libc.mmap.restype = ctypes.c_void_p
+place = "\\x0c\\u2028" + os.getcwd()
+os.makedirs(place)
+for n in range(10**7):
+    name = place + "/a\\x0cb\\x85"
+    file = os.open(name, os.O_CREAT | os.O_RDWR)
+    os.write(file, bytes(2**25))
+    assert libc.mmap(None, 4096, 1, 1, file, 0) != 2**64 - 1
+    os.unlink(name)
+    os.close(file)""",
     "open files without names": """\
 for n in range(10**7):
     file = os.open("a", os.O_CREAT | os.O_RDWR)
@@ -172,6 +183,62 @@ def test_one_that_hides_what_it_has_written_is_looked_at(watched: Sandbox) -> No
             counts.append(call.result())
     assert counts[:3] == [1, 2, 3]
     assert max(counts) <= BYTES // 2**25 + 1
+
+
+def test_what_is_moved_while_one_looks_is_counted(watched: Sandbox) -> None:
+    """Between two folders that are looked through, as the time of the last look tells."""
+    code = """\
+import threading
+for n in range(400):
+    os.makedirs(f"x/{n}")
+    os.makedirs(f"y/{n}")
+os.mkdir("x/data")
+for n in range(12): open(f"x/data/{n}", "wb").write(bytes(2**24))
+def move():
+    place, seen = "x", {}
+    while True:
+        if (now := os.stat(place).st_atime_ns) != seen.get(place):
+            seen[place], other = now, "yx"["xy".index(place)]
+            os.rename(f"{place}/data", f"{other}/data")
+            place = other
+threading.Thread(target=move, daemon=True).start()
+time.sleep(100)"""
+    with pytest.raises(ProgramRefused, match=r"128 MB, or more than 1,000 files"):
+        watched.call("raw", {"code": code}, timeout=60)
+
+
+def test_a_process_whose_first_thread_has_ended_is_ended(box: Sandbox) -> None:
+    """Of it the kernel does not tell what files it holds."""
+    code = """\
+import threading
+threading.Thread(target=time.sleep, args=(100,)).start()
+libc.syscall(60, 0)"""
+    with pytest.raises(ProgramRefused, match="could not be read"):
+        box.call("raw", {"code": code}, timeout=60)
+
+
+def test_many_mapped_files_keep_nobody_waiting(watched: Sandbox) -> None:
+    code = """\
+for i in range(15): os.mkdir("x" * 250); os.chdir("x" * 250)
+file = os.open("f", os.O_CREAT | os.O_RDWR)
+os.write(file, bytes(8192))
+for i in range(30000): libc.mmap(None, 4096, 1, 1, file, 0)
+time.sleep(100)"""
+    with pytest.raises(ProgramRefused, match=r"128 MB, or more than 1,000 files"):
+        watched.call("raw", {"code": code}, timeout=60)
+
+
+def test_who_has_written_too_much_ends_alone(watched: Sandbox) -> None:
+    """Also in the moment of its answer, as a child that would stay."""
+    assert watched.call("double", 1) == 2
+    pid = watched.pid
+    code = "make = os.mkdir\nfor n in range(1001): make(str(n))\nresult = 5"
+    for _ in range(3):
+        with suppress(ProgramRefused):  # where it is seen before the task is over
+            call = watched.submit("raw", {"code": code}, live=True, timeout=20)
+            assert call.result() == 5
+        assert watched.call("double", 2, reader="next") == 4
+    assert watched.pid == pid
 
 
 def test_what_is_moved_about_is_counted(tmp_path: Path) -> None:

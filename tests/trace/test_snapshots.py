@@ -12,7 +12,7 @@ from explorer.language import Watcher, watcher
 from explorer.trace import Trace, to_plain
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.running import run
-from tests.behaviour.programs import GROUPS
+from tests.known_programs import GROUPS
 
 #: Most Traces that are made while one program runs.
 MOST = 40

@@ -1,4 +1,4 @@
-"""All programs whose behaviour is kept, by name."""
+"""All programs that the tests know, by name: those whose behaviour is kept (tests/behaviour)."""
 
 from __future__ import annotations
 
