@@ -40,6 +40,15 @@ def waiting(tab: Any) -> Any:
     return tab.get_by_text("It would run with your rights")
 
 
+def discard(tab: Any) -> None:
+    expect(waiting(tab)).to_be_visible(timeout=PATIENCE)
+    tab.get_by_role("button", name="Discard it").click()
+    expect(tab.locator("textarea").first).to_be_visible(timeout=PATIENCE)
+    expect(waiting(tab)).not_to_be_visible()
+    assert EVIL not in tab.url
+    assert EVIL not in tab.locator("textarea").first.input_value()
+
+
 #: By page: what follows its address, and where its own program is typed.
 LINKS = {
     "": f"?box={EVIL}%3D1",
@@ -83,7 +92,7 @@ def test_back_after_typing_waits(tab: Any, served: App) -> None:
         if EVIL in tab.url:
             break
     assert EVIL in tab.url
-    expect(waiting(tab)).to_be_visible(timeout=PATIENCE)
+    discard(tab)
     assert not served.has_run(EVIL)
 
 
@@ -102,13 +111,32 @@ def test_a_file_waits(tab: Any, served: App, turn: int) -> None:
     assert served.has_run(name)
 
 
+def test_a_file_is_discarded(tab: Any, served: App) -> None:
+    tab.goto(f"{served.url}/expression")
+    tab.wait_for_selector("tr[data-id]", timeout=PATIENCE)
+    for name in (f"{EVIL}_a", f"{EVIL}_b"):
+        file = {"name": "a.py", "mimeType": "text/plain", "buffer": f"{name} = 1\n".encode()}
+        tab.locator("input[type=file]").set_input_files(file)
+        discard(tab)
+        assert not served.has_run(name)
+
+
+def test_a_long_program_scrolls_beside_its_buttons(tab: Any, served: App) -> None:
+    text = "\n".join(f"x_{n} = {n} + 0" for n in range(120))
+    tab.goto(f"{served.url}/expression?program={quote(text)}")
+    expect(waiting(tab)).to_be_visible(timeout=PATIENCE)
+    expect(tab.get_by_role("heading", name="Read this program first")).to_be_visible()
+    expect(tab.get_by_role("button", name="Discard it")).to_be_in_viewport()
+
+
 def test_all_of_it_is_shown_and_it_can_be_discarded(tab: Any, served: App) -> None:
-    text = f"# harmless\r{EVIL}_8 = 1\nx = 1{' ' * 400};hidden_8 = 1 # \u202e\x1b"
+    text = f"# harmless\r{EVIL}_8 = 1\nx = 1{' ' * 400};hidden_8 = 1 # \u202e\x1b\u3164\xa0"
     tab.goto(f"{served.url}/expression?program={quote(text)}")
     expect(waiting(tab)).to_be_visible(timeout=PATIENCE)
     code = tab.locator("[data-testid=stCode] code")
-    assert code.inner_text().splitlines()[:2] == ["# harmless", f"{EVIL}_8 = 1"]
-    assert r"\u{202e}\u{1b}" in code.inner_text()
+    lines = [line for line in code.inner_text().splitlines() if line.strip() and not line.isdigit()]
+    assert lines[:2] == ["# harmless", f"{EVIL}_8 = 1"]
+    assert r"\u{202e}\u{1b}\u{3164}\u{a0}" in code.inner_text()
     assert code.evaluate("e => e.closest('pre').scrollWidth <= e.closest('pre').clientWidth")
     tab.get_by_role("button", name="Discard it").click()
     expect(tab.locator("textarea").first).to_be_visible(timeout=PATIENCE)

@@ -189,3 +189,14 @@ def forget_first_query() -> None:
     assert context is not None
     with context.session_state.query_params() as params:
         params.set_initial_query_params_from_current()
+
+
+def forget_in_query(key: str) -> None:
+    """Take a parameter out of the address, even if a widget is bound to it, which then begins with
+    its default. (For callbacks.)"""
+    context = get_script_run_ctx()
+    assert context is not None
+    with context.session_state.query_params() as params:
+        params.remove_param(key)
+        params.set_initial_query_params_from_current()
+    st.session_state.pop(key, None)

@@ -33,7 +33,8 @@ def draw_report() -> None:
         rows = {"waited for a turn": report.waited, "ran": report.programs}
         _table(("", "runs", "median, s", "95 %, s"), [*map(_times_row, rows.items())])
     note(f"Runs of the last {LATELY / 60:.0f} minutes, in this process alone.")
-    note(sandbox.describe_walls())
+    st.subheader("Walls", help="What keeps programs from this machine; see docs/deployment.md")
+    (note if sandbox.has_all_walls() else st.warning)(sandbox.describe_walls())
     st.subheader(
         "Errors", help="The last errors in the log; their tracebacks are in the log itself"
     )
