@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ LONGEST = (
 )
 #: More processes than processors: some tests wait for a child's time limit or for a browser.
 EXTRA_PROCESSES = 1
+_START = datetime.now()
 #: Up to this many files run in the process that collects them: others take seconds to start.
 FEW_FILES = 2
 
@@ -91,6 +93,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 test._hypothesis_internal_use_settings = changed
     order = {file: number for number, file in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.nodeid.split("::")[0], len(order)))
+    thorough = [item for item in items if item.get_closest_marker("thorough")]
+    if len(thorough) == len(items) > 0:  # `-m thorough`
+        first = _START.toordinal() * 37 % len(items)
+        items[:] = items[first:] + items[:first]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no thorough test after `THOROUGH_SECONDS`; each day others come first."""
+    seconds = float(os.environ.get("THOROUGH_SECONDS", "inf"))
+    taken = (datetime.now() - _START).total_seconds()
+    if item.get_closest_marker("thorough") and taken > seconds:
+        pytest.skip("no time left for this test")
 
 
 @contextmanager

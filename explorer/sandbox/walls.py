@@ -9,6 +9,7 @@ from explorer.sandbox.scratch import can_be_watched
 
 
 def has_all_walls() -> bool:
+    """Whether both walls stand."""
     return not missing() and not bubblewrap.failure()
 
 
