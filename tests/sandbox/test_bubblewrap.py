@@ -53,7 +53,9 @@ INSIDE = {
     "no other processes": "max(int(n) for n in SEEN['/proc'] if n.isdigit()) < 1000",
     "no devices": "sorted(SEEN['/dev']) == ['null', 'urandom']",
     "no network": "not SEEN['/sys/class/net']",
-    "nothing in the temporary folder but its own": "len(SEEN['/tmp']) <= 2",
+    "nothing in the temporary folder but its own": (
+        "len([n for n in SEEN['/tmp'] if n not in parts]) == 1"  # and the way to code
+    ),
     "the same kernels": "__import__('torch').backends.cpu.get_cpu_capability() == capability",
     "Landlock and seccomp": "open_says('/proc/self/status') == 'EACCES'",
 }

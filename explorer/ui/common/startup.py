@@ -115,7 +115,11 @@ def _test_walls() -> None:
     global _self_test_failure
     print(sandbox.describe_walls(), file=sys.stderr, flush=True)
     time.sleep(SELF_TEST_DELAY)
-    _self_test_failure = failure = sandbox.find_failure(sandbox.call)
+    try:
+        _self_test_failure = failure = sandbox.find_failure(sandbox.call)
+    except OSError:  # no server can be started: whoever runs a program is told so, too
+        logging.getLogger(__name__).exception("the sandbox's self-test could not be made")
+        return
     if failure is not None:
         logging.getLogger(__name__).error(
             "the sandbox's self-test failed at “%s”: %s Until the list of system calls is "

@@ -99,6 +99,20 @@ def test_a_failure_is_named_in_the_log_and_on_the_home_page(
     assert "EXPLORER_WALLS=wide" in warning.value
 
 
+def test_no_server_is_no_end_of_the_thread(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_server(call: object) -> None:
+        raise OSError("cannot allocate memory")
+
+    monkeypatch.setattr(startup, "SELF_TEST_DELAY", 0)
+    monkeypatch.setattr(startup, "_self_test_failure", None)
+    monkeypatch.setattr(sandbox, "find_failure", no_server)
+    startup._test_walls()
+    assert "cannot allocate memory" in caplog.text
+    assert startup.warning_for_operator() == ""
+
+
 def test_a_part_that_fails_is_found() -> None:
     """The child of these jobs cannot start threads; it is ended by the library that needs them."""
     box = Sandbox(jobs="tests.ui.common.no_threads", warm_up=False, processors=1)
