@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
 from tests.browser.no_walls_app import ASKED
 from tests.conftest import running_app
@@ -79,8 +80,10 @@ def test_back_after_typing_waits(tab: Any, served: App) -> None:
     tab.goto(f"{served.url}/?box={EVIL}%3D1")
     expect(waiting(tab)).to_be_visible(timeout=PATIENCE)
     tab.get_by_role("link", name="Network", exact=True).click()
-    expect(tab.get_by_role("heading", level=1)).to_be_visible(timeout=PATIENCE)
+    heading = tab.get_by_role("heading", level=1, name="How much gradient reaches each layer?")
+    expect(heading).to_be_visible(timeout=PATIENCE)
     tab.get_by_role("link", name="Autograd Explorer").click()
+    expect(heading).not_to_be_visible(timeout=PATIENCE)
     box = tab.locator("textarea").first
     expect(box).to_be_visible(timeout=PATIENCE)
     box.fill("x**3")
@@ -88,8 +91,8 @@ def test_back_after_typing_waits(tab: Any, served: App) -> None:
     expect(tab.locator(".st-key-home-graph g.node").first).to_be_visible(timeout=PATIENCE)
     for _ in range(4):
         tab.go_back()
-        tab.wait_for_timeout(500)
-        if EVIL in tab.url:
+        with suppress(TimeoutError):
+            tab.wait_for_url(lambda url: EVIL in url, timeout=5000)
             break
     assert EVIL in tab.url
     discard(tab)
