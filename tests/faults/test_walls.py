@@ -161,7 +161,7 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
     ),
     "the standard input": (
         "from explorer.sandbox import forking, kernel_restrictions\n"
-        "forking.limits.isolate_fork = lambda keep: None",
+        "forking.limits.isolate_fork = lambda keep: kernel_restrictions.die_with_parent()",
         "result = sorted(n for n in range(3, 30) if n != channel and is_open(n))", [],
     ),
 }  # fmt: skip
