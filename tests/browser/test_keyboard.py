@@ -77,7 +77,9 @@ def go_to(tab: Any, name: str, key: str = "Tab", most: int = 45) -> int:
 
 
 def skip(tab: Any) -> None:
-    """From the top of a page to behind its navigation."""
+    """From the top of a page to behind its navigation. While its last elements load it is not seen,
+    and the keyboard finds nothing."""
+    tab.wait_for_load_state("networkidle")
     go_to(tab, "Skip the navigation", most=4)
     tab.keyboard.press("Enter")
 
@@ -200,11 +202,24 @@ def test_the_first_control_is_near(tab: Any, app: str, page: str, control: str, 
     assert go_to(tab, control, most=most) <= most
 
 
+def test_the_keyboard_finds_nothing_on_a_page_that_still_opens(tab: Any, app: str) -> None:
+    """A page is not seen while its last elements load, and its buttons of help neither."""
+    arrive(tab, f"{app}/feature_maps", ".frames img")
+    tab.add_style_tag(content=".stMainBlockContainer { --ax-opening: hidden; }")
+    tab.locator(".stMainBlockContainer").evaluate(
+        "page => page.append(Object.assign("
+        "document.createElement('div'), {innerHTML: '<i data-testid=stSkeleton></i>'}))"
+    )
+    for _ in range(4):
+        tab.keyboard.press("Tab")
+        assert focused(tab)["tag"] in ("a", "main", "body")
+
+
 @pytest.mark.parametrize("page", ["expression", "optimizer"])
 def test_the_focus_is_seen_wherever_it_is(keys: Any, app: str, page: str) -> None:
     keys.goto(f"{app}/{page}")
     keys.wait_for_selector("tr[data-id], td.pick")
-    keys.wait_for_timeout(500)
+    keys.wait_for_load_state("networkidle")
     unseen = []
     for _ in range(45):
         keys.keyboard.press("Tab")
