@@ -46,7 +46,6 @@ LONGEST = (
     "tests/test_load.py",
     "tests/test_replicas.py",
     "tests/browser/test_expression.py",
-    "tests/faults/test_guard.py",
     "tests/faults/test_rules.py",
     "tests/pages/test_pages.py",
     "tests/pages/test_optimizer.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -15,7 +14,7 @@ class ProgramError:
     error, `detail` the original message of Python or torch, and `fix` the whole program changed so
     that it works, if that is known. All of it is plain text made from what a reader typed: escape
     it before displaying it. If the reader stopped the program (`stopped`), nothing is wrong with
-    it. `also` are sentences about other lines that cannot run here.
+    it. `also` are sentences about other lines that cannot run.
     """
 
     message: str
@@ -45,24 +44,13 @@ class ProgramRefused(Exception):
         self.error = error
 
 
-class OutsideLanguage(AttributeError):
-    """A running program used a name, attribute or operation that the language does not have.
+class LimitError(RuntimeError):
+    """A running program has met a limit of the explorer, or asks for what there is not here. The
+    program may catch it."""
 
-    A hint that takes time to find is given as a function: few of these errors are shown.
-    """
-
-    def __init__(self, message: str, hint: str | Callable[[], str] = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
-        self.message, self._hint = message, hint
-
-    @property
-    def hint(self) -> str:
-        return self._hint if isinstance(self._hint, str) else self._hint()
-
-
-class ProgramExit(BaseException):
-    """The program ends itself, as with `sys.exit()`. Programs know it as SystemExit. Not an
-    Exception, as in Python."""
+        self.message, self.hint = message, hint
 
 
 class ProgramStopped(BaseException):
@@ -72,14 +60,3 @@ class ProgramStopped(BaseException):
     def __init__(self, message: str, hint: str = "", by_reader: bool = False) -> None:
         super().__init__(message)
         self.message, self.hint, self.by_reader = message, hint, by_reader
-
-
-class StatementRefused(ProgramStopped):
-    """A running program has reached a statement outside the language; carries the error."""
-
-    def __init__(self, error: ProgramError) -> None:
-        super().__init__(error.message, error.hint)
-        self.error = error
-
-
-ProgramExit.__name__ = ProgramExit.__qualname__ = "SystemExit"

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import ast
+import errno
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 
-from explorer.language.builtins import explain_missing_name
+from explorer.language.completion.names import MODULES, SIMILAR
 from explorer.language.draft import Draft
 from explorer.language.error_messages import Failure, Operand, describe, original_sentence
-from explorer.language.errors import (
-    OutsideLanguage,
-    ProgramError,
-    ProgramRefused,
-    ProgramStopped,
-    StatementRefused,
-)
-from explorer.language.guard.formatting import to_text
-from explorer.language.missing import MissingImportError
-from explorer.language.syntax import line_of
+from explorer.language.error_messages.attributes import describe_attribute
+from explorer.language.errors import LimitError, ProgramError, ProgramRefused, ProgramStopped
+from explorer.language.missing import HINTS, MissingImportError, hint_for
+from explorer.language.parsing import line_of
+from explorer.language.real_names import BUILTINS, closest_name, module_names
 
 FILE = "<program>"
 #: Most frames of an exception that are read. One that is raised again and again has many.
@@ -34,8 +30,16 @@ EXCEPTION_MESSAGES: dict[type[BaseException], tuple[str, str]] = {
     ),
     AssertionError: ("The assertion on this line does not hold.", ""),
     FileNotFoundError: (
-        "There are no files here: this one cannot be opened.",
+        "There is no such file here.",
         "Write the data into the program, or make it with torch.rand.",
+    ),
+    SystemExit: (
+        "There is no command line here, and the program needs arguments of one.",
+        "Give each a default: add_argument(…, default=…).",
+    ),
+    EOFError: (
+        "Programs here cannot ask for input.",
+        "Write the value into the program.",
     ),
 }
 
@@ -52,7 +56,7 @@ def explain(
     `known` are the names that were defined then, for suggestions, and `operands` the tensors that
     the failed operation was given.
     """
-    if isinstance(error, ProgramRefused | StatementRefused):
+    if isinstance(error, ProgramRefused):
         return error.error
     line, column, detail, fix = None, None, "", None
     try:
@@ -65,6 +69,12 @@ def explain(
         message, hint = EXCEPTION_MESSAGES.get(type(another), (_FAILED, ""))
     stopped = isinstance(error, ProgramStopped) and error.by_reader
     return ProgramError(message, line, column, line_of(source, line), hint, detail, stopped, fix)
+
+
+def comes_from_arguments(ended: SystemExit) -> bool:
+    """Whether argparse has ended the program, because arguments are missing."""
+    names = [frame.tb_frame.f_globals.get("__name__") for frame in _frames(ended)]
+    return ended.code == 2 and "argparse" in names
 
 
 def locate(error: BaseException) -> tuple[int | None, int | None]:
@@ -89,6 +99,13 @@ def _frames(error: BaseException) -> Iterator[TracebackType]:
         frame = frame.tb_next
 
 
+def _is_of_program(error: AttributeError) -> bool:
+    """Whether the program itself reads the attribute, not a library that it calls."""
+    last = deque(_frames(error), 1)
+    code = last[0].tb_frame.f_code if last else None
+    return code is not None and (code.co_filename == FILE or code.co_name == "__getattr__")
+
+
 def _place(frame: TracebackType) -> tuple[int, int | None]:
     positions = frame.tb_frame.f_code.co_positions()
     _, _, column, _ = next(islice(positions, frame.tb_lasti // 2, None))
@@ -109,12 +126,57 @@ def _expression(error: BaseException, source: str) -> ast.expr | None:
 
 
 def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
-    if isinstance(error, OutsideLanguage | MissingImportError | ProgramStopped):
+    if isinstance(error, LimitError | MissingImportError | ProgramStopped):
         return error.message[:1000], error.hint[:1000], ""
     detail = f"{type(error).__name__[:60]}: {short_text(error)}"
+    if isinstance(error, UnboundLocalError):
+        return "", "", detail
     if isinstance(error, NameError) and isinstance(error.name, str):
-        return (*explain_missing_name(error.name, known), detail)
+        return (*_describe_name(error.name, known), detail)
+    if isinstance(error, AttributeError) and _is_of_program(error):
+        return (*describe_attribute(error), detail)
+    if isinstance(error, OSError) and (said := _describe_refusal(error)):
+        return (*said, detail)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"{error.name[:60]} is not available here.", hint_for(error.name), detail
     return "", "", detail
+
+
+#: The modules that ask the system for what the walls around a program forbid.
+_NETWORK = frozenset(["socket", "urllib", "http", "ssl", "requests"])
+_PROCESSES = frozenset(["subprocess", "multiprocessing", "os"])
+
+
+def _describe_refusal(error: OSError) -> tuple[str, str] | None:
+    """The message and the hint for what the system refuses; None for another failure."""
+    names = {str(f.tb_frame.f_globals.get("__name__")).split(".")[0] for f in _frames(error)}
+    is_refused = error.errno in (errno.EPERM, errno.EACCES)
+    if names & _NETWORK:
+        return (
+            "There is no network here.",
+            "Write the data into the program, or make it with torch.rand.",
+        )
+    if is_refused and names & _PROCESSES and error.filename is None:
+        return "Programs here cannot start other processes.", ""
+    if not is_refused:
+        return None
+    return (
+        "The program may not reach this.",
+        "It can read and write files in its own folder, the current one.",
+    )
+
+
+def _describe_name(name: str, known: set[str]) -> tuple[str, str]:
+    """The message and the hint for a name that is not defined."""
+    name = name[:60]
+    if name in MODULES:
+        home = MODULES[name].split()[1].split(".")[0]
+        hint = HINTS.get(home, f"Add this line at the top: {MODULES[name]}")
+        return f"The name {name} is not defined.", hint
+    functions = {n for n in module_names("torch") or () if len(n) > 2}
+    closest = closest_name(name, known | BUILTINS | functions | MODULES.keys(), SIMILAR)
+    hint = f"Did you mean {closest}?" if closest else "Give it a value on a line above this one."
+    return f"The name {name} is not defined.", hint
 
 
 def _look_up(failure: Failure, error: BaseException) -> tuple[str, str, str | None]:
@@ -131,7 +193,7 @@ def _look_up(failure: Failure, error: BaseException) -> tuple[str, str, str | No
 def short_text(error: BaseException) -> str:
     """The exception's own text without the C++ stack, at most 1,000 characters."""
     try:
-        text = to_text(error, str)
+        text = str(error)
     except BaseException:  # the program may define the exception's __str__
         return ""
     return text.split("\nException raised from")[0][:1000].strip()

@@ -1,230 +1,323 @@
-"""The plotting calls of a running program, as plain data from which its figures can be drawn.
+"""The figures of a running program, drawn by matplotlib itself.
 
-A figure is a log: each call has a target, the number of something made before (0 is the figure
-itself), and the number of the first thing that it made. `explorer.trace.drawing` replays it.
+They are taken when the program shows or saves them, at the end of a cell, and at its end, as PNG
+with a description of what they show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import importlib
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial, wraps
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from explorer.language.notices import notice, running
+from explorer.language.watched_calls import Patch
 
-#: An argument of a plotting call. `{"ref": 3}` is what was made with the number 3.
-PlotValue = (
-    None | bool | int | float | str | np.ndarray | list["PlotValue"] | dict[str, "PlotValue"]
-)
-
-#: Most figures of a run, calls of all of them, calls of one, and bytes of all arrays and texts.
-MOST_FIGURES, MOST_CALLS, MOST_CALLS_OF_ONE, MOST_BYTES = 40, 12_000, 4000, 6 * 2**20
-#: Most things that one figure's calls make, and most panels of it.
-MOST_PARTS, MOST_PANELS = 20_000, 150
-#: Bytes that a call costs besides its arrays and texts.
-_CALL_BYTES = 100
-
-
-@dataclass(frozen=True)
-class PlotCall:
-    """A call of the method `name`; the things that it makes are numbered from `result`."""
-
-    target: int
-    name: str
-    args: tuple[PlotValue, ...] = ()
-    kwargs: dict[str, PlotValue] = field(default_factory=dict)
-    result: int = 0
+#: Most figures of a run, bytes of all of them, and pixels of one.
+MOST_FIGURES, MOST_BYTES, MOST_PIXELS = 40, 6 * 2**20, 4_000_000
+#: Pixels per inch: enough for print at the size on the screen.
+_RESOLUTION = 150
+#: What a text contains that draws figures.
+_DRAWS = ("matplotlib", "plt", "pylab", "seaborn", "pandas")
+#: Most panels, and most characters of a text, that are described.
+_MOST_PANELS, _MOST_TEXT = 6, 80
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as it was shown.
+    """A figure as it was shown: the bytes of a PNG, its size in pixels, and what it shows in words.
 
-    `size` is in inches, `line` is that of the call that showed it, or of the last plotting call,
-    and `position` is how much of the program's output was printed before it. `style` holds the
-    settings of `rcParams`, `sheets` the names of style sheets.
+    `line` is that of the call that showed it, or made it, `position` how much of the program's
+    output was printed before, and `name` that of the file to which it was saved.
     """
 
-    size: tuple[float, float]
-    calls: tuple[PlotCall, ...]
+    png: np.ndarray
+    width: int
+    height: int
+    alt: str
     line: int = 0
     position: int = 0
     name: str = ""
-    style: dict[str, PlotValue] = field(default_factory=dict)
-    sheets: tuple[str, ...] = ()
-
-
-def line_now() -> int:
-    """The line that runs now."""
-    program = running()
-    return program.line if program is not None else 0
-
-
-class FigureLog:
-    """One figure while the program draws it."""
-
-    def __init__(self, figures: Figures, size: tuple[float, float], name: str = "") -> None:
-        self.figures, self.size, self.name = figures, size, name
-        #: The object that a program has for this figure.
-        self.owner: Any = None
-        #: What a colour bar is drawn for, if nothing else is said.
-        self.mappable: Any = None
-        #: Its key among the open figures, and whether it was saved to a file.
-        self.key, self.saved = figures.next_key(), False
-        self.calls: list[PlotCall] = []
-        self.parts, self.line, self.changed = 0, 0, False
-        self.style: dict[str, PlotValue] = dict(figures.style)
-        self.sheets: tuple[str, ...] = tuple(figures.sheets)
-
-    def add(
-        self,
-        target: int,
-        name: str,
-        args: tuple[PlotValue, ...],
-        kwargs: dict[str, PlotValue],
-        makes: int = 0,
-    ) -> int:
-        """Record a call that makes so many things; returns the number of the first."""
-        first = self.parts + 1
-        self.parts += makes
-        size = _size_of_call(args, kwargs)
-        is_full = len(self.calls) >= MOST_CALLS_OF_ONE or self.parts > MOST_PARTS
-        if is_full or not self.figures.has_room(size):
-            notice("The figures have more data than can be kept; the rest is left out.")
-            return first
-        self.calls.append(PlotCall(target, name, args, kwargs, first if makes else 0))
-        self.line, self.changed = line_now(), True
-        return first
-
-    def clear(self, panel: int = 0) -> None:
-        """Forget the calls of a panel, or of the whole figure."""
-        if not panel:
-            self.figures.release(self.calls)
-            self.calls.clear()
-            return
-        targets, kept, dropped = {panel}, [], []
-        for call in self.calls:
-            if call.target in targets:
-                targets.add(call.result or panel)
-                dropped.append(call)
-            else:
-                kept.append(call)
-        self.figures.release(dropped)
-        self.calls = kept
 
 
 class Figures:
-    """The figures of one run: those shown so far, and those that are open.
-
-    `pyplot` is the state of `matplotlib.pyplot`. `finishers` are called at the end of the program.
-    """
+    """The figures of one run."""
 
     def __init__(self) -> None:
-        self.shown: list[tuple[FigureLog, Figure]] = []
-        self.open: dict[int, FigureLog] = {}
-        self.style: dict[str, PlotValue] = {}
-        self.sheets: list[str] = []
-        self.pyplot: Any = None
-        self.finishers: list[Any] = []
-        self._bytes = self._calls = self._made = 0
-        self._replaces = False
+        #: By the id of matplotlib's figure, which is held: the latest picture of it.
+        self._shown: dict[int, tuple[Any, Figure]] = {}
+        self._lines: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._before: set[int] | None = None
+        self._bytes = 0
 
-    def next_key(self) -> int:
-        self._made += 1
-        return self._made
+    def begin(self) -> None:
+        """The program begins, or goes on: figures that are open at first are not its own."""
+        if self._before is None:
+            self._before = set(_open_figures())
 
-    def has_room(self, size: int) -> bool:
-        """Whether one more call of this size can be kept; then it counts."""
-        if self._calls >= MOST_CALLS or self._bytes + size > MOST_BYTES:
-            return False
-        self._calls, self._bytes = self._calls + 1, self._bytes + size
-        return True
+    def note_line(self, figure: Any, line: int) -> None:
+        """This line has made a figure."""
+        self._lines[figure] = line
 
-    def release(self, calls: Iterable[PlotCall]) -> None:
-        """These calls are no longer kept."""
-        for call in calls:
-            self._calls -= 1
-            self._bytes -= _size_of_call(call.args, call.kwargs)
-
-    def show(self, log: FigureLog, line: int, position: int) -> None:
-        """Keep the figure as it is now; one that was shown before is replaced."""
-        log.changed = False
-        if not log.calls:
+    def take(self, figure: Any, line: int, position: int, name: str = "") -> None:
+        """Draw a figure as it is now; it takes the place of what was shown of it before."""
+        old = self._shown.get(id(figure))
+        if not (figure.axes or figure.texts or figure.images or figure.lines):
             return
-        kept = []
-        for other, figure in self.shown:
-            if self._replaces and figure.line == line and other is not log:
-                self.release(figure.calls)
-            elif other is not log:
-                kept.append((other, figure))
-        self.shown = kept
-        if len(self.shown) >= MOST_FIGURES:
+        if old is None and len(self._shown) >= MOST_FIGURES:
             notice(f"The first {MOST_FIGURES} figures are shown.")
             return
-        figure = Figure(log.size, tuple(log.calls), line, position, log.name, log.style, log.sheets)
-        self.shown.append((log, figure))
+        png, width, height = _draw(figure)
+        size = len(png) - (len(old[1].png) if old else 0)
+        if self._bytes + size > MOST_BYTES:
+            notice("The figures are too large to keep all of them; the rest is left out.")
+            return
+        self._bytes += size
+        name = name or (old[1].name if old else "")
+        pixels = np.frombuffer(png, np.uint8)
+        taken = Figure(pixels, width, height, describe(figure, name), line, position, name)
+        self._shown.pop(id(figure), None)
+        self._shown[id(figure)] = figure, taken
 
-    def clear_output(self) -> None:
-        """From now on, a figure takes the place of those shown before by the same line."""
-        self._replaces = True
+    def show_all(self, line: int, position: int, *, close: bool = True) -> None:
+        """Take all open figures of the program, and close them, as `plt.show()` does."""
+        for number, figure in _open_figures().items():
+            if number not in (self._before or ()):
+                with suppress(Exception):  # what cannot be drawn is no reason to lose the rest
+                    self.take(figure, line or self._lines.get(figure, 0), position)
+                if close:
+                    sys.modules["matplotlib.pyplot"].close(figure)
 
     def end_cell(self, position: int) -> None:
         """Show and close the open figures, as a notebook does at the end of a cell."""
-        for log in self.open.values():
-            if log.changed:
-                self.show(log, log.line, position)
-        if self.pyplot is not None:
-            self.pyplot.close_all()
+        self.show_all(0, position)
 
     def so_far(self) -> tuple[Figure, ...]:
         """Those that have been shown, of a program that may still run."""
-        return tuple(figure for _, figure in self.shown)
+        return tuple(figure for _, figure in self._shown.values())
 
     def finish(self, position: int) -> tuple[Figure, ...]:
         """All figures, at the end of the program: those that are open are shown too."""
-        self._replaces = False
-        for finish in self.finishers:
-            with suppress(Exception):  # what a program logged is no reason to lose the rest
-                finish(position)
-        self.finishers.clear()
-        for log in self.open.values():
-            if log.changed:
-                self.show(log, log.line, position)
-        self.open.clear()
-        return tuple(figure for _, figure in self.shown)
+        self.show_all(0, position)
+        return self.so_far()
 
 
-def _size_of_call(args: Iterable[PlotValue], kwargs: dict[str, PlotValue]) -> int:
-    return _CALL_BYTES + sum(map(size_of, args)) + sum(map(size_of, kwargs.values()))
+def draws_figures(source: str) -> bool:
+    """Whether the text of a program may draw figures."""
+    return any(word in source for word in _DRAWS)
 
 
-def size_of(value: Any) -> int:
-    """About how many bytes an argument takes."""
-    if isinstance(value, np.ndarray):
-        return 60 + value.nbytes
-    if isinstance(value, str):
-        return 20 + len(value)
-    if isinstance(value, list | tuple):
-        return 8 + sum(map(size_of, value))
-    if isinstance(value, dict):
-        return 8 + sum(20 + len(key) + size_of(item) for key, item in value.items())
-    return 8
+def _open_figures() -> dict[int, Any]:
+    """The figures that pyplot has open, by number."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return {}
+    return {number: pyplot.figure(number) for number in pyplot.get_fignums()}
 
 
-def panels(figure: Figure) -> Iterator[tuple[int, list[PlotCall]]]:
-    """The panels of a figure, by number, each with its calls in order."""
-    made: dict[int, list[PlotCall]] = {}
-    for call in figure.calls:
-        if call.name in ("subplots", "add_subplot", "add_axes", "add_grid_cell"):
-            count = 1
-            if call.name == "subplots" and len(call.args) == 2:
-                rows, columns = call.args
-                count = rows * columns if isinstance(rows, int) and isinstance(columns, int) else 1
-            for number in range(call.result, call.result + min(count, MOST_PANELS)):
-                made.setdefault(number, [])
-        elif call.target in made:
-            made[call.target].append(call)
-    yield from made.items()
+def _draw(figure: Any) -> tuple[bytes, int, int]:
+    """The PNG of a figure, and its size in pixels."""
+    width, height = map(float, figure.get_size_inches())
+    most = (MOST_PIXELS / max(width * height, 1e-6)) ** 0.5
+    file = io.BytesIO()
+    figure.canvas.print_figure(file, format="png", dpi=min(_RESOLUTION, most))
+    png = file.getvalue()
+    return png, int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+# -- in words -------------------------------------------------------------------------------------
+
+
+def describe(figure: Any, name: str = "") -> str:
+    """What a figure shows, for those who do not see it: titles, labels, and kinds of series."""
+    panels = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+    shown = [part for part in map(_describe_panel, panels) if part]
+    if len(shown) > _MOST_PANELS:
+        shown[_MOST_PANELS:] = [f"and {len(shown) - _MOST_PANELS} more panels"]
+    start = "Figure" if len(panels) < 2 else f"Figure with {len(panels)} panels"
+    start = f"{start} {name[:_MOST_TEXT]}" if name else start
+    title = _text(figure.get_suptitle())
+    titled = f"{start}, {title}" if title else start
+    return f"{titled}: {'; '.join(shown)}" if shown else titled
+
+
+def _describe_panel(axes: Any) -> str:
+    counts = Counter(filter(None, map(_kind, axes.get_children())))
+    counts.update("set of bars" for _ in axes.containers)
+    drawn = [one if count == 1 else f"{count} {_plural(one)}" for one, count in counts.items()]
+    labels = [_text(label) for label in axes.get_legend_handles_labels()[1]]
+    parts = [_text(axes.get_title()), ", ".join(drawn)]
+    parts += [f"({', '.join(labels[:8])})"] if labels else []
+    for side in ("x", "y"):
+        label = _text(getattr(axes, f"get_{side}label")())
+        parts += [f"{side}: {label}"] if label else []
+    said = [part for part in parts if part]
+    return " ".join(said) if len(said) < 2 else f"{said[0]}, {' '.join(said[1:])}"
+
+
+#: What the artists of a panel are called, by the names of their classes.
+_KINDS = {
+    "Line2D": "line", "Line3D": "line", "PathCollection": "scatter plot",
+    "Path3DCollection": "scatter plot", "AxesImage": "image", "QuadMesh": "image",
+    "QuadContourSet": "contour plot", "TriContourSet": "contour plot", "Wedge": "slice",
+    "PolyCollection": "filled area", "FillBetweenPolyCollection": "filled area",
+    "Poly3DCollection": "surface", "Line3DCollection": "surface", "Quiver": "field of arrows",
+    "LineCollection": "set of lines",
+}  # fmt: skip
+
+
+def _kind(artist: Any) -> str:
+    return _KINDS.get(type(artist).__name__, "")
+
+
+def _plural(kind: str) -> str:
+    head, of, rest = kind.partition(" of ")
+    return f"{head}s{of}{rest}"
+
+
+def _text(text: Any) -> str:
+    return " ".join(str(text).split())[:_MOST_TEXT]
+
+
+# -- what a program calls -------------------------------------------------------------------------
+
+
+def _show(show: Callable[..., Any]) -> Callable[..., Any]:
+    """`plt.show()`: nobody is there to close a window."""
+
+    @wraps(show)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        program = running()
+        if program is None:
+            return show(*args, **kwargs)
+        program.figures.show_all(program.line, program.written)
+        return None
+
+    return call
+
+
+def _show_one(show: Callable[..., Any]) -> Callable[..., Any]:
+    """`figure.show()`"""
+
+    @wraps(show)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        program = running()
+        if program is None:
+            show(self, *args, **kwargs)
+        else:
+            program.figures.take(self, program.line, program.written)
+
+    return call
+
+
+def _save(save: Callable[..., Any]) -> Callable[..., Any]:
+    """`figure.savefig(file)`"""
+
+    @wraps(save)
+    def call(self: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
+        result = save(self, file, *args, **kwargs)
+        program = running()
+        if program is not None and isinstance(file, str | Path):
+            program.figures.take(self, program.line, program.written, Path(file).name)
+        return result
+
+    return call
+
+
+def _make(initialise: Callable[..., Any]) -> Callable[..., Any]:
+    """`Figure.__init__`"""
+
+    @wraps(initialise)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        initialise(self, *args, **kwargs)
+        program = running()
+        if program is not None:
+            program.figures.note_line(self, program.line)
+
+    return call
+
+
+def figure_patches() -> Iterator[Patch]:
+    """The patches for a program that draws; loads matplotlib."""
+    import matplotlib
+
+    if "matplotlib.pyplot" not in sys.modules:
+        matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure as Drawn
+
+    yield Patch(pyplot, "show", _show)
+    yield Patch(Drawn, "show", _show_one)
+    yield Patch(Drawn, "savefig", _save)
+    yield Patch(Drawn, "__init__", _make)
+
+
+# -- notebooks ------------------------------------------------------------------------------------
+
+
+def _display(display: Callable[..., Any]) -> Callable[..., Any]:
+    """`IPython.display.display(value, …)`"""
+
+    @wraps(display)
+    def call(*values: Any, **kwargs: Any) -> Any:
+        program = running()
+        if program is None:
+            return display(*values, **kwargs)
+        for value in values:
+            if type(value).__module__ == "matplotlib.figure":
+                program.figures.take(value, program.line, program.written)
+            else:
+                program.write(f"{value!r}\n")
+        return None
+
+    return call
+
+
+def _ignored(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs) if running() is None else None
+
+    return call
+
+
+def _silent(initialise: Callable[..., Any]) -> Callable[..., Any]:
+    """`tqdm.__init__`: progress bars are not shown."""
+
+    @wraps(initialise)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        if running() is not None:
+            kwargs.setdefault("file", io.StringIO())
+        initialise(self, *args, **kwargs)
+
+    return call
+
+
+def _replaced(new: Any, old: Any) -> Any:
+    return new
+
+
+def notebook_patches(source: str) -> Iterator[Patch]:
+    """The patches for what notebooks show, of packages that may not be installed."""
+    with suppress(ImportError):
+        if "IPython" in source:
+            display = importlib.import_module("IPython.display")
+            yield Patch(display, "display", _display)
+            yield Patch(display, "clear_output", _ignored)
+    with suppress(ImportError):
+        if "tqdm" in source:
+            bars = importlib.import_module("tqdm.std")
+            yield Patch(bars.tqdm, "__init__", _silent)
+            notebook = importlib.import_module("tqdm.notebook")
+            for name, bar in (("tqdm", bars.tqdm), ("trange", bars.trange)):
+                yield Patch(notebook, name, partial(_replaced, bar))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from explorer.language.notebook import without_commands
-from explorer.language.syntax import MAX_SOURCE
+from explorer.language.parsing import MAX_SOURCE
 from explorer.language.thread_safe_ast import parse_tree
 
 #: How deep lists are looked into, and how far each.

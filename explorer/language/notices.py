@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -46,12 +47,28 @@ def _with_lines(sentence: str, lines: list[int]) -> str:
     return f"{sentence.rstrip('.')} (line{'s' if len(lines) > 1 else ''} {', '.join(shown)})."
 
 
+@dataclass(frozen=True)
+class BackwardCall:
+    """A call that starts torch's engine: `what` it was, such as "Tensor.backward"; the `roots`,
+    tensors or gradient edges; the gradients to start from; the inputs, if they were named; and
+    whether the gradients get a history of their own."""
+
+    what: str
+    roots: tuple[Any, ...]
+    starts: tuple[Any, ...]
+    inputs: tuple[Any, ...]
+    keeps_graph: bool
+
+
 class Running(Protocol):
     """What runs a program: it knows the line that runs now, and how much was printed."""
 
     line: int
     notices: Notices
     figures: Figures
+    #: The calls that are being reported, each by its name and the id of its receiver.
+    calling: set[tuple[str, int]]
+    watches_apply: bool
 
     @property
     def written(self) -> int: ...
@@ -61,6 +78,8 @@ class Running(Protocol):
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any: ...
+
+    def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any: ...
 
 
 _running: ContextVar[Running | None] = ContextVar("running", default=None)
@@ -80,16 +99,6 @@ def notice(sentence: str) -> None:
     program = running()
     if program is not None:
         program.notices.add(sentence, program.line)
-
-
-def report(
-    what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-) -> Any:
-    """Call the function through the watcher of the program that runs now, which may record it."""
-    program = running()
-    if program is None:
-        return function(*args, **kwargs)
-    return program.call(what, receiver, function, *args, **kwargs)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""From text to a syntax tree that contains only allowed syntax and allowed names."""
+"""From text to a syntax tree."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import ast
 import re
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 
 from explorer.language.errors import ProgramError, ProgramRefused
-from explorer.language.syntax import MAX_SOURCE, Checker, line_of
 from explorer.language.thread_safe_ast import parse_tree
 
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
 
-
+#: The maximum length of a program, in characters. Parsing 1 MB takes seconds and hundreds of MB.
+MAX_SOURCE = 150_000
+#: The maximum number of nodes in a program's tree.
+MAX_NODES = 120_000
 #: Where a statement outside of all others may begin.
 _TOP_LEVEL = re.compile(r"(?!(?:else|elif|except|finally|case)\b)[^\s#)\]}]")
 #: How often a text that is not Python is cut shorter, to find its beginning that is.
@@ -25,16 +26,8 @@ class NotPython(ProgramRefused):
     """Raised for a text that Python cannot parse or compile."""
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """A checked tree, and the errors of the statements outside the language."""
-
-    tree: ast.Module
-    refused: list[ProgramError]
-
-
-def parse(source: str) -> Parsed:
-    """Parse and check a program.
+def parse(source: str) -> ast.Module:
+    """The tree of a program.
 
     Raises ProgramRefused, with the line and a hint, for text that is too long, and NotPython for
     text that is not Python.
@@ -49,7 +42,7 @@ def parse(source: str) -> Parsed:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = parse_tree(source, "<program>")
+            tree: ast.Module = parse_tree(source, "<program>")
     except SyntaxError as error:
         raise NotPython(_syntax_error(error, source)) from None
     except (RecursionError, MemoryError):
@@ -62,9 +55,20 @@ def parse(source: str) -> Parsed:
                 detail=str(error),
             )
         ) from None
-    checker = Checker(source)
-    checker.run(tree)
-    return Parsed(tree, checker.refused)
+    if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
+        raise ProgramRefused(
+            ProgramError(
+                "The program is too long.",
+                hint="Keep only the part you are interested in.",
+            )
+        )
+    return tree
+
+
+def line_of(text: str, number: int | None) -> str:
+    """The line with this number, from 1, at most 200 characters; empty if there is none."""
+    lines = text.split("\n")
+    return lines[number - 1][:200] if number is not None and 0 < number <= len(lines) else ""
 
 
 def whole_statements(source: str, line: int) -> str:

@@ -1,18 +1,30 @@
-"""What programs may change for the whole process, put back when a run ends."""
+"""What a run changes in the whole process, put back when it ends."""
 
 from __future__ import annotations
 
+import decimal
+import random
+import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
+from torch.autograd import forward_ad
+from torch.fx import traceback
 from torch.nn.modules import module as modules
 from torch.nn.utils import parametrize
 from torch.utils import checkpoint
 
-from explorer.language.vocabulary import profiling
-from explorer.language.vocabulary.anomaly import short_tracebacks
+from explorer.language.explain import FILE
+from explorer.language.saved_hooks import remove_all_hooks
+
+#: To be held while drawing from torch's random generator or changing its gradient mode: both belong
+#: to the whole process.
+TORCH_LOCK = threading.RLock()
 
 _DEVICES = ("cpu", "cuda")
 #: Hooks for all modules of the process.
@@ -54,25 +66,117 @@ def _switches() -> Callable[[], None]:
     early_stop = checkpoint._enable_checkpoint_early_stop
     modes = torch._C._len_torch_function_stack()
     count, cache = parametrize._cache_enabled, dict(parametrize._cache)
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
+    cudnn = torch.backends.cudnn
+    flags = cudnn.enabled, cudnn.benchmark, cudnn.deterministic
 
     def restore() -> None:
         checkpoint._enable_checkpoint_early_stop = early_stop
         parametrize._cache_enabled = count
         parametrize._cache = cache
-        profiling.stop_all()
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+        torch.use_deterministic_algorithms(is_deterministic)
+        cudnn.enabled, cudnn.benchmark, cudnn.deterministic = flags
         while torch._C._len_torch_function_stack() > modes:
             torch._C._pop_torch_function_stack()
 
     return restore
 
 
+def _generators() -> Callable[[], None]:
+    state, numpy_state = random.getstate(), np.random.get_state()
+    options = {name: value for name, value in np.get_printoptions().items() if name != "legacy"}
+    errors = np.geterr()
+
+    def restore() -> None:
+        random.setstate(state)
+        np.random.set_state(numpy_state)
+        np.set_printoptions(**options)  # type: ignore[arg-type]
+        np.seterr(**errors)
+
+    return restore
+
+
+def _torch_options() -> Callable[[], None]:
+    options, dtype = torch._tensor_str.PRINT_OPTS, torch.get_default_dtype()
+    saved = dict(vars(options))
+
+    def restore() -> None:
+        vars(options).update(saved)
+        torch.set_default_dtype(dtype)
+        while forward_ad._current_level >= 0:  # of a program that ended inside one
+            forward_ad.exit_dual_level()
+        torch._C._set_fwd_grad_enabled(True)
+        remove_all_hooks()
+
+    return restore
+
+
+def _figures() -> Callable[[], None]:
+    """The settings of matplotlib, if it is loaded."""
+    matplotlib = sys.modules.get("matplotlib")
+    parameters = dict(matplotlib.rcParams) if matplotlib is not None else {}
+
+    def restore() -> None:
+        loaded = sys.modules.get("matplotlib")
+        if loaded is not None and parameters:
+            dict.update(loaded.rcParams, parameters)
+
+    return restore
+
+
+def _program_line() -> list[str]:
+    """The innermost line of the program, as the only frame of a traceback."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back
+    return [f'  File "{FILE}", line {frame.f_lineno}\n'] if frame is not None else []
+
+
+def _anomaly() -> Callable[[], None]:
+    """Anomaly mode keeps a traceback for every node: here, of the program's own line alone."""
+    enabled, check_nan = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    whole, traceback.format_stack = traceback.format_stack, _program_line
+
+    def restore() -> None:
+        traceback.format_stack = whole
+        torch.set_anomaly_enabled(enabled, check_nan)
+
+    return restore
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the random generators of torch, Python and numpy as a run begins with them."""
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
 @contextmanager
-def restored() -> Iterator[None]:
-    """Put back autocast, anomaly mode, hooks for all modules and the like, however a run ends."""
-    restores = [_autocast(), _hooks(), _switches()]
-    with short_tracebacks():
+def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
+    """Seed the random generators, and put back all state of the process afterwards, however the run
+    ends: random state, gradient mode, autocast, hooks for all modules and the like.
+
+    They belong to the whole process, so only one program runs at a time. Yields the list in which
+    warnings are collected.
+    """
+    with (
+        TORCH_LOCK,
+        torch.random.fork_rng(devices=[]),
+        torch.inference_mode(False),  # entered twice, torch's own does not end
+        torch.enable_grad(),
+        decimal.localcontext(),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        parts = (_torch_options, _autocast, _hooks, _switches, _generators, _figures)
+        restores = [save() for save in (*parts, _anomaly)]
+        warnings.simplefilter("default")
+        seed_generators(seed)
         try:
-            yield
+            yield caught
         finally:
             for restore in restores:
                 restore()

@@ -1,88 +1,58 @@
-"""A program compiled to guarded code, and the environment in which it runs."""
+"""A program compiled to code that says what it does, and the environment in which it runs."""
 
 from __future__ import annotations
 
-import decimal
+import builtins
 import gc
-import threading
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+import linecache
+import sys
+import types
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-import torch
-from torch import nn
-from torch.nn.modules.module import (
-    register_module_buffer_registration_hook,
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
-
-from explorer.language import builtins
 from explorer.language.completion import Completed, complete, unchanged
 from explorer.language.completion.fixes import fix_failed, fix_unreadable
-from explorer.language.errors import (
-    OutsideLanguage,
-    ProgramError,
-    ProgramExit,
-    ProgramRefused,
-    ProgramStopped,
+from explorer.language.devices import (
+    OnCPU,
+    accelerator_patches,
+    device_patches,
+    names_accelerator,
 )
-from explorer.language.explain import FILE, explain
-from explorer.language.guard import Guard
+from explorer.language.downloads import download_patches
+from explorer.language.errors import ProgramError, ProgramRefused
+from explorer.language.explain import FILE, comes_from_arguments, explain
+from explorer.language.figures import draws_figures, figure_patches, notebook_patches
+from explorer.language.missing import MissingImports
 from explorer.language.notebook import without_commands
-from explorer.language.notices import collected_in
+from explorer.language.notices import collected_in, running
 from explorer.language.parsing import (
     NotPython,
+    line_of,
     nested_too_deeply,
     parse,
     whole_statements,
     without_prompts,
 )
-from explorer.language.process_state import restored
+from explorer.language.process_state import isolated
 from explorer.language.rewrite import rewrite
-from explorer.language.syntax import line_of
+from explorer.language.saved_hooks import saved_hook_patches
+from explorer.language.streams import own_log, printed_to
 from explorer.language.thread_safe_ast import AST_LOCK
-from explorer.language.vocabulary import forward_mode, saved_hooks
-from explorer.language.vocabulary.everyday.arrays import numpy_options
-from explorer.language.vocabulary.memory_safety import restrict_torch
-from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
+from explorer.language.turns import Loops
 from explorer.language.watchdog import GiveUp, Watchdog
+from explorer.language.watched_calls import APPLY, Patch, patched, watched_calls
 from explorer.language.watcher import Watcher
 
-#: The most lines that are named, of those that cannot run.
-MOST_REFUSED = 10
-#: Of decimal numbers: Python takes half a minute to make an integer of 1e500000.
-MOST_EXPONENT = 9999
+__all__ = ["Environment", "Program", "isolated"]
 
-#: To be held while drawing from torch's random generator or changing its gradient mode: both belong
-#: to the whole process.
-TORCH_LOCK = threading.RLock()
-
-
-def _check_name(module: nn.Module, name: str, thing: Any) -> None:
-    """Refuse a name of a parameter, buffer or submodule that has a meaning in Python.
-
-    The parts of a module are attributes: numpy and copy would call one named `__array__` or
-    `__deepcopy__`. Only a thread that holds TORCH_LOCK, as for running a program, is checked.
-    """
-    is_plain = name[:2] != "__" and len(name) <= 200 and name.isprintable()
-    if TORCH_LOCK._is_owned() and not is_plain:  # type: ignore[attr-defined]
-        raise OutsideLanguage(
-            "A parameter, buffer or submodule cannot have this name.",
-            "Use at most 200 printable characters, without leading underscores.",
-        )
-
-
-# torch calls these for every module of the process, so a program cannot bypass them.
-register_module_module_registration_hook(_check_name)
-register_module_parameter_registration_hook(_check_name)
-register_module_buffer_registration_hook(_check_name)
+#: What a program finds in `__file__`.
+SCRIPT = "program.py"
 
 
 class Program:
-    """A checked and compiled program. Raises ProgramRefused for text outside the language.
+    """A compiled program. Raises ProgramRefused for text that is not Python.
 
     With `inputs`, which may be empty, the text is completed first; see `completion`. Lines count
     in the text as typed.
@@ -109,7 +79,7 @@ class Program:
                     raise
 
     def _compile(self) -> None:
-        """Make code of the completed text, and `refused`, the errors of what it leaves out."""
+        """Make code of the completed text."""
         try:
             parsed = parse(self.completed.code)
         except ProgramRefused as broken:
@@ -117,9 +87,8 @@ class Program:
             if self.is_whole and self.completed.code == self.source:
                 error = fix_unreadable(error, self.source)
             raise type(broken)(error) from None
-        self.refused = tuple(map(self.completed.as_typed, parsed.refused))
         try:
-            tree, self.locations = rewrite(parsed.tree, self.completed)
+            tree, self.locations = rewrite(parsed, self.completed)
             with AST_LOCK:
                 self.code = compile(tree, FILE, "exec", dont_inherit=True)
         except (RecursionError, MemoryError):
@@ -136,21 +105,6 @@ class Program:
                 )
             ) from None
 
-    def with_others(self, error: ProgramError) -> ProgramError:
-        """An error that ended the program, with what cannot run on other lines."""
-        if error not in self.refused and error != self.unread:
-            return error
-        others = [other for other in self.refused if other != error]
-        if self.unread not in (None, error):
-            others.append(self.unread)
-        return replace(error, also=_sentences(others))
-
-    def not_reached(self, error: ProgramError | None) -> tuple[str, ...]:
-        """What cannot run here and was not reached, in sentences. `error` has ended the program."""
-        if error is not None and replace(error, also=()) in (*self.refused, self.unread):
-            return ()
-        return tuple(f"{sentence} It was not reached." for sentence in _sentences(self.refused))
-
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
@@ -164,70 +118,94 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _sentences(errors: Sequence[ProgramError]) -> tuple[str, ...]:
-    """Each of these errors in a sentence, up to a number."""
-    said = [f"Line {error.line} cannot run here: {error.message}" for error in errors]
-    if len(said) > MOST_REFUSED:
-        more = len(said) - MOST_REFUSED
-        said[MOST_REFUSED:] = [f"{more} more {'line' if more == 1 else 'lines'} cannot run here."]
-    return tuple(said)
-
-
 class Environment:
-    """The names of one run. Several programs may run in it, one after the other.
+    """The module `__main__` of one run. Several programs may run in it, one after the other;
+    `variables` are the names that they have defined.
 
-    It starts with the built-ins only; `variables` are the names that the programs have defined.
-    """
+    Unless it `owns_process`, which threads of others may use meanwhile, what a program prints goes
+    to the process's own output, and `sys.modules["__main__"]` is not its module."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
-        self.names: dict[str, Any] = {}
-        self.guard = Guard(watcher, self.names)
-        self.names |= {
-            "__builtins__": builtins.make_builtins(self.guard),
-            "__name__": "__main__",
-            **watcher.helpers(),
-            **self.guard.helpers,
+    def __init__(self, watcher: Watcher, *, owns_process: bool = True) -> None:
+        self.watcher, self._owns_process = watcher, owns_process
+        self.module = types.ModuleType("__main__")
+        self.names: dict[str, Any] = vars(self.module)
+        self.missing = MissingImports()
+        #: What `import *` has given names to.
+        self.starred: dict[str, Any] = {}
+        helpers = watcher.helpers() | {
+            ".turns": Loops(watcher).turns,
+            ".missing": self._missing,
+            ".star": self._star,
         }
-        self._predefined = set(self.names)
+        self.names |= {
+            "__builtins__": {**vars(builtins), **helpers},
+            "__file__": SCRIPT,
+        }
+        self._predefined = {**self.names}
 
     @property
     def variables(self) -> dict[str, Any]:
         """Those that a program spells: loops have theirs (`.turns0`), and Python adds
         `__warningregistry__` when it warns."""
-        starred = self.guard.starred
+        starred = object()
         return {
             name: value
             for name, value in self.names.items()
             if name not in self._predefined
             and name[0] != "."
             and name[:2] != "__"
-            and not (name in starred and value is starred[name])
+            and self.starred.get(name, starred) is not value
         }
+
+    def _missing(self, error: ImportError, path: str, name: str, is_top: bool) -> Any:
+        return self.missing.stand_in(error, path, name, self.watcher.line, is_top=is_top)
+
+    def _star(self, path: str) -> None:
+        """`from path import *` has brought names: they are not variables of the program."""
+        module = sys.modules.get(path)
+        for name, value in self.names.items():
+            if module is not None and getattr(module, name, module) is value:
+                self.starred[name] = value
 
     def run(self, program: Program, give_up: GiveUp | None = None) -> None:
         """Run a program. Raises ProgramRefused, with line and hint, when it fails. One that cannot
         be ended at its limit is given up; see `Watchdog`."""
         self.watcher.locations = program.locations
-        self.guard.attributes.run.source = program.source
-        generators = self.guard.generators
         try:
-            with collected_in(self.watcher):
-                try:
-                    with self._watched(give_up):
-                        exec(program.code, self.names)
-                except ProgramStopped:
-                    generators.abandon_all()
-                    raise
-                finally:
-                    generators.close_all()
-        except ProgramExit:
+            with self.active(program), self._watched(give_up):
+                exec(program.code, self.names)
+        except SystemExit as ended:
+            if comes_from_arguments(ended):
+                raise ProgramRefused(self.explain(ended, program)) from None
+            if isinstance(ended.code, str):
+                self.watcher.write(f"{ended.code}\n")
             self.watcher.notices.add("The program ended itself.", self.watcher.line)
-        except (Exception, ProgramStopped) as error:
+        except BaseException as error:
             self.watcher.reserve = None
             raise ProgramRefused(self.explain(error, program)) from None
         if program.unread is not None:
-            raise ProgramRefused(program.with_others(program.unread))
+            raise ProgramRefused(program.unread)
+
+    @contextmanager
+    def active(self, program: Program) -> Iterator[None]:
+        """While code of the program runs: it is `__main__`, what it prints is collected, and the
+        calls that are watched are reported."""
+        if running() is self.watcher:
+            yield
+            return
+        with (
+            collected_in(self.watcher),
+            patched(_patches(program.source, self.watcher)),
+            self._as_script(program) if self._owns_process else nullcontext(),
+            OnCPU() if names_accelerator(program.source) else nullcontext(),
+        ):
+            self.watcher.figures.begin()
+            yield
+
+    @contextmanager
+    def _as_script(self, program: Program) -> Iterator[None]:
+        with _as_main(self.module, program), printed_to(self.watcher.write), own_log():
+            yield
 
     def _watched(self, give_up: GiveUp | None) -> AbstractContextManager[None]:
         """A program without a limit needs no watchdog."""
@@ -238,7 +216,7 @@ class Environment:
         """The exception, described for the reader who wrote this program."""
         operands = self.watcher.operands_of(error)
         described = explain(error, program.source, set(self.variables), operands)
-        described = program.with_others(program.completed.without_column(described))
+        described = program.completed.without_column(described)
         if not program.is_whole or described.stopped:
             return described
         missing = getattr(error, "name", None) if isinstance(error, NameError) else None
@@ -246,39 +224,59 @@ class Environment:
         return fixed if fixed.fix is not None or described.fix is None else described
 
 
-def seed_generators(seed: int) -> None:
-    """Seed the random generators of torch, Python and numpy as a run begins with them."""
-    torch.default_generator.manual_seed(seed)  # programs run on the CPU alone
-    RANDOM.seed(seed)
-    NUMPY_RANDOM.seed(seed % 2**32)
+#: Whether the calls of torch stay patched, in a process that runs programs alone.
+_watches_always = False
+
+
+def _watching() -> list[Patch]:
+    return [*watched_calls(), *saved_hook_patches()]
+
+
+def watch_always() -> None:
+    """Leave the calls of torch patched in this process from now on: it is one for programs alone,
+    and changing a class makes Python forget what it knows of it."""
+    global _watches_always
+    if not _watches_always:
+        for patch in _watching():
+            patch.apply()
+        _watches_always = True
+
+
+def _patches(source: str, watcher: Watcher) -> list[Patch]:
+    """What is patched while a program with this text runs."""
+    patches: list[Patch] = []
+    if watcher.watches_calls and not _watches_always:
+        patches += _watching()
+    if watcher.watches_apply:
+        patches.append(APPLY)
+    if "compile" in source or "DataLoader" in source:
+        patches += device_patches()
+    if names_accelerator(source):
+        patches += accelerator_patches()
+    if "torchvision" in source or "torch.hub" in source:
+        patches += download_patches()
+    if draws_figures(source):
+        patches += figure_patches()
+    return [*patches, *notebook_patches(source)]
 
 
 @contextmanager
-def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
-    """Seed the random generators, and restore all state of the process afterwards.
-
-    torch's random state, gradient mode, default dtype and print options belong to the whole
-    process, so only one program runs at a time. Yields the list in which warnings are collected.
-    """
-    options, dtype = torch._tensor_str.PRINT_OPTS, torch.get_default_dtype()
-    with (
-        TORCH_LOCK,
-        torch.random.fork_rng(devices=[]),
-        torch.inference_mode(False),  # entered twice, torch's own does not end
-        torch.enable_grad(),
-        restrict_torch(),
-        restored(),
-        numpy_options(),
-        decimal.localcontext(decimal.DefaultContext, Emin=-MOST_EXPONENT, Emax=MOST_EXPONENT),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        saved = dict(vars(options))
-        warnings.simplefilter("default")
-        seed_generators(seed)
-        try:
-            yield caught
-        finally:
-            vars(options).update(saved)
-            torch.set_default_dtype(dtype)
-            forward_mode.leave_all_levels()
-            saved_hooks.remove_all_hooks()
+def _as_main(module: types.ModuleType, program: Program) -> Iterator[None]:
+    """The module is `__main__`, started as a script, and the text of its code can be found."""
+    before, arguments = sys.modules.get("__main__"), sys.argv
+    lines = program.source.splitlines(keepends=True)
+    sources = {name: linecache.cache.get(name) for name in (FILE, SCRIPT)}
+    sys.modules["__main__"], sys.argv = module, [SCRIPT]
+    for name in sources:
+        linecache.cache[name] = len(program.source), None, lines, name
+    try:
+        yield
+    finally:
+        sys.argv = arguments
+        if before is not None:
+            sys.modules["__main__"] = before
+        for name, entry in sources.items():
+            if entry is None:
+                linecache.cache.pop(name, None)
+            else:
+                linecache.cache[name] = entry

@@ -17,7 +17,6 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from explorer.language.vocabulary.progress_bars import ProgressBar
 from explorer.language.watcher import Watcher
 
 #: Python's own collections and iterators of which `length_hint` is exact.
@@ -52,8 +51,8 @@ class Loops:
         self._watcher = watcher
         self._lengths: dict[int, int] = {}
 
-    def turns(self, number: int, items: Any, iterator: Iterator[Any]) -> Turns:
-        """The turns of a loop that begins now, over `items`; `iterator` gives them to the program.
+    def turns(self, number: int, items: Any) -> Turns:
+        """The turns of a loop that begins now, over `items`.
 
         A turn of the loop around it counts as many as it will have here: if it had as many the
         last time, that is taken for certain.
@@ -62,10 +61,10 @@ class Loops:
         length = length_of(items)
         self._watcher.line = line
         if length <= 0:
-            return Turns(iterator, 0)
+            return Turns(iter(items), 0)
         around = self._watcher.left if self._lengths.get(number) == length else 0
         self._lengths[number] = length
-        return Turns(iterator, length + around * length)
+        return Turns(iter(items), length + around * length)
 
 
 def length_of(items: Any) -> int:
@@ -83,8 +82,8 @@ def length_of(items: Any) -> int:
     if kind is torch.Tensor:
         with torch._C.DisableTorchFunction():
             return items.shape[0] if items.dim() else -1
-    if kind is ProgressBar:
-        return length_of(items._items)
+    if kind.__module__.startswith("tqdm.") and hasattr(items, "iterable"):
+        return length_of(items.iterable)
     if isinstance(items, DataLoader | _BaseDataLoaderIter):
         with suppress(Exception):
             return len(items)

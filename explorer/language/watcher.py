@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from explorer.language.error_messages.known import Operand
 from explorer.language.errors import ProgramStopped
 from explorer.language.figures import Figures
-from explorer.language.notices import Notices
+from explorer.language.notices import BackwardCall, Notices
 from explorer.language.rewrite import UNKNOWN, SourceLocation
 
 #: The number of characters of a program's output that are kept: its beginning and its end.
@@ -95,6 +95,10 @@ class Watcher:
         self.locations: list[SourceLocation] = []
         self.notices = Notices()
         self.figures = Figures()
+        self.calling: set[tuple[str, int]] = set()
+        #: Whether calls of backward, step, hooks and the like are reported, and whether those of
+        #: `autograd.Function.apply` are, too.
+        self.watches_calls = self.watches_apply = False
         #: Memory that is freed when the program has failed, to describe its error with.
         self.reserve: object = None
         #: Makes the Trace of what has been recorded so far.
@@ -217,6 +221,10 @@ class Watcher:
     ) -> Any:
         """The program calls one of the watched functions, such as "Tensor.backward"."""
         return function(*args, **kwargs)
+
+    def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
+        """The program starts a backward pass, which `engine` runs."""
+        return engine()
 
     def helpers(self) -> dict[str, Any]:
         """The methods that the rewritten code calls, under its names for them."""

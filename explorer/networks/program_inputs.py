@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from typing import Any
 
@@ -19,8 +20,6 @@ from explorer.language import (
     ProgramRefused,
     ProgramStopped,
 )
-from explorer.language.errors import ProgramExit
-from explorer.language.notices import collected_in
 from explorer.networks.borrow import borrow_seeded
 from explorer.networks.input_guess import Guess, SizeSearch, required
 from explorer.networks.inspection import copy_tensors
@@ -145,6 +144,9 @@ class InputChoice:
         self.sentence = f"Input tried: {code}.{more} To pass your own, add the line {call}."
         return inputs if more else self._settled(inputs)
 
+    def _active(self) -> AbstractContextManager[None]:
+        return self.environment.active(self.program)
+
     def failure(self, inputs: tuple[Any, ...]) -> ProgramError | None:
         """Why the network cannot take these inputs; None if it can. Leaves it, and torch's random
         numbers, as they were."""
@@ -152,7 +154,7 @@ class InputChoice:
             floating = [t for t in tensors_in(self.output(inputs)) if t.is_floating_point()]
         except ProgramStopped as stopped:
             raise ProgramRefused(self.environment.explain(stopped, self.program)) from None
-        except (Exception, ProgramExit) as failed:
+        except (Exception, SystemExit) as failed:
             return self.environment.explain(failed, self.program)
         return None if floating else ProgramError("Its output has no floating-point tensor.")
 
@@ -169,7 +171,7 @@ class InputChoice:
         def count(*ignored: Any) -> None:
             self.layers += 1
 
-        with collected_in(self.watcher), torch.random.fork_rng(devices=[]), torch.enable_grad():
+        with self._active(), torch.random.fork_rng(devices=[]), torch.enable_grad():
             if _waits_for_shapes(self.model):
                 return copy.deepcopy(self.model)(*copy_tensors(inputs))
             with borrow_seeded(self.model) as loan:
@@ -181,7 +183,7 @@ class InputChoice:
     def _settled(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs, once lazy layers have seen them."""
         if _waits_for_shapes(self.model):
-            with torch.no_grad(), collected_in(self.watcher):
+            with torch.no_grad(), self._active():
                 self.model(*copy_tensors(inputs))
         return inputs
 

@@ -79,11 +79,12 @@ def _roots(variables: Mapping[str, nn.Module]) -> dict[str, nn.Module]:
 def construct(environment: Environment, program: Program) -> tuple[str, nn.Module]:
     """Make an instance of the last class that no other class of the program uses; returns the line
     that does so. Raises ProgramRefused if there is no class or it needs arguments."""
-    own = environment.guard.classes.own
     classes = {
         name: value
         for name, value in environment.variables.items()
-        if isinstance(value, type) and value in own and issubclass(value, nn.Module)
+        if isinstance(value, type)
+        and issubclass(value, nn.Module)
+        and value.__module__ == "__main__"
     }
     if not classes:
         raise refused(

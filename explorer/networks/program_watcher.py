@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from explorer.language import ProgramStopped, Watcher
 from explorer.language.completion import Completed
 from explorer.language.explain import FILE
+from explorer.language.notices import BackwardCall
 from explorer.language.thread_safe_ast import parse_tree
 
 #: The most modules whose calls are observed.
@@ -59,6 +60,7 @@ class NetworkWatcher(Watcher):
         trained: bool = False,
     ) -> None:
         super().__init__(deadline, on_line)
+        self.watches_calls = True
         self.trained, self.ended_at = trained, 0
         #: The last value of every name, by the function that gave it; "" is the top level.
         self.variables: dict[str, dict[str, Any]] = {"": {}}
@@ -86,11 +88,9 @@ class NetworkWatcher(Watcher):
         elif isinstance(value, nn.Module) and name != "self" and not self._is_inside(location):
             self._observe(value)
 
-    def call(
-        self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Any:
-        result = function(*args, **kwargs)
-        if what == "Tensor.backward" and isinstance(receiver, Tensor) and self._has_called():
+    def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
+        result = engine()
+        if call.what == "Tensor.backward" and self._has_called():
             known = {scope: dict(names) for scope, names in self.variables.items()}
             line, top_line = _running_lines()
             self.loss = LossUse(line, known)

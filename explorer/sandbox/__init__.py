@@ -1,10 +1,10 @@
 """Running programs in a child process: if one crashes, hangs or uses too much memory, only it ends.
 
 `run` is `explorer.run` in a child, `prove` tries its answers, `check` is the numerical gradient
-check, `draw_figure` draws a recorded figure; `call` performs any job of `jobs.JOBS`. `submit` and
-its like return a `Call` at once, which can be waited for, stopped and cancelled; `submit_live`
-keeps one child for the runs of a drag. The server is a process of its own, started by the first
-call (or by `start`) and ended with the app.
+check, `repaint` gives a figure that a browser may get; `call` performs any job of `jobs.JOBS`.
+`submit` and its like return a `Call` at once, which can be waited for, stopped and cancelled;
+`submit_live` keeps one child for the runs of a drag. The server is a process of its own, started by
+the first call (or by `start`) and ended with the app.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from explorer.sandbox.options import OptionError, options
 if TYPE_CHECKING:
     from explorer.sandbox.calls import Call
     from explorer.sandbox.client import Sandbox, call, is_ready, start, submit
-    from explorer.sandbox.figures import draw_figure, submit_figure
+    from explorer.sandbox.figures import repaint, submit_repaint
     from explorer.sandbox.live import LiveRun, submit_live
     from explorer.sandbox.networks import submit_network
     from explorer.sandbox.programs import check, run, submit_check, submit_run, submit_sample
@@ -36,7 +36,7 @@ _HOME = {
     for module, names in {
         "calls": "Call",
         "client": "Sandbox call is_ready start submit",
-        "figures": "draw_figure submit_figure",
+        "figures": "repaint submit_repaint",
         "live": "LiveRun submit_live",
         "networks": "submit_network",
         "programs": "check run submit_check submit_run submit_sample",
@@ -67,7 +67,6 @@ __all__ = [
     "call",
     "check",
     "describe_walls",
-    "draw_figure",
     "find_failure",
     "has_all_walls",
     "is_ready",
@@ -75,15 +74,16 @@ __all__ = [
     "options",
     "prove",
     "read_weights",
+    "repaint",
     "run",
     "start",
     "submit",
     "submit_check",
-    "submit_figure",
     "submit_live",
     "submit_network",
     "submit_own_network",
     "submit_prove",
+    "submit_repaint",
     "submit_run",
     "submit_sample",
     "submit_vision",

@@ -88,7 +88,6 @@ LIMITS: dict[str, AnswerLimits] = {
     "network": replace(_LARGE, progress=1000),
     "look_ahead": AnswerLimits(_PATH, memory=4 * _PATH),
     "check": AnswerLimits(2**22, memory=2**25),
-    "draw_figure": AnswerLimits(_PICTURE, memory=4 * _PICTURE, with_bytes=True),
     "repaint": AnswerLimits(_PICTURE, memory=4 * _PICTURE, with_bytes=True),
     "image": AnswerLimits(_PIXELS + 2**16, memory=4 * _PIXELS, with_bytes=True),
     "weights": AnswerLimits(2**20, memory=2**23),

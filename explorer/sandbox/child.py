@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramError, ProgramRefused, limit_bytes
+from explorer.language import ProgramError, ProgramRefused
 from explorer.sandbox import exit_reasons, limits, protocol
 from explorer.sandbox.answer_limits import PART_BYTES, limits_of
 from explorer.sandbox.kernel_restrictions import Walls
@@ -68,7 +68,6 @@ def perform_tasks(
     if task is None:
         return
     folder = enter(scratch)
-    limit_bytes(memory)
     limits.set_time_limit(LIFE + _LATE if task.live else task.timeout)
     tempfile.tempdir = folder
     limits.apply_limits(memory, walls, folder)

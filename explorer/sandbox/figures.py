@@ -1,54 +1,44 @@
-"""Drawing the figures that a program recorded, in a child: see `explorer.trace.drawing`.
+"""Figures of a program, as a browser may get them.
 
 What a child has drawn may be any file that begins as a PNG does. A fresh child, in which nobody has
-been, reads it and writes its pixels anew before a browser gets it.
+been, reads it and writes its pixels anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from explorer.language import ProgramRefused
+from explorer.language.figures import MOST_PIXELS, Figure
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call
 from explorer.sandbox.client import TIMEOUT, Sandbox, app_sandbox
-from explorer.trace import to_plain
-from explorer.trace.figures import DrawnFigure, Figure, read_drawing
+
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def draw_figure(
-    figure: Figure,
-    theme: str = "light",
-    *,
-    print_size: bool = False,
-    timeout: float = TIMEOUT,
-    sandbox: Sandbox = app_sandbox,
-) -> DrawnFigure:
-    """Draw a figure of `Trace.figures` as PNG, for the theme "light" or "dark", for the screen or
-    for print. Raises ProgramRefused."""
-    request, options = _request(figure, theme, print_size), {"timeout": timeout}
-    return _read(sandbox, options, partial(sandbox.call, "draw_figure", request, **options))
+def repaint(figure: Figure, *, timeout: float = TIMEOUT, sandbox: Sandbox = app_sandbox) -> bytes:
+    """A figure of `Trace.figures` as PNG, written anew. Raises ProgramRefused."""
+    return _read(figure, partial(sandbox.call, "repaint", figure.png.tobytes(), timeout=timeout))
 
 
-def submit_figure(figure: Figure, theme: str = "light", **options: Any) -> Call[DrawnFigure]:
-    """The same for the screen, without waiting; `options` are those of `Sandbox.submit`."""
-    own = {name: value for name, value in options.items() if name in ("timeout", "reader")}
-    read = partial(_read, app_sandbox, own)
-    return app_sandbox.submit("draw_figure", _request(figure, theme, False), read=read, **options)
+def submit_repaint(figure: Figure, **options: Any) -> Call[bytes]:
+    """The same without waiting; `options` are those of `Sandbox.submit`."""
+    read = partial(_read, figure)
+    return app_sandbox.submit("repaint", figure.png.tobytes(), read=read, **options)
 
 
-def _request(figure: Figure, theme: str, print_size: bool) -> dict[str, Any]:
-    return {"figure": to_plain(figure), "theme": theme, "print": print_size}
+def _read(figure: Figure, get: Any) -> bytes:
+    png = get()
+    size = (figure.width, figure.height)
+    if not _is_png(png, size):
+        raise ProgramRefused(exit_reasons.unreadable_answer())
+    return bytes(png)
 
 
-def _read(sandbox: Sandbox, options: dict[str, Any], get: Callable[[], Any]) -> DrawnFigure:
-    answer = get()
-    try:
-        answer["png"] = sandbox.call("repaint", read_drawing(answer).png, **options)
-        return read_drawing(answer)
-    except ProgramRefused:
-        raise
-    except Exception:
-        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+def _is_png(png: Any, size: tuple[int, int]) -> bool:
+    if type(png) is not bytes or png[:8] != _PNG or png[12:16] != b"IHDR":
+        return False
+    width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+    return (width, height) == size and width * height <= 1.1 * MOST_PIXELS

@@ -73,13 +73,6 @@ def sample_program(request: Any, context: Context) -> Any:
     return to_plain(sample(**request, deadline=context.deadline))
 
 
-def draw_figure(request: Any, context: Context) -> dict[str, Any]:
-    """Draw a figure that a program recorded; see `trace.drawing.draw_figure`."""
-    from explorer.trace.drawing import draw_to_plain  # imports matplotlib
-
-    return draw_to_plain(request)
-
-
 def decode_image(request: bytes, context: Context) -> dict[str, Any]:
     """Decode an uploaded file to pixels; see `vision.image.from_plain`."""
     return decode_to_plain(request)
@@ -128,7 +121,6 @@ JOBS: dict[str, Job] = {
     "look_ahead": look_ahead,
     "check": check_gradients,
     "sample": sample_program,
-    "draw_figure": draw_figure,
     "repaint": repaint,
     "network": run_network,
     "image": decode_image,

@@ -12,6 +12,7 @@ from functools import partial
 import torch
 
 from explorer import trace
+from explorer.language.program import watch_always
 from explorer.trace.examples import EXAMPLES
 
 #: Modules that are imported lazily, at the first optimizer, vmap, dispatch mode or figure. A child
@@ -95,10 +96,7 @@ def _use_lazy_parts() -> None:
 
 
 def _draw_figures() -> None:
-    from explorer.trace.drawing import draw_figure  # imports matplotlib
-
-    for figure in trace.run(_FIGURES).figures:
-        draw_figure(figure)
+    trace.run(_FIGURES)  # imports matplotlib
 
 
 def _freeze() -> None:
@@ -112,5 +110,6 @@ STEPS: tuple[Callable[[], object], ...] = (
     *(partial(trace.run, example.source) for example in EXAMPLES),
     partial(_import, _SLOW_IMPORT),
     _draw_figures,
+    watch_always,
     _freeze,
 )

@@ -6,7 +6,7 @@ program's gradients with central differences; `script.script` turns the Trace in
 script.
 """
 
-from explorer.language.figures import Figure, PlotCall
+from explorer.language.figures import Figure
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
 from explorer.trace.prove import prove
@@ -37,7 +37,6 @@ __all__ = [
     "Flow",
     "Node",
     "Plain",
-    "PlotCall",
     "Summary",
     "Symptom",
     "TensorRecord",

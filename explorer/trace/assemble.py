@@ -1,8 +1,10 @@
 """Converts the recorder's live objects to the plain Trace."""
 
 from __future__ import annotations
+import __future__
 
 import re
+import types
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,8 +16,7 @@ from torch import nn
 
 from explorer.language import ProgramError, line_of, without_addresses, without_prompts
 from explorer.language.explain import FILE
-from explorer.language.module_proxy import ModuleProxy
-from explorer.language.vocabulary.node_proxy import NodeProxy
+from explorer.language.missing import MissingImport
 from explorer.trace.answers import explain
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.none_reasons import why_none
@@ -200,7 +201,7 @@ def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) ->
 
 def _is_definition(value: Any) -> bool:
     is_function = callable(value) and not isinstance(value, nn.Module)
-    return is_function or isinstance(value, ModuleProxy | NodeProxy)
+    return is_function or isinstance(value, types.ModuleType | MissingImport | __future__._Feature)
 
 
 class PlainValues:
@@ -248,8 +249,6 @@ def _describe(value: Any) -> str:
         return f"tensor of shape {tuple(value.size())}"
     if isinstance(value, int):
         return f"a whole number of {value.bit_length()} bits"
-    if isinstance(value, NodeProxy):
-        value = value.node
     if isinstance(value, nn.Module) or type(value).__module__ != "__main__":
         return f"{type(value).__name__}"
     return f"{type(value).__name__} object"
@@ -362,7 +361,8 @@ def _assemble_step(
     before, after = (None if g is None else g.array() for g in (step.before, step.after))
     own = own_backward(node)
     if own is not None:
-        statement = Statement(words=f"Your own rule: {own[0]}.backward, line {own[1]}.")
+        rule = f"Your own rule: {own[0]}.backward, line {own[1]}."
+        statement = Statement(words=rule if own[1] else f"A library's rule: {own[0]}.backward.")
     elif name == "AccumulateGrad":
         statement = stored(grads_in, before, after)
     else:

@@ -36,6 +36,7 @@ class ModernCalls:
             "checkpoint.forward_without_graph": self.run_without_graph,
             "checkpoint.recompute": self.recompute,
             "Tensor.wrapped": self.wrap,
+            "register_parametrization": self.parametrize,
             "gradcheck": self.check_gradients,
             "AveragedModel.update": self.update_average,
             "GradScaler.scale": self.scale,
@@ -125,6 +126,23 @@ class ModernCalls:
                 self.log.history.add_copy(data, result, kind, self.log.line, self.log.name_of(data))
         return result
 
+    def parametrize(
+        self,
+        receiver: None,
+        function: Callable[..., Any],
+        module: nn.Module,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """`register_parametrization`, which gives the parameter its own values again."""
+        before = {id(p): p._version for _, p in named_parameters(module)}
+        result = function(module, *args, **kwargs)
+        for _, parameter in named_parameters(module):
+            live = self.log.find(parameter)
+            if live is not None and live.version == before.get(id(parameter)):
+                live.version = parameter._version
+        return result
+
     # -- checks and averages ------------------------------------------------------------------
 
     def check_gradients(
@@ -196,13 +214,15 @@ class ModernCalls:
         self.log.add_event("skip", f"{name} was skipped: a gradient is inf or NaN")
         return function(optimizer)
 
-    def update_scale(self, scaler: Any, function: Callable[..., Any], new: Any) -> Any:
+    def update_scale(
+        self, scaler: Any, function: Callable[..., Any], *new: Any, **named: Any
+    ) -> Any:
         """`scaler.update()`, which may change the scale."""
         if not scaler.is_enabled():
-            return function(new)
+            return function(*new, **named)
         with _quiet():
             before = scaler.get_scale()
-        result = function(new)
+        result = function(*new, **named)
         with _quiet():
             after = scaler.get_scale()
         if before != after:

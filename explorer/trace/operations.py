@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.overrides import (
@@ -19,13 +20,14 @@ from torch.overrides import (
     _push_mode,
 )
 
-from explorer.language import Environment, has_no_shape
+from explorer.language import Environment
 from explorer.language.explain import FILE, short_text
 from explorer.trace.cut_causes import find_cause
 from explorer.trace.function_calls import OBSERVED
 from explorer.trace.history import MOST_CUTS, Cut, numbers_in
 from explorer.trace.history_of import grad_fn_of
 from explorer.trace.run_log import FailedOperation, RunLog
+from explorer.trace.special_tensors import has_no_shape
 from explorer.trace.tensor_registry import LiveTensor
 
 #: Functions that read a plain value out of a tensor.
@@ -51,6 +53,7 @@ MOST_OPERATIONS = 1000
 #: Most results of one operation (such as torch.split) that are recorded.
 MOST_RESULTS = 20
 
+_is_traced = torch._C._is_tracing
 _TORCH = os.path.dirname(torch.__file__)
 _MODULE_CALL = nn.Module._call_impl.__code__
 _BOTTOM = Environment.run.__code__
@@ -98,6 +101,8 @@ class Operations(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if _is_traced():  # torch.jit.trace would see what is read here
+            return func(*args, **kwargs)
         self._calls += 1
         cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None
         try:
@@ -181,7 +186,6 @@ class Operations(TorchFunctionMode):
     ) -> None:
         """Record an output that has history."""
         log = self.log
-        log.check_size(output)
         node = grad_fn_of(output)
         key = (id(node), output.output_nr)
         if key in log.by_output:
@@ -295,6 +299,10 @@ class Operations(TorchFunctionMode):
         if has_no_shape(tensor):
             return  # its first values, from the first call of a lazy layer
         live = self.log.find(tensor)
+        if live is not None and _is_called_by_torch():
+            known = isinstance(live.captured.array(), np.ndarray)
+            if known and live.captured.still_equals(tensor):
+                return  # the same values, as where a layer gets a parametrization
         if live is not None:
             live.version = -2
         self.log.add_write("data", tensor)

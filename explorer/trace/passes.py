@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
-from explorer.language import is_uninitialised, unpacking_once, without_unpacking
+from explorer.language import unpacking_once, without_unpacking
 from explorer.trace.capture import CapturedValues, capture_values
+from explorer.trace.special_tensors import is_uninitialised
 from explorer.trace.torchviz_graph import (
     DrawnNode,
     draw_graph,

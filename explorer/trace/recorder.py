@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
+from torch.autograd.graph import GradientEdge
 from torch.optim.lr_scheduler import LRScheduler
 
-from explorer.language import (
-    GradientEdge,
-    OutsideLanguage,
-    SourceLocation,
-    real_edge,
-    without_addresses,
-)
-from explorer.language.guard.formatting import to_text
-from explorer.language.vocabulary.node_proxy import NodeProxy
+from explorer.language import LimitError, SourceLocation, without_addresses
+from explorer.language.notices import BackwardCall
 from explorer.trace import passes, shared_hooks
 from explorer.trace.capture import CapturedValues
 from explorer.trace.curves import Curves
@@ -53,7 +48,8 @@ MOST_LINES = 60
 MOST_ADDED = 12
 #: What is known from the line on that makes it.
 _KNOWN = (torch.optim.Optimizer, LRScheduler)
-_quiet = torch._C.DisableTorchFunction
+_OLD_CONSTRUCTOR = re.compile(r"\b(Float|Double)?Tensor\(\s*\[")
+_quiet, _is_traced = torch._C.DisableTorchFunction, torch._C._is_tracing
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +93,7 @@ class ProgramRecorder(TurnRecorder):
 
     def __init__(self, capture: str = "hook", **options: Any) -> None:
         super().__init__(capture, **options)
+        self.watches_calls = True
         self.modern = ModernCalls(self)
         self.training = TrainingCalls(self, self.modern.scale_of)
         self.observed = ObservedCalls(self, self.training)
@@ -161,12 +158,13 @@ class ProgramRecorder(TurnRecorder):
 
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
+            if _is_traced():
+                return value
             if not self.recording:
                 self.last_note = (place, value)
                 return value
             with _quiet():
                 self.look_at_line(place)
-                self.check_size(value)
                 live = self.find(value)
                 location = self.locations[place]
                 if live is None and value.numel():
@@ -182,10 +180,14 @@ class ProgramRecorder(TurnRecorder):
         """Keep the text of a bare expression's value, unless it says only what kind it is of."""
         if value is None or len(self.echoes) >= MOST_ECHOES:
             return
+        if any(map(_is_unshown, value if isinstance(value, list | tuple) else (value,))):
+            return
         line = self.line
         with _quiet(), suppress(Exception):
-            text = without_addresses(to_text(value, repr))
-            if not text.lstrip("[(").startswith("<") or isinstance(value, NodeProxy):
+            text = without_addresses(repr(value))
+            if not text.lstrip("[(").startswith("<") or isinstance(
+                value, torch.autograd.graph.Node
+            ):
                 self.echoes.append((self.locations[place].line, shortened(text, MAX_ECHO)))
                 self.echo_at.append(self.written)
         self.line = line
@@ -197,12 +199,21 @@ class ProgramRecorder(TurnRecorder):
         """
         if self.history.active and grad_fn_of(tensor) is None and not self.history.cuts_of(tensor):
             cuts = self.history.cuts_read_by(location.line, location.text)
+            if _OLD_CONSTRUCTOR.search(location.text):  # it reads each number as float() does
+                cuts = tuple(
+                    replace(cut, cause="list", function="tensor")
+                    if cut.cause == "__float__"
+                    else cut
+                    for cut in cuts
+                )
             if cuts:
                 self.history.add_cuts(tensor, cuts, location.line, "from_numpy")
                 for cut in cuts:
                     cut.add_rebuilt(location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
+        if _is_traced():
+            return
         if isinstance(value, _KNOWN):
             self.training.know(value, self.locations[place].line)
         if not self.recording:
@@ -242,33 +253,41 @@ class ProgramRecorder(TurnRecorder):
         if what == "checkpoint.backward":
             with self._nested():
                 return function(*args, **kwargs)
-        roots = self._roots(what, receiver, args, kwargs)
-        if roots and what == "torch.autograd.grad":
-            self.gradients.ask(args[1] if len(args) > 1 else kwargs.get("inputs"))
-        if roots and all(t.requires_grad for t in roots):
-            result = self.backward(what, roots, lambda: function(*args, **kwargs))
-            if what == "torch.autograd.grad":
-                is_recorded = bool(kwargs.get("create_graph") or any(map(bool, args[4:5])))
-                self.note_plain_gradients(roots[0], result, is_recorded)
-            return result
         if not (what.endswith(".zero_grad") or what == "Optimizer.step"):
             self.resume()
-        if roots:
-            root = next(t for t in roots if not t.requires_grad)
-            self.refused_backward = RefusedBackward(self.line, root)
-        elif what.endswith(".zero_grad"):
+        if what.endswith(".zero_grad"):
             return self.observed.zero_grad(receiver, lambda: function(*args, **kwargs))
-        elif what == "Optimizer.step":
+        if what == "Optimizer.step":
             has_closure = bool(args or kwargs)
             return self.observed.step(receiver, lambda: function(*args, **kwargs), has_closure)
-        elif what in SHARED_HOOKS:
+        if what in SHARED_HOOKS:
             inside = self.observed.inside_hook
             return shared_hooks.observe(self, inside, what, function, args, kwargs)
-        elif ".register_" in what:
+        if ".register_" in what:
             return self.observed.register(what, receiver, function, *args, **kwargs)
-        elif what == "Tensor.retain_grad":
+        if what == "Tensor.retain_grad":
             self.events.retain_grad_lines.append(self.line)
         return function(*args, **kwargs)
+
+    def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
+        """Record a pass from these roots: in place of a gradient edge, from the tensor whose
+        gradient arrives there."""
+        found = [self._tensor_at(t) if isinstance(t, GradientEdge) else t for t in call.roots]
+        tensors = [t for t in found if isinstance(t, torch.Tensor)]
+        if not tensors or len(tensors) < len(found):
+            return engine()
+        returns = call.what == "torch.autograd.grad"
+        if returns:
+            self.gradients.ask(call.inputs)
+        refused = next((t for t in tensors if not t.requires_grad), None)
+        if refused is not None:
+            self.resume()
+            self.refused_backward = RefusedBackward(self.line, refused)
+            return engine()
+        result = self.backward(call.what, tensors, engine)
+        if returns:
+            self.note_plain_gradients(tensors[0], result, call.keeps_graph)
+        return result
 
     def note_plain_gradients(self, root: torch.Tensor, gradients: Any, is_recorded: bool) -> None:
         """Note that what torch.autograd.grad returned has no history."""
@@ -281,32 +300,13 @@ class ProgramRecorder(TurnRecorder):
 
     # -- passes -----------------------------------------------------------------------------
 
-    def _roots(self, what: str, receiver: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
-        """The tensors a backward call starts from; none for other calls, or if torch refuses it.
-
-        In place of a gradient edge, the tensor whose gradient arrives there.
-        """
-        if what == "Tensor.backward":
-            roots: Any = receiver
-        elif what == "torch.autograd.grad":
-            roots = args[0] if args else kwargs.get("outputs")
-        elif what == "torch.autograd.backward":
-            roots = args[0] if args else kwargs.get("tensors")
-        else:
-            return []
-        given = list(roots) if isinstance(roots, list | tuple) else [roots]
-        tensors = [self._tensor_at(t) if isinstance(t, GradientEdge) else t for t in given]
-        live = [t for t in tensors if isinstance(t, torch.Tensor)]
-        return live if len(live) == len(tensors) else []
-
     def _tensor_at(self, edge: GradientEdge) -> torch.Tensor | None:
         """The recorded tensor whose gradient arrives at this edge."""
         self.resume()
-        real = real_edge(edge)
-        leaf = leaf_of(real.node)
+        leaf = leaf_of(edge.node)
         if leaf is not None:
             return leaf
-        records = self.by_output.get((id(real.node), real.output_nr))
+        records = self.by_output.get((id(edge.node), edge.output_nr))
         return records[-1].tensor if records else None
 
     def backward(
@@ -389,7 +389,7 @@ class ProgramRecorder(TurnRecorder):
 
     def _check_depth(self) -> None:
         if self.depth == MOST_NESTED:
-            raise OutsideLanguage(
+            raise LimitError(
                 f"More than {MOST_NESTED} calls of backward are nested inside each other.",
                 "Let the hook or custom backward return before you call backward again.",
             )
@@ -491,3 +491,9 @@ class ProgramRecorder(TurnRecorder):
             descent = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
         if descent is not None:
             descent[1].append((value, slope))
+
+
+def _is_unshown(value: Any) -> bool:
+    """Whether this is a part of a figure, or of a library's own use, such as argparse's actions."""
+    kind = type(value)
+    return kind.__name__[:1] == "_" or kind.__module__.startswith("matplotlib.")

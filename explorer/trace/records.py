@@ -325,7 +325,7 @@ class Trace:
     with the lines that were added (it runs in plain Python), and `readings` says in sentences how
     the text was understood. `echo` has the line and the value of every bare expression, as a
     notebook shows it, and `echo_at` how much had been printed before each. `figures` are the plots,
-    in the order in which they were shown, as the calls that `drawing.draw_figure` repeats.
+    in the order in which they were shown.
     `upstream` is the gradient that backward was to start from, `seconds` its processor time.
     """
 

@@ -26,7 +26,7 @@ from explorer.language import (
 )
 from explorer.language.explain import explain
 from explorer.language.figures import Figure
-from explorer.language.notices import collected_in
+from explorer.language.watched_calls import OURS
 from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.completed import completed_code
 from explorer.trace.recorder import ProgramRecorder
@@ -230,7 +230,7 @@ def _run_and_assemble(
                 environment.run(program, give_up if on_stuck else None)
                 recorder.finish()
                 if not recorder.pass_count:
-                    with collected_in(recorder):  # backward may call functions of the program
+                    with environment.active(program):  # backward may call functions of the program
                         needs_upstream = backward_from_output(
                             recorder, environment, program, upstream
                         )
@@ -284,7 +284,6 @@ def _assemble(
             *completed.readings,
             *recorder.notices.sentences(),
             *_about_imports(environment, trace),
-            *program.not_reached(error),
             *_about_output(program, environment, trace),
         ),
         echo=tuple(recorder.echoes),
@@ -309,7 +308,7 @@ def _without_warnings() -> Iterator[None]:
 
 def _about_imports(environment: Environment, trace: Trace) -> Iterator[str]:
     """Which imports were in vain, of a program that has run to its end."""
-    if trace.error is None and (sentence := environment.guard.missing.unused()):
+    if trace.error is None and (sentence := environment.missing.unused()):
         yield sentence
 
 
@@ -358,10 +357,13 @@ def backward_from_output(
         return root.name
     start = "sum" if needs_upstream else upstream
     gradient = None if start is None else starting_gradient(root, start)
+
+    def run() -> None:
+        recorder.calling.add(OURS)
+        root.tensor.backward(gradient)
+
     try:
-        recorder.backward(
-            "Tensor.backward", [root.tensor], lambda: root.tensor.backward(gradient), ours=True
-        )
+        recorder.backward("Tensor.backward", [root.tensor], run, ours=True)
     except (Exception, ProgramStopped) as failure:
         if not results and upstream is None and _is_freed(failure):
             return None  # it belongs to a graph of torch.autograd.functional, for example

@@ -37,10 +37,11 @@ def observe(
         tensors = args[0] if args else kwargs.get("tensors")
         names = _names(log, tensors)
         _replace(arguments, kwargs, 1, "fn", lambda fn: _multi_grad_hook(log, inside, names, fn))
-    else:
-        for place, name in enumerate(("pack_hook", "unpack_hook")):
-            wrap = _saved_hook(log, inside, name.removesuffix("_hook"))
-            _replace(arguments, kwargs, place, name, wrap)
+        with _quiet():
+            return function(*arguments, **kwargs)
+    for place, name in enumerate(("pack_hook", "unpack_hook")):
+        wrap = _saved_hook(log, inside, name.removesuffix("_hook"))
+        _replace(arguments, kwargs, place, name, wrap)
     return function(*arguments, **kwargs)
 
 

@@ -10,16 +10,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import Watcher, check_bytes, has_no_shape, tangent_of
+from explorer.language import Watcher
 from explorer.language.rewrite import UNKNOWN
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
 from explorer.trace.history_of import grad_fn_of, history_of
+from explorer.trace.special_tensors import has_no_shape, tangent_of
 
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
 FIRST_VISITS = 3
-#: The elements from which on the size of a tensor is checked.
-_LARGE = 2**20
 #: Most items read from one list or object of the program, and most parameters of a module.
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
 #: In the position of the records of leaves that `refresh` makes.
@@ -237,11 +236,6 @@ class TensorRegistry(Watcher):
             live = self.find(tensor._base)
         return (live.first_name or live.name) if live is not None else ""
 
-    def check_size(self, tensor: torch.Tensor) -> None:
-        """Raises ProgramStopped for a tensor that takes more memory than a program may use."""
-        if tensor.numel() > _LARGE:
-            check_bytes(tensor.numel(), tensor.element_size())
-
     # -- names --------------------------------------------------------------------------------
 
     def bind_value(self, place: int, name: str, value: Any) -> None:
@@ -266,7 +260,6 @@ class TensorRegistry(Watcher):
             self.bind_tensor(place, join_path(name, label), parameter)
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:
-        self.check_size(tensor)
         location, shown = self.locations[place], self.shown_name(place, name)
         unrecorded = self.unrecorded_visits.pop(place, 0)  # as this one, with a record or without
         live = self.find(tensor)
@@ -359,7 +352,9 @@ def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             prefix = f"{path}." if path else ""
             children = part.__dict__.get("_modules", {}).items()
             submodules = [
-                (f"{prefix}{name}", child) for name, child in children if child is not None
+                (f"{prefix}{name}", child)
+                for name, child in children
+                if isinstance(child, nn.Module)
             ]
             pending += reversed(submodules)
 

@@ -14,14 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from explorer.language.figures import (
-    MOST_BYTES,
-    MOST_CALLS_OF_ONE,
-    MOST_FIGURES,
-    Figure,
-    size_of,
-)
-from explorer.language.syntax import MAX_SOURCE
+from explorer.language.figures import MOST_BYTES, MOST_FIGURES, MOST_PIXELS, Figure
+from explorer.language.parsing import MAX_SOURCE
 from explorer.language.watcher import MAX_OUTPUT
 from explorer.trace.answers.order import MOST_ANSWERS
 from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
@@ -48,12 +42,6 @@ _ITEMS = {
     "readings": 100,
     "inputs": 64,
     "figures": MOST_FIGURES,
-    "calls": MOST_CALLS_OF_ONE,
-    "args": 2500,
-    "kwargs": 2500,
-    "size": 8,
-    "sheets": 10,
-    "style": 100,
     "curves": MOST_LEAVES + 1,
     "at": MOST_LOSSES,
     "values": MOST_LOSSES,
@@ -64,7 +52,7 @@ _ITEMS = {
 }
 _OTHER_ITEMS = 5000
 #: The most elements of an array in a field; of any other, those of `validate`.
-_ELEMENTS = dict.fromkeys(("args", "kwargs"), MOST_BYTES) | {"values": 2**14}
+_ELEMENTS = {"png": MOST_BYTES, "values": 2**14}
 #: The most characters of a field: of names, of what is not drawn, and of any other one.
 _NAME = 1000
 _CHARACTERS = dict.fromkeys(
@@ -123,18 +111,10 @@ def _check_trace(trace: Trace) -> None:
         require(np.array(value).dtype.kind in "if", "inputs")
 
 
-def validate_figure(figure: Figure) -> Figure:
-    """The figure, if a program could have recorded it. Raises ValueError."""
-    return validate(figure)
-
-
 def _check_figure(figure: Figure) -> None:
-    require(len(figure.size) == 2 and all(0.4 < side < 41 for side in figure.size), "size")
-    size = sum(map(size_of, [*figure.style.values()]))
-    for call in figure.calls:
-        require(0 <= call.target <= 2**20 and 0 <= call.result <= 2**20, "calls")
-        size += sum(map(size_of, call.args)) + sum(map(size_of, call.kwargs.values()))
-    require(size <= MOST_BYTES + 2**20, "calls")
+    require(figure.png.dtype == np.uint8 and figure.png.size <= MOST_BYTES, "png")
+    require(0 < figure.width * figure.height <= 1.1 * MOST_PIXELS, "size")
+    require(figure.width > 0 and 0 <= figure.line <= MAX_SOURCE and figure.position >= 0, "line")
 
 
 def _check_pass(shown: BackwardPass) -> None:

@@ -16,9 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.language.missing import MissingImport
-from explorer.language.module_proxy import ModuleProxy
 from explorer.language.thread_safe_ast import parse_tree
-from explorer.language.vocabulary.data_checks import is_plain
 from explorer.trace.tensor_registry import named_modules
 
 #: Reading one of these attributes does not extend the graph.
@@ -26,7 +24,7 @@ DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}
 #: Types compared by value.
 PLAIN = (bool, int, float, complex, str, range, torch.Size, torch.dtype, torch.device)
 #: Types of objects that do not change as long as they are the same object.
-STABLE = (types.FunctionType, types.BuiltinFunctionType, type, ModuleProxy, MissingImport)
+STABLE = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, MissingImport)
 
 
 class VariableWatch:
@@ -55,6 +53,13 @@ class VariableWatch:
         return changed
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether this is a number, a string, None, or a list or tuple of them."""
+    if type(value) in (list, tuple):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)
+
+
 def _can_be_copied(value: Any, visited: set[int] | None = None) -> bool:
     """Numbers, text, tensors without a graph, and collections of these, each in one place: a copy
     of a list that is in two places would be two lists."""
@@ -68,7 +73,7 @@ def _can_be_copied(value: Any, visited: set[int] | None = None) -> bool:
         is_dict = type(value) is dict
         items = value.values() if is_dict else value
         return all(_can_be_copied(item, visited) for item in items) and (
-            not is_dict or all(map(is_plain, value))
+            not is_dict or all(map(_is_plain, value))
         )
     return value is None or isinstance(value, bool | int | float | str)
 
@@ -94,7 +99,7 @@ def _fingerprint(value: Any, visited: set[int] | None = None) -> Any:
         if id(value) in visited:  # it may contain itself
             return id(value)
         visited.add(id(value))
-        keys = [k if is_plain(k) else id(k) for k in value] if type(value) is dict else []
+        keys = [k if _is_plain(k) else id(k) for k in value] if type(value) is dict else []
         items = value.values() if type(value) is dict else value
         return keys, [_fingerprint(item, visited) for item in items]
     if type(value) is slice:

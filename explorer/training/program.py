@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,7 +25,6 @@ from explorer.language import (
     without_prompts,
 )
 from explorer.language.thread_safe_ast import parse_tree
-from explorer.language.vocabulary.python_names import NUMPY_RANDOM, RANDOM
 from explorer.trace.tensor_registry import is_plain_key, named_parameters
 from explorer.training.batches import Batch, Rows, read_batch
 from explorer.training.history import copy_tensors, to_numpy
@@ -127,12 +128,13 @@ class _Instance:
     def __init__(self, problem: ProgramProblem, seed: int) -> None:
         setup, self.loss = problem._programs
         self.watcher = LossWatcher(problem.limits)
-        self.environment = Environment(self.watcher)
+        # A reader's own problem has a limit, and a process of its own.
+        is_alone = problem.limits.deadline is not None
+        self.environment = Environment(self.watcher, owns_process=is_alone)
         self.draws = "random" in problem.setup + problem.loss
-        RANDOM.seed(seed)
-        NUMPY_RANDOM.seed(seed % 2**32)
-        _run("setup", self.environment, setup)
-        self.others: Any = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
+        self.others: Any = None
+        with self._own_generators(seed):
+            _run("setup", self.environment, setup)
         variables = self.environment.variables
         self.parameters = find_parameters(variables)
         self.modules = {n: v for n, v in variables.items() if isinstance(v, nn.Module)}
@@ -141,13 +143,30 @@ class _Instance:
     def compute(self) -> Tensor:
         """Run the loss text. To be called inside `random_stream`, which holds the lock."""
         self.watcher.begin()
-        if self.draws:
-            RANDOM.setstate(self.others[0])
-            NUMPY_RANDOM.set_state(self.others[1])
-        _run("loss", self.environment, self.loss)
-        if self.draws:
-            self.others = (RANDOM.getstate(), NUMPY_RANDOM.get_state())
+        with self._own_generators():
+            _run("loss", self.environment, self.loss)
         return self.watcher.result()
+
+    @contextmanager
+    def _own_generators(self, seed: int | None = None) -> Iterator[None]:
+        """Python's and numpy's generators as this instance left them, or from a seed on; afterwards
+        they are the process's again."""
+        if not self.draws:
+            yield
+            return
+        before = random.getstate(), np.random.get_state()
+        try:
+            if seed is None:
+                random.setstate(self.others[0])
+                np.random.set_state(self.others[1])
+            else:
+                random.seed(seed)
+                np.random.seed(seed % 2**32)
+            yield
+            self.others = random.getstate(), np.random.get_state()
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])
 
     def state(self) -> dict[str, Any] | None:
         """What has changed since the setup: variables, module buffers, random states.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramRefused, isolated, restrict_torch
+from explorer.language import ProgramRefused, isolated
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.history import Action, Snapshot, Track, from_data, to_data
 from explorer.training.landscape import Surface
@@ -114,8 +114,7 @@ def replay(
     """
     parsed = from_plain(ReplayRequest, request)
     try:
-        with restrict_torch():
-            return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
+        return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
     except ActionFailed as failed:
         raise ProgramRefused(failed.error) from None
 

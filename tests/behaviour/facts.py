@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from explorer import prove, run
-from explorer.trace import Array, BackwardPass, Summary, TensorRecord, to_plain
-from explorer.trace.drawing import Replay
-from explorer.trace.figures import Figure
+from explorer.language import figures
+from explorer.trace import Array, BackwardPass, Figure, Summary, TensorRecord, to_plain
 from explorer.trace.records import BackwardStep
 
 #: Most elements of an array that are kept whole, and most characters of a text.
@@ -84,15 +83,23 @@ def _step(step: BackwardStep) -> list[Any]:
 
 
 def _figure(figure: Figure) -> list[Any]:
-    """Where it was shown, and what matplotlib would draw: the data of each of its panels."""
-    drawn = Replay(figure).figure
+    """Where it was shown, and what matplotlib drew."""
+    return [figure.line, figure.position, *json.loads(figure.alt)]
+
+
+def _drawn(drawn: Any, name: str = "") -> str:
+    """The size of a figure, and a digest of the data of each of its panels, in place of what it
+    shows in words."""
     panels = []
     for axes in drawn.axes:
         labels = [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
         lines = [_array(np.asarray(line.get_xydata(), float)) for line in axes.lines]
         images = [_array(np.asarray(image.get_array(), float)) for image in axes.images]
         panels.append([labels, lines, images, len(axes.collections), len(axes.patches)])
-    return [figure.line, figure.position, list(figure.size), _digest(panels)]
+    return json.dumps([[*map(float, drawn.get_size_inches())], _digest(panels)])
+
+
+figures.describe = _drawn
 
 
 def _array(value: Array | None) -> Any:

@@ -295,7 +295,7 @@ def test_the_glossary_opens_with_the_words_of_the_page(tab: Any, app: str) -> No
     tab.get_by_role("textbox", name="Search").fill("receptive")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("[role=dialog] dt:text-is('Receptive field')")
-    expect(tab.locator("[role=dialog] [role=tabpanel] .ax-label").first).to_have_text("Elsewhere")
+    expect(tab.locator("[role=dialog] .ax-label").first).to_have_text("Elsewhere")
 
 
 def test_the_checks_can_fail(tab: Any, app: str) -> None:

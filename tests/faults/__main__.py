@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 
-from tests.faults import guarded
+from tests.faults import ours
 from tests.faults.changed import path_of, replaced
 from tests.faults.guard_faults import FAULTS
-from tests.faults.guarded import GOOD, Address, broken, outcomes
 from tests.faults.mutate import faults
+from tests.faults.ours import GOOD, Address, broken, outcomes
 
 PACKAGE = "explorer.language"
 #: The verdict on a fault that lets something through, which then may not reach the program.
@@ -24,7 +24,7 @@ FAST_GROUPS = ("good", "python", "torch", "parser", "reentrant")
 
 def try_named_faults() -> None:
     """Print a line for each fault: noticed, or how its program ended. "sound" has no fault."""
-    texts = guarded.programs()
+    texts = ours.programs()
     programs_of: dict[str, list[Address]] = {
         name: [address for address, text in texts.items() if fault.program in text]
         for name, fault in FAULTS.items()
@@ -51,7 +51,7 @@ def try_all_faults(modules: list[str]) -> None:
     """Print a line for each small fault of the modules."""
     score: dict[Address, int] = {}
     order = sorted(
-        (a for a in guarded.programs() if a[0] in FAST_GROUPS),
+        (a for a in ours.programs() if a[0] in FAST_GROUPS),
         key=lambda a: FAST_GROUPS.index(a[0]),
     )
     for module in modules:
@@ -68,7 +68,7 @@ def try_all_faults(modules: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    guarded.warm()
+    ours.warm()
     if sys.argv[1:]:
         try_all_faults(sys.argv[1:])
     else:

@@ -304,7 +304,7 @@ node = y.grad_fn
 node.register_hook(lambda outputs, inputs: print("hook", outputs, inputs))
 node.register_prehook(lambda grads: (grads[0] * 2,))
 node.metadata["note"] = 1
-print(node.name(), node.next_functions[0][0].name(), node.metadata)
+print(node.name(), node.next_functions[0][0].name(), node.metadata["note"])
 x.register_hook(lambda g: g * 10).remove()
 y.sum().backward()
 print(x.grad)

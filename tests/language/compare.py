@@ -1,4 +1,4 @@
-"""The same text run by plain CPython and by the language, for comparison."""
+"""The same text run by plain CPython and by the explorer, for comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ import numpy as np
 import torch
 
 from explorer import torchvision_guard  # noqa: F401  (plain `import torchvision` works after it)
-from explorer.language import Environment, Program, ProgramError, ProgramRefused, Watcher, isolated
+from explorer.language import (
+    Environment,
+    Program,
+    ProgramError,
+    ProgramRefused,
+    Watcher,
+    isolated,
+    without_addresses,
+)
 
 
 def plain(source: str, seed: int = 0) -> tuple[str, dict[str, Any]]:
@@ -36,8 +44,8 @@ def plain(source: str, seed: int = 0) -> tuple[str, dict[str, Any]]:
     return printed.getvalue(), names
 
 
-def guarded(source: str, seed: int = 0, **limits: Any) -> tuple[str, dict[str, Any]]:
-    """The same from the language. Raises ProgramRefused."""
+def ours(source: str, seed: int = 0, **limits: Any) -> tuple[str, dict[str, Any]]:
+    """The same from the explorer. Raises ProgramRefused."""
     watcher = Watcher(**limits)
     environment = Environment(watcher)
     with isolated(seed):
@@ -48,7 +56,7 @@ def guarded(source: str, seed: int = 0, **limits: Any) -> tuple[str, dict[str, A
 def refusal(source: str, **limits: Any) -> ProgramError:
     """The error of a program that must not succeed."""
     try:
-        output, _ = guarded(source, **limits)
+        output, _ = ours(source, **limits)
     except ProgramRefused as refused:
         return refused.error
     raise AssertionError(f"the program ran, and printed {output!r}")
@@ -85,10 +93,11 @@ def same(actual: Any, expected: Any, what: str) -> None:
 
 
 def compare(source: str) -> None:
-    """Assert that the language prints and computes what plain CPython does."""
+    """Assert that the explorer prints and computes what plain CPython does."""
     output, variables = plain(source)
-    guarded_output, actual = guarded(source)
-    assert guarded_output == output
+    output = without_addresses(output)
+    our_output, actual = ours(source)
+    assert our_output == output
     for name, value in variables.items():
         if not name.startswith("__") and name != "annotations":  # that one is from __future__
             assert name in actual, name

@@ -91,7 +91,7 @@ print("after")
     cells = explorer.run(source)
     assert cells.error is None
     assert [(figure.line, figure.position) for figure in cells.figures] == [
-        (3, 0), (7, 8), (11, 8), (11, 8),
+        (3, 0), (6, 8), (11, 8), (11, 8),
     ]  # fmt: skip
     assert len(explorer.run(source.replace("%%", "")).figures) == 2
 
@@ -100,4 +100,4 @@ def test_objects_without_a_value_are_not_shown() -> None:
     source = "# %%\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\n# %%\nplt.title('t')\n"
     trace = explorer.run(source + "# %%\nprint(plt.plot([1]))\n")
     assert trace.echo == ()
-    assert trace.output == "[<Line>]\n"
+    assert trace.output == "[<matplotlib.lines.Line2D object>]\n"

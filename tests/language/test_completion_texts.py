@@ -70,7 +70,6 @@ MISTAKES = {
     r"\frac{x}{2}": ("not valid Python", "without LaTeX", None),
     "hello world": ("not valid Python", "brackets", None),
     "x!": ("not valid Python", "brackets", None),
-    "x²\n__y = 1": ("two underscores", "without leading", None),
     "x²\ny =": ("not valid Python", "", None),
 }  # fmt: skip
 

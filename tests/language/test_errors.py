@@ -5,7 +5,7 @@ import time
 import pytest
 
 from explorer.language import ProgramError, ProgramStopped
-from tests.language.compare import guarded, refusal
+from tests.language.compare import ours, refusal
 
 pytestmark = pytest.mark.fast
 
@@ -13,16 +13,10 @@ T = "import torch\n"
 
 #: program -> (line, part of the message, part of the hint)
 ERRORS = {
-    "open('x')": (1, "There are no files here", "Write the data into the program"),
-    "import subprocess\nsubprocess.run('x')": (
-        2,
-        "subprocess.run is not available here (imported on line 1)",
-        "cannot access the system",
-    ),
+    "open('x')": (1, "There is no such file here", "Write the data into the program"),
     "import torch.nn.functionl as F\nF.relu(1)": (2, "torch.nn.functionl", "torch.nn.functional"),
-    T + "torch.load('x')": (2, "There are no files here", "Write the data"),
+    T + "torch.load('x')": (2, "There is no such file here", "Write the data"),
     T + "torch.ranndn(2)": (2, "torch has no ranndn", "Did you mean torch.randn?"),
-    T + "torch.solve(torch.ones(2, 2))": (2, "torch.solve is not", "Use torch.linalg.solve."),
     T + "torch.gels(1, 2)": (2, "torch has no gels", "Use torch.linalg.lstsq."),
     T + "torch.Linear(1, 1)": (2, "torch has no Linear", "Did you mean torch.nn.Linear?"),
     T + "torch.nn.relu(1)": (2, "torch.nn has no relu", "Did you mean torch.relu?"),
@@ -42,34 +36,14 @@ ERRORS = {
     "def f():\nreturn 1": (2, "not valid Python", "Indent"),
     "return 1": (1, "not allowed here", "function"),
     "def f():\n    f()\nf()": (2, "calls itself without end", "condition"),
-    "x = 2 ** 9999999": (1, "integer", "smaller"),
-    T + "torch.ones(10**6, 10**6)": (2, "of 3,814,697 MB", "smaller"),
-    T + "torch.zeros(65 * 2**20, dtype=torch.float64)": (2, "of 520 MB", "smaller"),
     T + "x = torch.ones(2, requires_grad=True)\nx.backward()": (3, "single number", ".sum()"),
     T + "x = torch.ones(2, requires_grad=True)\nx += 1": (3, "leaf", "no_grad"),
     T + "x = torch.tensor([1], requires_grad=True)": (2, "floating-point", "decimal point"),
     T + "torch.ones(2, 3) @ torch.ones(2, 3)": (2, "(2, 3) @ (2, 3)", ".T"),
     T + "torch.ones(2) + torch.ones(3)": (2, "sizes 2 and 3", "Reshape"),
     T + "x = torch.ones(2, requires_grad=True)\nx.grad[0]": (3, "is None", "set_to_none=False"),
-    T + "x = torch.ones(1)\nx.name_ = 3": (3, "Tensor.name_ cannot be assigned", "variable"),
-    T + "x = torch.ones([2] * 20)\nprint(x)": (3, "too large to print", "shape"),
-    "class A(int):\n    pass": (1, "cannot be derived from int", "class of your own"),
-    "f'{1:99999}'": (1, "width is too large", "9,999"),
-    "'{0.real}'.format(1)": (1, "but no attributes", "Pass the value"),
-    T + "torch.nn.Module().add_module('__array__', None)": (
-        2,
-        "cannot have this name",
-        "printable",
-    ),
-    T + "o = torch.optim.SGD([torch.ones(1)])\no.state[1] = print\no.step()": (
-        4,
-        "cannot work with a function",
-        "numbers and tensors",
-    ),
-    T + "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
-    "        ctx.variable = x\nF.apply(torch.ones(1))": (5, "variable cannot be assigned", ""),
     T + "torch.ones(1).repeat(2**30, 2**30, 2**30)": (2, "more memory", "smaller"),
-    "x = 1\nfor i in range(2):\n    x.y = i": (3, "int.y cannot be assigned", ""),
+    "x = 1\nfor i in range(2):\n    x.y = i": (3, "int has no attribute y", ""),
 }
 
 
@@ -81,19 +55,6 @@ def test_line_message_and_hint(source):
     assert message in error.message
     assert hint in error.hint
     assert error.text == source.split("\n")[line - 1]
-
-
-@pytest.mark.parametrize(
-    "line", ["def f[T: print(1)](x): pass", "class C[T: print(1)]: pass", "type X = print(1)"]
-)
-def test_type_parameters_are_refused(line):
-    """Python 3.12 made them valid; they would be evaluated outside the guard."""
-    error = refusal(line)
-    assert (error.line, error.text) == (1, line)
-    assert error.message in (
-        "This line is not valid Python.",  # 3.11
-        "This kind of statement is not supported here.",
-    )
 
 
 def test_the_innermost_line_of_the_program_is_reported():
@@ -138,7 +99,7 @@ def test_the_reader_may_stop_a_program():
 
 
 def test_a_lot_of_output_is_cut_in_the_middle():
-    output, _ = guarded("for i in range(20000):\n    print(i)")
+    output, _ = ours("for i in range(20000):\n    print(i)")
     lines = output.split("\n")
     cut = next(line for line in lines if line.startswith("…"))
     assert cut == f"… {sum(len(f'{i}') + 1 for i in range(20000)) - 50_000:,} characters " + (

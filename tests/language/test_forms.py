@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.language.compare import compare, guarded
+from tests.language.compare import compare, ours
 from tests.language.forms import FORMS
 from tests.language.programs import PROGRAMS
 
@@ -33,11 +33,11 @@ def test_a_pasted_session_is_read_without_its_prompts():
 >>> print(y)
 tensor(3., grad_fn=<SumBackward0>)
 """
-    output, variables = guarded(session)
+    output, variables = ours(session)
     assert output == "0\n1\ntensor(3., grad_fn=<SumBackward0>)\n"
     assert variables["y"].item() == 3
 
 
 def test_a_prompt_inside_a_docstring_is_no_session():
-    output, _ = guarded('def f():\n    """\n    >>> f()\n    """\n    return 1\nprint(f())\n')
+    output, _ = ours('def f():\n    """\n    >>> f()\n    """\n    return 1\nprint(f())\n')
     assert output == "1\n"

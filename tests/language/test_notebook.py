@@ -8,7 +8,7 @@ import pytest
 import explorer
 from explorer.language.cells import find_cells
 from explorer.language.notebook import without_commands
-from tests.language.compare import guarded
+from tests.language.compare import ours
 
 pytestmark = pytest.mark.fast
 
@@ -39,9 +39,9 @@ def test_what_would_be_timed_runs_once():
 
 def test_the_cells_of_other_languages_are_skipped():
     without_marks = "print(1)\n%%bash\nls | grep x\nfor f in *; do\n\nprint(2)"
-    assert guarded(without_marks)[0] == "1\n2\n"
+    assert ours(without_marks)[0] == "1\n2\n"
     with_marks = "# %%\n%%html\n<b>it's</b>\n\n  <i>(</i>\n# %% second\nprint(3)\n%%latex\n$x$"
-    assert guarded(with_marks)[0] == "3\n"
+    assert ours(with_marks)[0] == "3\n"
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,6 @@ def test_the_bar_writes() -> None:
     "call",
     [
         "from torchinfo import summary\nsummary(net, input_size=(5, 4))",
-        "from torchsummary import summary\nsummary(net, (4,))",
         "import torchinfo\nprint(torchinfo.summary(net, input_data=torch.ones(5, 4), verbose=0))",
     ],
 )
@@ -80,30 +79,6 @@ def test_a_table_leaves_batch_statistics_and_draws_numbers_as_torchinfo() -> Non
     assert trace.variables["x"].value.item() == expected
 
 
-def test_the_page_draws_the_graph() -> None:
-    source = "import torch\nfrom torchviz import make_dot\nx = torch.ones(1, requires_grad=True)\n"
-    trace = run(
-        source + "dot = make_dot(x * 2, params={'x': x})\ndot.format = 'svg'\ndot.render('a')"
-    )
-    assert any("This page draws the graph" in sentence for sentence in trace.readings)
-
-
-def test_what_is_logged_becomes_figures() -> None:
-    trace = run(
-        "import torch\nfrom torch.utils.tensorboard import SummaryWriter\n"
-        "writer = SummaryWriter()\n"
-        "for i in range(5):\n    writer.add_scalar('loss', torch.tensor(1.0 / (i + 1)), i)\n"
-        "writer.add_scalars('both', {'a': 1, 'b': 2}, 0)\n"
-        "writer.add_histogram('w', torch.ones(9))\n"
-        "writer.add_image('digit', torch.rand(1, 8, 8))\nwriter.close()\n"
-    )
-    assert [figure.name for figure in trace.figures] == ["loss", "both", "w", "digit"]
-    (plot,) = [call for call in trace.figures[0].calls if call.name == "plot"]
-    steps, values = plot.args
-    assert steps.tolist() == [0, 1, 2, 3, 4]
-    assert values[:2].tolist() == [1.0, 0.5]
-
-
 def test_display_shows_values_and_figures() -> None:
     trace = run(
         "from IPython.display import display, clear_output\nimport matplotlib.pyplot as plt\n"
@@ -112,18 +87,4 @@ def test_display_shows_values_and_figures() -> None:
     )
     assert trace.output == "[1]\n'a'\n"
     (figure,) = trace.figures
-    assert figure.calls[-1].args[0].tolist() == [2, 3]
-
-
-def test_an_image_that_cannot_be_drawn_fails_where_it_is_logged():
-    start = (
-        "import torch\nfrom torch.utils.tensorboard import SummaryWriter\nlog = SummaryWriter()\n"
-        "x = torch.ones(1, requires_grad=True)\nx.sum().backward()\n"
-    )
-    trace = explorer.run(start + "log.add_image('a', torch.rand(2, 4, 4))")
-    assert trace.error is not None
-    assert trace.error.line == 6
-    assert trace.passes
-    trace = run(start + "log.add_image('a', torch.full((3, 4, 4), 100, dtype=torch.uint8))")
-    (image,) = (call.args[0] for call in trace.figures[0].calls if call.name == "imshow")
-    assert image.max() == 100
+    assert figure.alt == "Figure: line"

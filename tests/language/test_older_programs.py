@@ -2,7 +2,6 @@
 
 import pytest
 
-import explorer
 from tests.language.compare import compare
 
 pytestmark = pytest.mark.fast
@@ -112,24 +111,3 @@ ASSIGNED = 'net._modules["a"] = 3'
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_plain_pytorch(name: str) -> None:
     compare(PROGRAMS[name].replace(ASSIGNED, 'net.add_module("a", 3)'))
-
-
-def test_only_modules_become_parts() -> None:
-    trace = explorer.run(PROGRAMS["parts"])
-    assert trace.error is None
-    assert trace.output.endswith("refused\n")
-
-
-@pytest.mark.parametrize("weight", ["[[1.0]]", "3", "None"])
-def test_an_embedding_needs_a_tensor(weight: str) -> None:
-    trace = explorer.run(f"from torch import nn\nnn.Embedding.from_pretrained({weight})")
-    assert trace.error is not None
-    assert "needs a tensor" in trace.error.detail
-
-
-@pytest.mark.parametrize("size", ["-1", "2.0", "10**6", "None", "True"])
-def test_a_causal_mask_has_a_size(size: str) -> None:
-    call = f"nn.Transformer.generate_square_subsequent_mask({size})"
-    trace = explorer.run(f"from torch import nn\n{call}")
-    assert trace.error is not None
-    assert "whole number" in trace.error.detail

@@ -3,9 +3,7 @@ them."""
 
 from __future__ import annotations
 
-import pytest
-
-from tests.language.compare import compare, refusal
+from tests.language.compare import compare
 
 OPTIMIZER = """
 import torch
@@ -94,35 +92,6 @@ for _ in range(4):
     print(w)
 """
     )
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "class A(Momentum):\n    param_groups = property(lambda self: [])",
-        "class B:\n    state = 1\nclass A(Momentum, B):\n    pass",
-        "Momentum.state = property(lambda self: {})",
-        "class B:\n    pass\nclass A(Momentum, B):\n    pass\nB.defaults = 1",
-        "m = Momentum([torch.ones(1, requires_grad=True)])\nm.param_groups = Momentum",
-        "m = Momentum([torch.ones(1, requires_grad=True)])\nm.state = ()",
-        "class A(Momentum):\n    def _patch_step_function(self):\n        pass",
-    ],
-)
-def test_what_torch_reads_of_an_optimizer_is_its_own(body: str) -> None:
-    error = refusal(OPTIMIZER + body)
-    assert error.line > OPTIMIZER.count("\n") - 1
-
-
-def test_the_state_of_an_own_optimizer_shows_no_address() -> None:
-    error = refusal(
-        OPTIMIZER
-        + """
-m = Momentum([torch.ones(1, requires_grad=True)])
-m.state[torch.ones(2)] = 1
-m.state_dict()
-"""
-    )
-    assert "not one of its parameters" in error.message
 
 
 def test_classes_under_the_modules_that_define_them() -> None:

@@ -24,8 +24,8 @@ BAD = {
     "unknown torch name": (X + "y = torch.sigmoud(x)", "no sigmoud", 3, "torch.sigmoid"),
     "unknown method": (X + "y = x.summ()", "no attribute summ", 3, ".sum"),
     "missing name": (X + "y = w * x", "w is not defined", 3, "line above"),
-    "file": (X + "torch.load('model.pt')", "cannot be opened", 3, "torch.rand"),
-    "open": (X + "open('secret')", "cannot be opened", 3, "torch.rand"),
+    "file": (X + "torch.load('model.pt')", "There is no such file here", 3, "torch.rand"),
+    "open": (X + "open('secret')", "There is no such file here", 3, "torch.rand"),
     "shapes": (X + "y = x + torch.ones(3)", "sizes 2 and 3", 3, "Reshape one of them"),
     "matmul": (X + "y = torch.ones(2, 3) @ torch.ones(2, 3)", "(2, 3) @ (2, 3)", 3, ".T"),
     "non-scalar backward": (X + "y = x * 2\ny.backward()", "single number", 4, ".sum()"),
@@ -54,14 +54,10 @@ BAD = {
         4,
         "detach",
     ),
-    "huge tensor": (X + "y = torch.zeros(10**9)", "3,815 MB", 3, "smaller"),
-    "huge number": (X + "y = 9**9**9", "bits", 3, "smaller"),
-    "huge string": (X + "y = 'a' * 10**9", "1,000,000,000", 3, "smaller"),
     "endless loop": (X + "while True:\n    y = 1", "stopped", 4, "loop ends"),
     "endless print": (X + "while True:\n    print('x')", "stopped", 4, "loop ends"),
     "numpy with grad": (X + "y = x.numpy()", "cannot become a numpy array", 3, "detach"),
     "ambiguous truth": (X + "if x > 0:\n    y = 1", "several", 3, ".any()"),
-    "underscores": (X + "y = x.__dict__", "two underscores", 3, "without"),
     "emoji name": (X + "\U0001f600 = 1", "not valid Python", 3, ""),
     "division": (X + "y = 1 / 0", "divides by zero", 3, "divisor"),
     "index": (X + "y = x[5]", "There is no index 5", 3, ""),
@@ -99,7 +95,7 @@ def test_says_what_where_and_what_to_do(name):
     assert hint in error.hint
     assert error.text == source.split("\n")[line - 1]
     assert "Traceback" not in error.message + error.hint + error.detail
-    unreadable = "not valid Python" in sentence or "underscores" in sentence
+    unreadable = "not valid Python" in sentence
     if source.startswith(X) and not unreadable:
         assert "x" in trace.variables, "what ran before the failing line is kept"
 
@@ -161,14 +157,6 @@ def test_a_module_that_lies_about_its_parts_is_recorded_all_the_same():
     )
     assert trace.error is None
     assert trace.variables["n.a.weight"].grad.tolist() == [[1.0, 1.0]]
-
-
-def test_a_tensor_that_grew_too_large_keeps_the_trace(monkeypatch):
-    monkeypatch.setattr("explorer.language.vocabulary.sizes._most_bytes", 2**26)
-    trace = run(X + "while True:\n    x = torch.cat([x, x])")
-    assert trace.error is not None
-    assert "128 MB is too large; a program may use 64 MB" in trace.error.message
-    assert trace.variables["x"].shape == (2**24,)
 
 
 def test_parts_of_modules_are_torchs_own():

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.language import Program, ProgramStopped, program
+from explorer.language import Program, ProgramStopped, process_state
 from explorer.trace import Trace, run, running, to_plain, turn_recorder
 from explorer.trace.curves import MOST_LEAVES
 from explorer.trace.recorder import ProgramRecorder
@@ -371,7 +371,9 @@ def test_a_loop_that_is_shorter_the_second_time(
 ) -> None:
     """As one that looks at the clock: it runs a third time, and all of it is recorded."""
     turns = iter([90, 70, 80, 80])
-    monkeypatch.setattr(program, "seed_generators", lambda seed: torch.manual_seed(next(turns)))
+    monkeypatch.setattr(
+        process_state, "seed_generators", lambda seed: torch.manual_seed(next(turns))
+    )
     trace = check(f"{HEAD}i = 0\nwhile i < torch.initial_seed():\n    i += 1\n{STEP}")
     assert trace.pass_count == 80
     assert len(recorders) == 3

@@ -145,20 +145,6 @@ def test_a_slow_program_is_not_tried() -> None:
     assert "processor time" in kept.tried
 
 
-@pytest.mark.parametrize(
-    "waits",
-    [
-        "import time\ntime.sleep(90)\n",
-        "from time import sleep\nfor i in range(9):\n    sleep(10)\n",
-    ],
-)
-def test_a_program_that_waits_is_tried_all_the_same(waits: str) -> None:
-    """It would take three times as long as the child may."""
-    (kept,) = proofs.prove(explorer.run(waits + VECTOR)).answers
-    assert kept.fix is not None
-    assert kept.tried not in REASONS
-
-
 ENDLESS = f"{CUT}\nwhile True:\n    pass\n"
 
 

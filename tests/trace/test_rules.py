@@ -95,7 +95,7 @@ def test_every_step_of_every_example_multiplies_out(
     monkeypatch.setattr("explorer.trace.capture.WHOLE", 10**7)  # keep all numbers, to check all
     traced = trace.run(example.source)  # type: ignore[attr-defined]
     for step in steps_of(traced):
-        if step.name != "AccumulateGrad" and not step.own:
+        if step.name != "AccumulateGrad" and step.own is None:
             assert step.name in RULES or step.words in (UNKNOWN, complex_numbers.WORDS)
             multiply_out(step)
 

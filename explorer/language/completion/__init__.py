@@ -33,7 +33,7 @@ from explorer.language.completion.reading import Reader, uncalled_function
 from explorer.language.completion.shapes import default_values
 from explorer.language.completion.text import MAX_COMPLETED, Text
 from explorer.language.errors import ProgramError
-from explorer.language.syntax import MAX_NODES, MAX_SOURCE, line_of
+from explorer.language.parsing import MAX_NODES, MAX_SOURCE, line_of
 from explorer.language.thread_safe_ast import parse_tree
 
 __all__ = ["Completed", "complete", "unchanged"]

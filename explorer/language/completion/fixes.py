@@ -13,8 +13,8 @@ from explorer.language.completion.names import MODULES, find_inputs, names_in, u
 from explorer.language.completion.notation import Unreadable, read_notation
 from explorer.language.completion.text import MAX_COMPLETED, Text
 from explorer.language.errors import ProgramError
+from explorer.language.real_names import module_names
 from explorer.language.thread_safe_ast import parse_tree
-from explorer.language.vocabulary import module_members
 
 _SUGGESTED = re.compile(r"Did you mean ([\w.]+)\?")
 _XOR = re.compile(r"bitwise_xor|for \^=?:")
@@ -104,7 +104,7 @@ def _fix_name(error: ProgramError, name: str, source: str, tree: ast.Module) -> 
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.func in uses]
     text = Text(source)
     suggested = _SUGGESTED.search(error.hint)
-    if suggested and not calls and suggested[1] in (module_members("torch") or {}):
+    if suggested and not calls and suggested[1] in (module_names("torch") or frozenset()):
         suggested = None
         error = replace(error, hint="Give it a value on a line above this one.")
     if suggested:

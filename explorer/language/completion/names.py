@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import torch
 
+from explorer.language.real_names import module_names, star_names
 from explorer.language.thread_safe_ast import AST_LOCK
-from explorer.language.vocabulary import module_members, readable_names, star_names
 
 #: Modules under the names by which they are known, and how each is imported.
 MODULES = {
@@ -91,8 +91,8 @@ def _is_differential(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id[0] in "d∂" and len(node.id) > 1
 
 
-_TENSOR_NAMES = readable_names(torch.Tensor)
-_TORCH, _MATH = module_members("torch") or {}, module_members("math") or {}
+_TENSOR_NAMES = frozenset(name for name in dir(torch.Tensor) if name[:1] != "_")
+_TORCH, _MATH = module_names("torch") or frozenset(), module_names("math") or frozenset()
 
 
 def global_names(code: str) -> tuple[set[str], set[str]]:
@@ -124,7 +124,7 @@ def starred_names(tree: ast.Module) -> tuple[set[str], bool]:
         if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
             path = "." * node.level + (node.module or "")
             names.update(star_names(path))
-            is_certain &= module_members(path) is not None
+            is_certain &= module_names(path) is not None
     return names, is_certain
 
 
@@ -152,7 +152,7 @@ def find_import(name: str, uses: list[Use]) -> str:
         if name == "grad" and all(_takes_function(use) for use in uses):
             return "from torch.func import grad"
         for home in _HOMES:
-            if real in (module_members(home) or {}):
+            if real in (module_names(home) or frozenset()):
                 return f"from {home} import {_renamed(real, name)}"
     elif name in _CONSTANTS:
         return f"from math import {_renamed(_CONSTANTS[name], name)}"
@@ -172,7 +172,7 @@ def _exists(line: str) -> bool:
     """Whether the module that this line imports is part of the language."""
     words = line.split()
     path = f"{words[1]}.{words[3]}" if words[0] == "from" else words[1]
-    return module_members(path) is not None
+    return module_names(path) is not None
 
 
 def find_inputs(uses: Mapping[str, list[Use]], defined: set[str]) -> list[str]:

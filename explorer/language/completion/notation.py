@@ -11,7 +11,7 @@ import keyword
 import re
 from dataclasses import dataclass, field
 
-from explorer.language.vocabulary import module_members
+from explorer.language.real_names import module_names
 
 #: Longer lines are not read as a whole, only their symbols.
 MAX_LINE = 1000
@@ -368,7 +368,8 @@ def _is_function(name: str) -> bool:
     return name in _FUNCTIONS
 
 
-_FUNCTIONS = set(module_members("torch") or {}) & set(module_members("math") or {}) | {
+_TORCH, _MATH = module_names("torch") or frozenset(), module_names("math") or frozenset()
+_FUNCTIONS = set(_TORCH & _MATH) | {
     "abs", "arctan", "arcsin", "arccos", "ln", "relu", "sigmoid", "softmax", "cosh", "sinh",
 }  # fmt: skip
 _FUNCTIONS -= {"e", "pi", "inf", "nan", "pow"}

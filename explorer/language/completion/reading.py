@@ -10,9 +10,11 @@ import ast
 from collections.abc import Iterator
 from itertools import takewhile
 
+import torch
+
 from explorer.language.completion.names import depends, names_in
 from explorer.language.completion.text import Text
-from explorer.language.vocabulary import module_members
+from explorer.language.real_names import module_names
 
 #: Modules whose functions autograd does not record.
 _OUTSIDE = {"np", "numpy", "math"}
@@ -21,8 +23,8 @@ _TORCH_NAMES = {"fabs": "abs", "power": "pow", "amax": "amax", "concatenate": "c
 #: Functions of torch that need a dimension, which those who type them leave out.
 _OF_ONE_DIMENSION = {"softmax", "log_softmax", "softmin", "logsumexp", "cumsum", "cumprod"}
 _DERIVATIVES = {"grad", "gradient", "derivative", "diff", "D"}
-_TORCH = module_members("torch") or {}
-_MATH = module_members("math") or {}
+_TORCH = module_names("torch") or frozenset()
+_MATH = module_names("math") or frozenset()
 
 
 class Reader:
@@ -140,7 +142,7 @@ class Reader:
             self.extreme(call, function.attr[:3])
         else:
             name = _TORCH_NAMES.get(function.attr, function.attr)
-            if callable(_TORCH.get(name)):
+            if name in _TORCH and callable(getattr(torch, name, None)):
                 self.text.replace(
                     self.text.start(function), self.text.end(function), f"torch.{name}"
                 )
@@ -203,7 +205,7 @@ def _has_one_argument(call: ast.Call) -> bool:
 
 def _is_plain(node: ast.expr, numbers: set[str]) -> bool:
     """Whether an expression is made of numbers and of names of numbers only."""
-    known = numbers | {"math", "np", "π"} | _MATH.keys()
+    known = numbers | {"math", "np", "π"} | _MATH
     return all(name in known for name in names_in(node)) and not any(
         isinstance(n, ast.List | ast.Tuple | ast.Dict | ast.Lambda) or _is_text(n)
         for n in ast.walk(node)

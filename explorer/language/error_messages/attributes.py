@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+
+from explorer.language.missing import MOVED
+from explorer.language.real_names import closest_name, module_names
 
 #: Attributes of a tensor that other objects are asked for.
 _OF_TENSORS = "backward|grad|requires_grad|requires_grad_|detach|item|grad_fn|retain_grad"
@@ -62,3 +66,46 @@ def hint_for(kind: str, name: str) -> str:
         if re.fullmatch(kinds, kind) and re.fullmatch(names, name)
     )
     return next(matching, "")
+
+
+#: What Python says, and what it says of: an object, a module or a class, and the name.
+_SAID = re.compile(
+    r"(?:'([\w.]+)' object|module '([\w.]+)'|type object '([\w.]+)') has no attribute '(\w+)'"
+)
+#: Where a name of torch may be that another part of it lacks.
+_HOMES = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.linalg")
+
+
+def describe_attribute(error: AttributeError) -> tuple[str, str]:
+    """The message and the hint for an AttributeError; empty where it says nothing of a name."""
+    said = _SAID.search(str(error))
+    if said is None:
+        return "", ""
+    kind, module, _, name = said.groups()
+    name = name[:60]
+    if kind == "NoneType":
+        return f"The value before .{name} is None.", hint_for(kind, name)
+    owner = error.obj if error.obj is not None else sys.modules.get(module or "")
+    what = (module or (kind or said[3]).rpartition(".")[2])[:60]
+    message = f"{what} has {'no' if module else 'no attribute'} {name}."
+    return message, _hint(what, name, owner, is_module=bool(module))
+
+
+def _hint(what: str, name: str, owner: object, *, is_module: bool) -> str:
+    if moved := MOVED.get(f"{what}.{name}"):
+        return f"Use {moved}."
+    homes = _HOMES if is_module and what.startswith("torch") else ()
+    if home := next((home for home in homes if name in (module_names(home) or ())), ""):
+        return f"Did you mean {home}.{name}?"
+    if closest := closest_name(name, _names(owner)):
+        return f"Did you mean {f'{what}.' if is_module else '.'}{closest}?"
+    if type(owner).__module__ == "__main__" and hasattr(owner, "named_parameters"):
+        return f"Give it one in __init__: self.{name} = …"
+    return hint_for(what, name)
+
+
+def _names(owner: object) -> list[str]:
+    try:
+        return [name for name in dir(owner) if name[:1] != "_"]
+    except Exception:  # the program may define __dir__
+        return []

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.language.syntax import line_of
+from explorer.language.parsing import line_of
 
 #: Most tensors that a sentence names, and the longest name.
 MOST_OPERANDS, MAX_NAME = 3, 40
@@ -19,7 +19,7 @@ DTYPES = {
     "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128",
 }  # fmt: skip
 #: What an object is called, by the name of its type.
-KINDS = {"NoneType": "None", "ndarray": "numpy array", "str": "text", "ModuleProxy": "module"}
+KINDS = {"NoneType": "None", "ndarray": "numpy array", "str": "text"}
 
 
 @dataclass(frozen=True)

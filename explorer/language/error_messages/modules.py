@@ -7,6 +7,12 @@ from explorer.language.error_messages.known import Known
 
 MODULES = (
     Known(
+        r"'(\w+)' object has no attribute 'detach'",
+        "Parameter needs a tensor, not {0:a}.",
+        "Create a tensor first, for example with torch.tensor.",
+        code="Parameter",
+    ),
+    Known(
         r"cannot assign (module|parameters?|buffers?) before Module\.__init__\(\) call",
         "{0:A} was assigned before the class called its base's __init__.",
         "Write super().__init__() as the first line of __init__.",

@@ -30,6 +30,11 @@ PYTHON = (
         "Check the condition that should stop it.",
     ),
     Known(
+        r"attribute '(\w+)' of 'torch\._C\.TensorBase' objects is not writable",
+        "Tensor.{0} cannot be assigned.",
+        "Use a variable of its own instead.",
+    ),
+    Known(
         r"'type' object does not support the context manager protocol",
         "`with` needs an object, and this is a class: its parentheses are missing.",
         "Write with torch.no_grad():",
@@ -61,7 +66,7 @@ PYTHON = (
         code=r"\.step\(",
     ),
     Known(
-        r"'ModuleProxy' object is not callable",
+        r"'module' object is not callable",
         "This is a module of a library, not a function or a class.",
         "Classes begin with a capital letter: torch.optim.SGD, nn.Linear.",
     ),

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from explorer.language import Environment, Program, ProgramRefused, ProgramStopped, isolated
+from explorer.language.notices import BackwardCall
 from explorer.trace.check.records import Check, Element, LeafCheck
 from explorer.trace.check.slopes import STEP, CheckedPass, Repetition
 from explorer.trace.check.tape import CannotRepeat, Tape, preserve_random_state
@@ -72,7 +73,6 @@ def check(
         return Check(reason=refused.error.message)
     recorder = CheckRecorder(deadline=deadline)
     environment = Environment(recorder)
-    record_apply(environment)
     with isolated(seed):
         failure = ""
         try:
@@ -99,33 +99,33 @@ class CheckRecorder(ProgramRecorder):
 
     def __init__(self, **limits: Any) -> None:
         super().__init__(**limits)
+        self.watches_apply = True
         self.tape = Tape(lambda: self.line)
         self.last: CheckedPass | None = None
         self.upstream: Upstream = None
         #: The gradients to start from and the inputs of the last backward call.
-        self._arguments: tuple[Any, Any] = (None, None)
+        self._arguments: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
         if what == _APPLY:
             return self.tape.call(function, args, kwargs)
-        if what in _START_ARGUMENT:
-            position, name = _START_ARGUMENT[what]
-            starts = args[position] if len(args) > position else kwargs.get(name)
-            inputs = args[1] if len(args) > 1 else kwargs.get("inputs")
-            self._arguments = (starts, inputs)
         return super().call(what, receiver, function, *args, **kwargs)
+
+    def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
+        self._arguments = call.starts, call.inputs
+        return super().run_backward(call, engine)
 
     def backward(
         self, what: str, roots: list[torch.Tensor], run: Callable[[], Any], ours: bool = False
     ) -> Any:
-        starts, inputs = self._arguments if not ours else (None, None)
+        starts: tuple[Any, ...]
+        starts, inputs = self._arguments if not ours else ((), ())
         if ours and self.upstream is not None:
             record = self.find(roots[0])
-            starts = None if record is None else starting_gradient(record, self.upstream)
-        gradients = list(starts) if isinstance(starts, list | tuple) else [starts]
-        checked = CheckedPass(self.pass_count + 1, roots, gradients + [None] * len(roots))
+            starts = () if record is None else (starting_gradient(record, self.upstream),)
+        checked = CheckedPass(self.pass_count + 1, roots, [*starts] + [None] * len(roots))
         with torch._C.DisableTorchFunction():
             leaves = [(node, leaf_of(node)) for node in walk_graph(roots)]
             handles = [
@@ -139,11 +139,8 @@ class CheckRecorder(ProgramRecorder):
             for handle in handles:
                 handle.remove()
         if what == "torch.autograd.grad":
-            leaves_of_call: list[Any] = (
-                list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-            )
-            for leaf, grad in zip(leaves_of_call, result, strict=False):
-                if leaf.grad_fn is None:
+            for leaf, grad in zip(inputs, result, strict=False):
+                if isinstance(leaf, torch.Tensor) and leaf.grad_fn is None:
                     _make_gradient_hook(checked, leaf)((grad,))
         self.last = checked
         return result
@@ -151,12 +148,6 @@ class CheckRecorder(ProgramRecorder):
 
 #: What the recorder is told of a call of autograd.Function.apply.
 _APPLY = "Function.apply"
-#: For each call, the position and the name of the gradient to start from.
-_START_ARGUMENT = {
-    "Tensor.backward": (0, "gradient"),
-    "torch.autograd.grad": (2, "grad_outputs"),
-    "torch.autograd.backward": (1, "grad_tensors"),
-}
 
 
 def _make_gradient_hook(checked: CheckedPass, leaf: torch.Tensor) -> Callable[[Any], None]:
@@ -167,20 +158,6 @@ def _make_gradient_hook(checked: CheckedPass, leaf: torch.Tensor) -> Callable[[A
                 checked.leaves[id(leaf)] = leaf
 
     return store_gradient
-
-
-def record_apply(environment: Environment) -> None:
-    """Report calls of autograd.Function.apply to the recorder: it is not a torch function."""
-    get_attribute = environment.names[".get"]
-    apply: Any = torch.autograd.Function.apply
-
-    def get_recorded(receiver: Any, name: str) -> Any:
-        value = get_attribute(receiver, name)
-        if name != "apply" or getattr(value, "__func__", None) is not apply.__func__:
-            return value
-        return environment.guard.attributes.watched.wrap(_APPLY, None, value)
-
-    environment.names[".get"] = get_recorded
 
 
 # -- comparing --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ r"""A step's rule written in LaTeX, with its letters and with its numbers."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
+from explorer.language.explain import FILE
 from explorer.trace.records import Array, Flow, Plain, Summary
 from explorer.trace.rules import complex_numbers
 from explorer.trace.rules.rule import ALIASES, NotStated, Part, Rule, Values, sum_tex, summed_axes
@@ -99,12 +102,28 @@ def stored(
     return Statement(formula, numbers, words)
 
 
+def _closure(function: Any) -> Mapping[str, Any]:
+    return inspect.getclosurevars(function).nonlocals
+
+
+def _is_generated(method: Any) -> bool:
+    """Whether torch.library has made this backward, which calls one that was registered."""
+    code = getattr(method, "__code__", None)
+    return code is not None and "info" in code.co_freevars and "_library" in code.co_filename
+
+
 def own_backward(node: Any) -> tuple[str, int] | None:
-    """The name and line of the reader's own backward, where the node is an autograd.Function."""
+    """The name and line of its backward, where the node is an autograd.Function. The line of one
+    that is not the reader's own is 0."""
     kind = getattr(type(node), "_forward_cls", None)
     method = None if kind is None else getattr(kind, "backward", None)
+    custom = _closure(method).get("info") if _is_generated(method) else None
+    if custom is not None:  # of torch.library.custom_op
+        method = custom._backward_fn
     code = getattr(getattr(method, "__wrapped__", method), "__code__", None)
-    return None if kind is None or code is None else (kind.__name__, code.co_firstlineno)
+    if kind is None or code is None or method is torch.autograd.Function.backward:
+        return None
+    return kind.__name__, code.co_firstlineno if code.co_filename == FILE else 0
 
 
 # -- writing ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The glossary, opened from any page: the terms of the field, and what a program may use."""
+"""The glossary, opened from any page: the terms of the field."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer.language import Entry, reference
 from explorer.trace.terms import Term
 from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import Page
 from explorer.ui.common.reconnect import keep, restore_once
 
-#: The most names of a group that are listed, and the most that are listed with a description.
-_MOST, _DESCRIBED = 60, 12
 #: The page whose glossary is open, and at which term. It stays open while the page reruns on a
 #: timer, as during playback.
 _OPEN = "lookup-open"
@@ -37,7 +34,7 @@ def glossary_button(page: Page) -> None:
         icon=":material/menu_book:",
         type="tertiary",
         key="lookup",
-        help="Terms used on this page, and the functions programs can use",
+        help="Terms used on this page, and all others",
     )
     clicked = _clicks(key="words", data={}, width=1, on_word_change=lambda: None).word
     term = known(clicked)
@@ -62,7 +59,7 @@ def _close() -> None:
     st.session_state.pop(_OPEN, None)
 
 
-@st.dialog("Terms and functions", width="large", on_dismiss=_close)
+@st.dialog("Terms", width="large", on_dismiss=_close)
 def _dialog(page: Page, term: Term | None) -> None:
     """The term asked for, if there is one, then all of them."""
     if term:
@@ -71,16 +68,14 @@ def _dialog(page: Page, term: Term | None) -> None:
 
 
 def draw_glossary(page: Page, *, key: str) -> None:
-    """The terms and functions, with a search."""
+    """The terms, with a search."""
     asked = st.text_input(
         "Search",
         key=key,
-        placeholder="leaf, conv2d, softmax …",
-        help="Shows only the terms and names that contain this text",
+        placeholder="leaf, hook, saved tensor …",
+        help="Shows only the terms that contain this text",
     )
-    terms, functions = st.tabs(["Terms", "Functions and names"])
-    terms.html(terms_html(asked or "", page))
-    functions.html(functions_html(asked or ""))
+    st.html(terms_html(asked or "", page))
 
 
 def terms_html(query: str, page: Page) -> str:
@@ -101,29 +96,6 @@ def _list(title: str, terms: list[Term]) -> str:
 
 def _entry(term: Term) -> str:
     return f"<dt>{escape(term.title)}</dt><dd>{escape(term.text)}</dd>"
-
-
-def functions_html(query: str) -> str:
-    """Names a program may use that contain the query, by group; short lists describe them."""
-    wanted = query.strip().lower()
-    parts = []
-    for group in reference():
-        entries = [entry for entry in group.entries if wanted in entry.name.lower()]
-        if not entries:
-            continue
-        if len(entries) <= _DESCRIBED:
-            rows = [f"<div>{_name(e)} {escape(e.description)}</div>" for e in entries]
-            listed = "".join(rows)
-        else:
-            more = f" and {len(entries) - _MOST} more" if len(entries) > _MOST else ""
-            listed = ", ".join(map(_name, entries[:_MOST])) + more
-        parts.append(f"<dt>{escape(group.title)}</dt><dd>{listed}</dd>")
-    return f'<dl class="ax-words">{"".join(parts)}</dl>' if parts else _no_match(query)
-
-
-def _name(entry: Entry) -> str:
-    """The name; what it does is shown when the pointer is over it."""
-    return f'<code title="{escape(entry.description)}">{escape(entry.name)}</code>'
 
 
 def _no_match(query: str) -> str:

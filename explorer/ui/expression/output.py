@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from functools import partial
 from html import escape
 
-import numpy as np
 import streamlit as st
 
 from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.language.cells import find_cells
 from explorer.trace import Figure, Trace
-from explorer.trace.figures import DrawnFigure, describe
 from explorer.trace.text import outside_numbers
 from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import SharedCache
@@ -23,20 +21,20 @@ from explorer.ui.common.widgets import download
 
 #: Most characters of printed text that are shown, and of one part of it between two figures.
 _PRINTED, _LEAST = 8000, 600
-#: How many bytes of drawn figures are kept for all readers, and seconds to draw one.
+#: How many bytes of figures are kept for all readers, and seconds to write one anew.
 _KEPT, _SECONDS = 64 * 2**20, 15.0
 #: Dots of a figure on the screen for each CSS pixel.
 _SHARPNESS = 1.5
 
-#: The key in the session of the figures that could not be drawn, by slot.
+#: The key in the session of the figures that could not be shown, by slot.
 _FAILED = "figures.failed"
 
-_drawn: SharedCache[DrawnFigure] = SharedCache(_KEPT)
+_repainted_figures: SharedCache[bytes] = SharedCache(_KEPT)
 
 
 def draw_output(trace: Trace) -> None:
     """Show what the program printed, its figures, and the first sentence of each
-    warning. Figures are drawn one after the other, without blocking the page."""
+    warning. Figures come one after the other, without blocking the page."""
     has_label, is_waiting = False, False
     for part in parts(trace):
         if isinstance(part, str):
@@ -83,43 +81,36 @@ def _shortened(text: str, most: int) -> Iterator[str]:
 
 
 def _draw_figure(number: int, figures: tuple[Figure, ...]) -> bool:
-    """Draw a figure with its description and its download; False while it is being drawn."""
-    figure, theme = figures[number], _theme()
+    """Show a figure with its description and its download; False while it is being prepared."""
+    figure = figures[number]
     place = st.empty()  # always there, so that what follows keeps its place on the page
-    label = f"Drawing figure {number + 1} of {len(figures)}"
-    drawn = _drawing(figure, theme, f"figure-{number}", label, place)
-    if drawn is None:
+    label = f"Preparing figure {number + 1} of {len(figures)}"
+    png = _repainted(figure, f"figure-{number}", label, place)
+    if png is None:
         return False
-    if isinstance(drawn, str):
-        place.html(f'<div class="ax-note">Figure {number + 1}: {escape(drawn)}</div>')
+    if isinstance(png, str):
+        place.html(f'<div class="ax-note">Figure {number + 1}: {escape(png)}</div>')
         return True
     with place.container(gap=None):
-        problems = "".join(f'<div class="ax-note">{escape(text)}</div>' for text in drawn.problems)
-        data, alt = base64.b64encode(drawn.png).decode(), escape(describe(figure), quote=True)
-        width = round(drawn.width / _SHARPNESS)
+        data, alt = base64.b64encode(png).decode(), escape(figure.alt, quote=True)
+        width = round(figure.width / _SHARPNESS)
         st.html(
             f'<figure class="ax-figure"><img src="data:image/png;base64,{data}" alt="{alt}" '
-            f'width="{width}"/></figure>{problems}'
+            f'width="{width}"/></figure>'
         )
         download(
-            partial(_print, figure),
+            lambda: png,
             f"figure-{number + 1}.png",
-            f"Figure {number + 1} at print size: 300 dots per inch, on white",
+            f"Figure {number + 1} at print size: 150 dots per inch",
             key=f"figure-{number}",
         )
     return True
 
 
-def _theme() -> str:
-    return "dark" if st.context.theme.type == "dark" else "light"
-
-
-def _drawing(
-    figure: Figure, theme: str, slot: str, label: str, place: object
-) -> DrawnFigure | str | None:
-    """The drawn figure, or why there is none; None while it is being drawn."""
-    key = f"{theme} {_digest(figure)}"
-    known = _drawn.get(key)
+def _repainted(figure: Figure, slot: str, label: str, place: object) -> bytes | str | None:
+    """The figure as PNG, or why there is none; None while it is being written."""
+    key = hashlib.blake2b(figure.png.tobytes()).hexdigest()
+    known = _repainted_figures.get(key)
     if known is not None:
         return known
     failures: dict[str, tuple[str, Figure, str]] = st.session_state.setdefault(_FAILED, {})
@@ -127,47 +118,17 @@ def _drawing(
     if failed_key == key and failed is figure:
         return message
     submit = partial(
-        sandbox.submit_figure, figure, theme, timeout=min(_SECONDS, sandbox.options().seconds)
+        sandbox.submit_repaint, figure, timeout=min(_SECONDS, sandbox.options().seconds)
     )
     try:
-        drawn: DrawnFigure | None = ask(slot, key, submit, label=label, place=place, shared=True)
+        png: bytes | None = ask(slot, key, submit, label=label, place=place, shared=True)
     except ProgramRefused as refused:
         # It may be the machine's fault: it is tried again once the program has run again.
-        message = refused.error.message.replace("The program", "Drawing it", 1)
+        message = refused.error.message.replace("The program", "Preparing it", 1)
         message = f"{message} {refused.error.hint}"
         failures[slot] = (key, figure, message)
         return message
-    if drawn is not None:
+    if png is not None:
         forget(slot)
-        _drawn.put(key, drawn)
-    return drawn
-
-
-def _digest(figure: Figure) -> str:
-    """Equal for figures that are drawn in the same way."""
-    digest = hashlib.blake2b(repr((figure.size, figure.style, figure.sheets)).encode())
-
-    def write(kind: str, data: bytes) -> None:
-        """With its length: 1, 23 is not 12, 3."""
-        digest.update(f"{kind} {len(data)} ".encode())
-        digest.update(data)
-
-    def add(value: object) -> None:
-        if isinstance(value, np.ndarray):
-            write(f"{value.dtype.str}{value.shape}", value.tobytes())
-        elif isinstance(value, list | tuple | dict):
-            items = [*value, *value.values()] if isinstance(value, dict) else value
-            write(f"{type(value).__name__} {len(items)}", b"")
-            for item in items:
-                add(item)
-        else:
-            write("", repr(value).encode())
-
-    for call in figure.calls:
-        add((call.target, call.name, call.args, call.kwargs, call.result))
-    return digest.hexdigest()
-
-
-def _print(figure: Figure) -> bytes:
-    """The figure as a PNG for print."""
-    return sandbox.draw_figure(figure, "light", print_size=True).png
+        _repainted_figures.put(key, png)
+    return png

@@ -1,9 +1,8 @@
 """Programs that mean harm, in groups. Each text is one program.
 
 `{file}` is a file that must not be touched, `{name}` an environment variable with a secret and
-`{port}` a listener on this machine; they are filled in by the test. Programs of the groups in
-`MUST_FAIL` have to end in an error, those of `MUST_RUN` assert themselves that they have changed
-and seen nothing; the others may run, if they change nothing.
+`{port}` a listener on this machine; they are filled in by the test. They may run, as long as they
+change nothing and tell nothing.
 """
 
 from tests.hostile.corpus import (
@@ -66,13 +65,6 @@ GROUPS: dict[str, list[str]] = {
     "closed": CLOSED,
     "arriving": ARRIVING,
 }
-MUST_FAIL = {"python", "torch", "memory", "time", "parser", "display", "reentrant"}
-MUST_FAIL |= {"refused", "stopped", "arriving", "layouts"}
-MUST_RUN = {"harmless", "closed"}
-#: Groups whose programs have to be refused by the language: their child lives.
-MUST_LIVE = {"crashes", "reentrant", "refused", "exchanged", "stopped", "closed", "arriving"}
-MUST_LIVE |= {"layouts"}
-
 #: Has to run, and to give the same, whatever ran before it.
 GOOD = """\
 import torch

@@ -108,7 +108,6 @@ def test_names_are_escaped_everywhere() -> None:
         events_panel.as_html(trace.events),
         gradient_check.as_html(check(source)),
         glossary_dialog.terms_html("<b>", page("expression")),
-        glossary_dialog.functions_html("<b>"),
     ):
         assert "<b>" not in shown.replace("<b>d[", "").replace("<b>1</b>", "").replace(
             "<b>Largest", ""
@@ -176,10 +175,6 @@ def test_an_answer_opens_to_its_cure_and_its_word() -> None:
 
 def test_looking_up() -> None:
     assert "retain_graph" in glossary_dialog.terms_html("frees the values", page("expression"))
-    found = glossary_dialog.functions_html("SOFTMAX")
-    assert "torch.softmax" in found
-    assert "Computes the softmax function." in found  # torch.special.softmax, in torch's words
-    assert "torch.nn.Linear" in glossary_dialog.functions_html("")
     assert "No entry contains" in glossary_dialog.terms_html("zzzz", page("expression"))
 
 
