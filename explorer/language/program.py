@@ -40,7 +40,6 @@ from explorer.language.rewrite import rewrite
 from explorer.language.saved_hooks import saved_hook_patches
 from explorer.language.streams import own_log, printed_to
 from explorer.language.thread_safe_ast import AST_LOCK
-from explorer.language.turns import Loops
 from explorer.language.watchdog import GiveUp, Watchdog
 from explorer.language.watched_calls import APPLY, Patch, patched, watched_calls
 from explorer.language.watcher import Watcher
@@ -133,7 +132,6 @@ class Environment:
         #: What `import *` has given names to.
         self.starred: dict[str, Any] = {}
         helpers = watcher.helpers() | {
-            ".turns": Loops(watcher).turns,
             ".missing": self._missing,
             ".star": self._star,
         }

@@ -3,8 +3,8 @@
 Before each statement, `.step(line)` is inserted, or `.continue(line)` for another one on the same
 line; after it, `.bind(location, name, value)` for every name it sets. Each expression that can
 create a tensor is wrapped in `.note(location, value)`; a bare one of the program becomes
-`.echo(location, value)`. A loop of which it is certain how often it turns says how often it will;
-see `turns`. What is neither is left as it is, whatever CPython understands.
+`.echo(location, value)`. Each turn of a loop begins with `.again(turns)`, and a statement says in
+which loop it runs; see `turns`. All else is left as it is, whatever CPython understands.
 
 The helpers' names begin with a dot, so no program can spell them. They are built-ins of it.
 """
@@ -13,26 +13,19 @@ from __future__ import annotations
 
 import ast
 import itertools
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 from explorer.language.cells import echoed, last_statements
 from explorer.language.completion import Completed
 
-__all__ = ["UNKNOWN", "SourceLocation", "rewrite"]
+__all__ = ["SourceLocation", "rewrite"]
 
-#: Expressions with parts that are evaluated several times, or not at all.
-_VARYING = (
-    ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
-)  # fmt: skip
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: In a function, how often the statement that called it is certain to run again.
-_LEFT = ".left"
-#: How often a statement will run again in a loop of which that is not known, such as `while`.
-UNKNOWN = math.inf
+#: In a function, the loop in which it was called.
+_CALLER = ".turns"
 #: The most characters of an expression that a location keeps.
 _MOST_TEXT = 120
 #: The classes whose handlers catch an import of what is not here.
@@ -52,27 +45,6 @@ class SourceLocation:
     column: int
     text: str
     scope: str
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """The body of a function or of a loop: what runs each time it is repeated.
-
-    `variable` holds how often it is certain to be repeated: `.left`, or the Turns; without one,
-    that is UNKNOWN. `line` is its first line. A statement that is not `certain` may be left out,
-    as in an `if`.
-    """
-
-    variable: str | None
-    line: int
-    certain: bool = True
-
-    def arguments(self) -> list[ast.expr]:
-        """Those of `.step`, after the line."""
-        if self.variable is None:
-            return [ast.Constant(UNKNOWN)]
-        left: list[ast.expr] = [ast.Name(self.variable, ast.Load())]
-        return left if self.certain else [*left, ast.Constant(self.line)]
 
 
 def rewrite(tree: ast.Module, completed: Completed) -> tuple[ast.Module, list[SourceLocation]]:
@@ -101,11 +73,9 @@ class _Rewriter(ast.NodeTransformer):
         self.lines = completed.code.encode(errors="replace").split(b"\n")
         self.locations: list[SourceLocation] = []
         self.scopes: list[str] = []
-        self.repeated: Repeated | None = None
-        #: How many loops have Turns so far, and whether one here may: not in a generator, which
-        #: others continue, nor in a class, whose names are attributes.
+        #: What says in which loop a statement runs: nothing at the top level.
+        self.turns: ast.expr | None = None
         self.loops = 0
-        self.may_have_turns = True
         #: The ids of the statements that are echoed, and of those that end a cell.
         self.bare: set[int] = set()
         self.ends_of_cells: set[int] = set()
@@ -191,43 +161,57 @@ class _Rewriter(ast.NodeTransformer):
         """`.echo(location, value)`: the watcher shows the value, as a notebook does."""
         return self.statement("echo", at, self.location(at), value)
 
-    def block(
-        self, body: list[ast.stmt], first: list[ast.stmt] | None = None, *, certain: bool = False
-    ) -> list[ast.stmt]:
-        """The statements of a block, each preceded by `.step(line)`; `certain` if all of them run
-        whenever the body runs that they are a part of."""
-        outer = self.repeated
-        if outer is not None and not certain:
-            self.repeated = replace(outer, certain=False)
+    def block(self, body: list[ast.stmt], first: list[ast.stmt] | None = None) -> list[ast.stmt]:
+        """The statements of a block, each preceded by `.step(line, turns)`; first come others."""
         out: list[ast.stmt] = list(first or [])
         counted = 0
         for statement in body:
-            repeated = self.repeated if _does_the_same(statement) else None
-            arguments = repeated.arguments() if repeated is not None else []
             if line := self.line(statement):
-                is_counted = line != counted and not _shares_line(statement)
-                step, more = ("step", arguments) if is_counted else ("continue", [])
-                out.append(self.statement(step, statement, ast.Constant(line), *more))
+                if line != counted and not _shares_line(statement):
+                    turns = [self.turns] if self.turns is not None else []
+                    out.append(self.statement("step", statement, ast.Constant(line), *turns))
+                else:
+                    out.append(self.statement("continue", statement, ast.Constant(line)))
                 counted = line
-            may_leave = any(True for _ in _jumps([statement]))
             out.extend(self.rewritten(statement))
             if id(statement) in self.ends_of_cells:
                 out.append(self.statement("end_cell", statement))
-            if may_leave and self.repeated is not None:
-                self.repeated = replace(self.repeated, certain=False)
-        self.repeated = outer
         return out
 
-    def repeated_block(
-        self, body: list[ast.stmt], first: list[ast.stmt], variable: str | None
+    def block_in(
+        self, turns: ast.expr, body: list[ast.stmt], first: list[ast.stmt]
     ) -> list[ast.stmt]:
-        """The body of a function or loop, whose `variable` says how often it is repeated; None
-        where that is UNKNOWN. Of a generator nothing is said: others continue it."""
-        outer = self.repeated
-        self.repeated = Repeated(variable, self.line(body[0])) if self.may_have_turns else None
-        out = self.block(body, first, certain=True)
-        self.repeated = outer
+        """The statements of a block that runs in these turns."""
+        outer, self.turns = self.turns, turns
+        out = self.block(body, first)
+        self.turns = outer
         return out
+
+    def loop(
+        self, node: ast.For | ast.AsyncFor | ast.While, first: list[ast.stmt]
+    ) -> list[ast.stmt]:
+        """A loop whose turns are counted. How many there will be is known of a `for` that nothing
+        leaves. A class has no turns, for its names are attributes, nor has a generator, which
+        others continue: what it does belongs to theirs."""
+        is_own = not (isinstance(self.turns, ast.Constant))
+        name, around = f".turns{self.loops}", []
+        turns: ast.expr = ast.Constant(None)
+        if is_own:
+            self.loops += 1
+            turns = ast.Name(name, ast.Load())
+            around = [
+                ast.Assign([ast.Name(name, ast.Store())], self.call("loop", node)),
+                ast.Delete([ast.Name(name, ast.Del())]),
+            ]
+            leaves = any(not isinstance(jump, ast.Continue) for jump in _jumps(node.body))
+            if isinstance(node, ast.For) and not leaves:
+                node.iter = self.call("counted", node.iter, turns, node.iter)
+            else:
+                first = [self.statement("again", node, turns), *first]
+        node.body = self.block_in(turns, node.body, first)
+        node.orelse = self.block(node.orelse)
+        statements: list[ast.stmt] = [*around[:1], node, *around[1:]]
+        return [ast.copy_location(statement, node) for statement in statements]
 
     def rewritten(self, statement: ast.stmt) -> list[ast.stmt]:
         new = self.visit(statement)
@@ -270,34 +254,16 @@ class _Rewriter(ast.NodeTransformer):
 
     # -- control flow ---------------------------------------------------------------------------
 
-    def visit_For(self, node: ast.For) -> ast.stmt:
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> list[ast.stmt]:
         first = self.binds(node.iter, target_names(node.target))
         node.iter, node.target = self.transform(node.iter), self.visit(node.target)
-        may_end = any(not isinstance(jump, ast.Continue) for jump in _jumps(node.body))
-        variable = None
-        if self.may_have_turns and not may_end:
-            number, variable = ast.Constant(self.loops), f".turns{self.loops}"
-            self.loops += 1
-            turns = self.call("turns", node.iter, number, node.iter)
-            node.iter = ast.copy_location(
-                ast.NamedExpr(ast.Name(variable, ast.Store()), turns), node.iter
-            )
-        node.body = self.repeated_block(node.body, first, variable)
-        node.orelse = self.block(node.orelse)
-        return node
+        return self.loop(node, first)
 
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.stmt:
-        first = self.binds(node.iter, target_names(node.target))
-        node.iter, node.target = self.transform(node.iter), self.visit(node.target)
-        node.body = self.repeated_block(node.body, first, None)
-        node.orelse = self.block(node.orelse)
-        return node
+    visit_AsyncFor = visit_For
 
-    def visit_While(self, node: ast.While) -> ast.stmt:
+    def visit_While(self, node: ast.While) -> list[ast.stmt]:
         node.test = self.transform(node.test)
-        node.body = self.repeated_block(node.body, [], None)
-        node.orelse = self.block(node.orelse)
-        return node
+        return self.loop(node, [])
 
     def visit_If(self, node: ast.If) -> ast.stmt:
         node.test = self.transform(node.test)
@@ -311,7 +277,7 @@ class _Rewriter(ast.NodeTransformer):
             if item.optional_vars is not None:
                 names += target_names(item.optional_vars)
                 item.optional_vars = self.visit(item.optional_vars)
-        node.body = self.block(node.body, self.binds(node, names), certain=True)
+        node.body = self.block(node.body, self.binds(node, names))
         return node
 
     visit_AsyncWith = visit_With  # type: ignore[assignment]
@@ -348,16 +314,16 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes.append(node.name)
         own = _own_nodes(node.body)
         is_generator = any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in own)
-        outer, self.may_have_turns = self.may_have_turns, not is_generator
         around, self.catches_imports = self.catches_imports, False
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [a.arg for a in arguments if a.arg != "self"]
         entered = self.call("enter", node, ast.Constant(".".join(self.scopes)))
-        enter = ast.copy_location(ast.Assign([ast.Name(_LEFT, ast.Store())], entered), node)
+        enter = ast.copy_location(ast.Assign([ast.Name(_CALLER, ast.Store())], entered), node)
+        turns = ast.Constant(None) if is_generator else ast.Name(_CALLER, ast.Load())
         doc = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
         first = [enter, *self.binds(node, names)]
-        node.body = [*doc, *self.repeated_block(node.body, first, _LEFT)]
-        self.may_have_turns, self.catches_imports = outer, around
+        node.body = [*doc, *self.block_in(turns, node.body, first)]
+        self.catches_imports = around
         self.scopes.pop()
         return node
 
@@ -367,14 +333,14 @@ class _Rewriter(ast.NodeTransformer):
         """Without `.step` and `.bind`: its names are attributes."""
         node.decorator_list = [self.transform(d) for d in node.decorator_list]
         self.scopes.append(node.name)
-        outer, self.may_have_turns = self.may_have_turns, False
+        outer, self.turns = self.turns, ast.Constant(None)
         node.body = [
             new
             for statement in node.body
             for new in self.rewritten(statement)
             if not (isinstance(new, ast.Expr) and _is_call_of("bind", new.value))
         ]
-        self.may_have_turns = outer
+        self.turns = outer
         self.scopes.pop()
         return node
 
@@ -483,21 +449,6 @@ def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.ClassDef)):
             pending += ast.iter_child_nodes(node)
-
-
-def _does_the_same(statement: ast.stmt) -> bool:
-    """Whether all expressions of a statement are evaluated once, whenever it runs; its blocks and
-    bodies, which have statements of their own, do not count."""
-    pending: list[ast.AST] = [statement]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, _VARYING):
-            return False
-        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            children = ast.iter_child_nodes(node)
-            parts = (ast.stmt, ast.ExceptHandler, ast.match_case)
-            pending += (n for n in children if not isinstance(n, parts))
-    return True
 
 
 def _shares_line(statement: ast.stmt) -> bool:

@@ -1,23 +1,16 @@
-"""The `for` loops of a program: how many turns each is certain to have left.
-
-Whoever watches a long loop need not look at every turn of it: what a statement does now will be
-done again by a later turn, unless the loop ends early. A loop that contains `break` or `return` has
-no Turns, nor has a `while` loop: how many turns they will have is UNKNOWN.
-"""
+"""The loops of a program. Who watches a long one need not look at every turn of it."""
 
 from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
-
-from explorer.language.watcher import Watcher
 
 #: Python's own collections and iterators of which `length_hint` is exact.
 _SIZED = (range, list, tuple, dict, set, frozenset, str, deque)
@@ -25,66 +18,49 @@ _EMPTY: tuple[Any, ...] = (range(0), [], (), {}, set(), "", deque(), reversed([]
 _ITERATORS = {type(iter(empty)) for empty in _EMPTY}
 
 
+@dataclass(slots=True, eq=False)
 class Turns:
-    """An iterator over the items of a loop. `left` is how often the statements of its body are
-    certain to run again after the current turn, in this loop and the ones around it, or
-    UNKNOWN."""
+    """One loop while it runs, or what else repeats statements.
 
-    __slots__ = ("_items", "left")
+    `is_within` says whether the turn of the loop around it is recorded, `is_recorded` whether its
+    own is, the `index`-th from 1; there will be `length` turns, None where that is not known. When
+    it began, so many backward `passes` had run. `first` is the turn from which on all do the same,
+    which is known of so many `kinds`, and `last` the latest that was recorded."""
 
-    def __init__(self, items: Iterator[Any], left: float) -> None:
-        self._items, self.left = items, left
-
-    def __iter__(self) -> Turns:
-        return self
-
-    def __next__(self) -> Any:
-        item = next(self._items)
-        self.left -= 1
-        return item
-
-
-class Loops:
-    """Makes the Turns of one run; a loop is known by its number."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self._lengths: dict[int, int] = {}
-
-    def turns(self, number: int, items: Any) -> Turns:
-        """The turns of a loop that begins now, over `items`.
-
-        A turn of the loop around it counts as many as it will have here: if it had as many the
-        last time, that is taken for certain.
-        """
-        line = self._watcher.line
-        length = length_of(items)
-        self._watcher.line = line
-        if length <= 0:
-            return Turns(iter(items), 0)
-        around = self._watcher.left if self._lengths.get(number) == length else 0
-        self._lengths[number] = length
-        return Turns(iter(items), length + around * length)
+    is_within: bool = True
+    is_recorded: bool = True
+    length: int | None = None
+    index: int = 0
+    passes: int = 0
+    first: int = 1
+    last: int = 0
+    kinds: int = 0
 
 
-def length_of(items: Any) -> int:
-    """How many items there will be, or -1 where that is not certain. Takes no item; of a
-    program's code, it runs only the `__len__` of a Dataset."""
+#: What is not repeated.
+ONCE = Turns()
+
+
+def length_of(items: Any) -> int | None:
+    """How many items there will be; None where that is not certain. Takes no item; of a program's
+    code, it runs only the `__len__` of a Dataset."""
     kind = type(items)
     if kind in _SIZED:
         return len(items)
     if kind in _ITERATORS:
-        return operator.length_hint(items, -1)
+        length = operator.length_hint(items, -1)
+        return length if length >= 0 else None
     if kind in (enumerate, zip):
         _, arguments, *_ = items.__reduce__()
         parts = arguments[:1] if kind is enumerate else arguments
-        return min(map(length_of, parts), default=0)
+        lengths = [length_of(part) for part in parts]
+        return None if None in lengths else min(lengths, default=0)  # type: ignore[type-var]
     if kind is torch.Tensor:
         with torch._C.DisableTorchFunction():
-            return items.shape[0] if items.dim() else -1
+            return items.shape[0] if items.dim() else None
     if kind.__module__.startswith("tqdm.") and hasattr(items, "iterable"):
         return length_of(items.iterable)
     if isinstance(items, DataLoader | _BaseDataLoaderIter):
         with suppress(Exception):
             return len(items)
-    return -1
+    return None

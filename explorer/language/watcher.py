@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic, sleep
-from typing import Any, Protocol
+from typing import Any
 
 from explorer.language.error_messages.known import Operand
 from explorer.language.errors import ProgramStopped
 from explorer.language.figures import Figures
 from explorer.language.notices import BackwardCall, Notices
-from explorer.language.rewrite import UNKNOWN, SourceLocation
+from explorer.language.rewrite import SourceLocation
+from explorer.language.turns import ONCE, Turns, length_of
 
 #: The number of characters of a program's output that are kept: its beginning and its end.
 MAX_OUTPUT, _BEGINNING = 50_000, 40_000
@@ -64,12 +65,6 @@ class Output:
         return self._beginning + left_out + self._end
 
 
-class Repeated(Protocol):
-    """What is certain to be repeated `left` times, or UNKNOWN."""
-
-    left: float
-
-
 class Watcher:
     """Collects the output of `print`, counts how often each line runs, and stops a program that
     runs too long.
@@ -90,8 +85,8 @@ class Watcher:
         self.line = 0
         #: How often each line has run.
         self.run_counts: dict[int, int] = defaultdict(int)
-        #: How often the running statement is certain to run again, or UNKNOWN; see `turns`.
-        self.left: float = 0
+        #: The loop in which the running statement runs.
+        self.turns = ONCE
         self.locations: list[SourceLocation] = []
         self.notices = Notices()
         self.figures = Figures()
@@ -117,6 +112,11 @@ class Watcher:
         """The number of characters printed so far."""
         return self._output.length
 
+    @property
+    def recorded(self) -> int:
+        """How many tensors have been recorded."""
+        return 0
+
     def output_position(self, written: int) -> int:
         """Where in `output` the text is that followed so many characters."""
         return self._output.position(written)
@@ -125,26 +125,38 @@ class Watcher:
         """So many characters of what was printed last."""
         return self._output.last(length)
 
-    def step(self, line: int, left: float | Repeated | None = None, first: int = 0) -> None:
-        """Line `line` is about to run, and its statement is certain to run `left` times more.
-
-        In the body of a loop, the loop's Turns say how often; compiled code reads no attributes.
-        With `first`, the line on which its block begins, that is so only if it has run in every
-        turn so far. None for a statement that may do something else each time.
-        """
-        if left is None:
-            left = 0
-        elif not isinstance(left, int | float):
-            left = left.left
-        count = self.run_counts[line] = self.run_counts[line] + 1
-        if first and left != UNKNOWN and count != self.run_counts[first]:
-            left = 0
-        self.line, self.left = line, left
+    def step(self, line: int, turns: Turns | None = ONCE) -> None:
+        """Line `line` is about to run, in one of these turns; None for the same as before."""
+        if turns is not None:
+            self.turns = turns
+        self.run_counts[line] += 1
+        self.line = line
         if self.on_line is not None:
             self.on_line(line)
         self._left -= 1
         if self._left < 0:
             self.check_time()
+
+    def loop(self) -> Turns:
+        """A loop begins."""
+        return Turns()
+
+    def again(self, turns: Turns) -> None:
+        """Another turn begins."""
+        turns.index += 1
+
+    def counted(self, turns: Turns, items: Any) -> Iterator[Any]:
+        """The items of a loop that nothing leaves, of which each begins a turn."""
+        line = self.line
+        turns.length = length_of(items)
+        self.line = line
+        for item in items:
+            self.again(turns)
+            yield item
+        self.end_loop(turns)
+
+    def end_loop(self, turns: Turns) -> None:
+        """A loop has come to its end by itself."""
 
     def continue_line(self, line: int) -> None:
         """Another statement on this line is about to run."""
@@ -193,9 +205,9 @@ class Watcher:
         """`print` writes this text."""
         self._output.write(text)
 
-    def enter(self, scope: str) -> float:
-        """A call of the function `scope` begins. Returns `left` of the statement that called it."""
-        return self.left
+    def enter(self, scope: str) -> Turns:
+        """A call of the function `scope` begins. Returns the turns in which it runs."""
+        return self.turns
 
     def note(self, location: int, value: Any) -> Any:
         """The expression at this location has this value. Returns the value."""
@@ -228,6 +240,9 @@ class Watcher:
 
     def helpers(self) -> dict[str, Any]:
         """The methods that the rewritten code calls, under its names for them."""
-        names = ("step", "note", "bind", "named", "enter", "echo", "end_cell")
+        names = (
+            "step", "loop", "again", "counted", "note", "bind", "named", "enter", "echo",
+            "end_cell",
+        )  # fmt: skip
         helpers = {f".{name}": getattr(self, name) for name in names}
         return helpers | {".continue": self.continue_line}

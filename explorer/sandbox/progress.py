@@ -13,8 +13,8 @@ from explorer.trace import to_plain
 
 #: Seconds between two reports, and the most characters of output in one.
 INTERVAL, MOST_PRINTED = 0.1, 2000
-#: Seconds until the first part of a Trace is sent. The program then runs at least so many times as
-#: long as sending one takes, and by this share of its time.
+#: Seconds until the first part of a Trace is sent. The program has then run so many times as long
+#: as sending the next one will take, judged by the last, and this share longer than at that.
 FIRST_PART, COST, SHARE = 0.05, 30, 0.15
 
 
@@ -66,6 +66,7 @@ class RunReporter:
         self._next = self._start + INTERVAL  # a short program's answer is all that is said of it
         self._reported = 0  # characters of output
         self._next_part = self._start + FIRST_PART
+        self._cost = 0.0  # seconds for each tensor of the last part
 
     def __call__(self, watcher: Watcher) -> None:
         now = time.monotonic()
@@ -74,7 +75,8 @@ class RunReporter:
             if now >= self._next and not is_stopped:
                 self._next = now + INTERVAL
                 self._report(watcher)
-            if now >= self._next_part and not is_stopped:
+            is_cheap = now - self._start >= COST * self._cost * watcher.recorded
+            if now >= self._next_part and is_cheap and not is_stopped:
                 self._send_part(watcher)
         except OSError:
             is_stopped = True  # the server has ended
@@ -92,7 +94,8 @@ class RunReporter:
             if watcher.snapshot is not None:
                 self._context.part(to_plain(watcher.snapshot()))
         now = time.monotonic()
-        self._next_part = now + max(SHARE * (now - self._start), COST * (now - began))
+        self._cost = (now - began) / max(watcher.recorded, 1)
+        self._next_part = now + SHARE * (now - self._start)
 
     def _report(self, watcher: Watcher) -> None:
         written = max(watcher.written - self._reported, 0)  # a second run prints the same again

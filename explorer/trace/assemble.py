@@ -47,6 +47,8 @@ _ANOMALY = re.compile(r"Error detected in (\w+)\.")
 MOST_NOTES = 5
 #: How many of the first steps, and of the last ones, are kept of a longer pass.
 FIRST_STEPS, LAST_STEPS = 1000, 1000
+#: Most nodes of all passes that are shown together, unless two are larger.
+MOST_NODES = 8000
 
 
 def assemble(
@@ -73,7 +75,7 @@ def assemble(
         replace(record, changes=record.is_leaf and last[id(live.tensor)] is not record)
         for live, record in zip(tensors, records, strict=True)
     ]
-    passes = [_assemble_pass(raw, recorder, ids, records) for raw in recorder.recorded_passes]
+    passes = [_assemble_pass(raw, recorder, ids, records) for raw in _shown_passes(recorder)]
     if passes:
         nodes = {n.tensor: n.id for n in passes[-1].nodes if n.tensor is not None}
         records = [replace(record, node=nodes.get(record.id)) for record in records]
@@ -97,6 +99,14 @@ def assemble(
         event_count=recorder.events.count,
         curves=recorder.curves.plain(),
     )
+
+
+def _shown_passes(recorder: ProgramRecorder) -> list[RawPass]:
+    """The recorded passes; of large graphs, not all between the first and the last."""
+    shown = recorder.recorded_passes
+    while len(shown) > 2 and sum(len(raw.drawn) for raw in shown) > MOST_NODES:
+        del shown[-2]
+    return shown
 
 
 def _for_users(warned: Sequence[warnings.WarningMessage]) -> list[warnings.WarningMessage]:

@@ -205,14 +205,12 @@ def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
 
 def _is_leaf_made_here(record: LiveTensor, analysis: RunAnalysis) -> bool:
     """Whether the only leaf behind a tensor was made by the same statement: `randn(…) * 0.1`."""
-    leaves = leaves_of(nodes_behind(record.tensor))
     text = analysis.line_text(record.line)
-    return (
-        len(leaves) == 1
-        and ("requires_grad=True" in text or "Parameter(" in text)
-        and text.startswith(f"{record.name} = ")
-        and analysis.recorder.name_of(leaves[0]) not in analysis.variables
-    )
+    makes_leaf = "requires_grad=True" in text or "Parameter(" in text
+    if not (makes_leaf and text.startswith(f"{record.name} = ")):
+        return False
+    leaves = leaves_of(nodes_behind(record.tensor))
+    return len(leaves) == 1 and analysis.recorder.name_of(leaves[0]) not in analysis.variables
 
 
 def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:

@@ -128,7 +128,6 @@ class ObservedCalls:
         line, is_between, outer = log.line, log.is_between, log.events.running_hook
         log.events.running_hook = call
         log.resume()
-        log.left = 0
         try:
             with Operations(log):
                 yield

@@ -288,7 +288,8 @@ class Operations(TorchFunctionMode):
         """Log that the program set `requires_grad` of a tensor."""
         log = self.log
         # In the middle of a loop, once: what its turns compute is of another kind from here on.
-        log.changes_kind |= bool(log.stale) and log.run_counts[log.line] == 1
+        if log.stale and log.run_counts[log.line] == 1:
+            log.change_kind()
         if tensor.requires_grad:
             log.frozen.pop(id(tensor), None)
         elif len(log.frozen) < MOST_FROZEN:

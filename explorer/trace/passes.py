@@ -89,8 +89,9 @@ class RawPass:
         def hook(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
             for step in reversed(self.steps):
                 if step.function == index:
-                    step.grads_out = _capture_gradients(grads_out)
-                    step.after = _stored_gradient(node)
+                    with torch._C.DisableTorchFunction():
+                        step.grads_out = _capture_gradients(grads_out)
+                        step.after = _stored_gradient(node)
                     return
 
         return hook
@@ -102,15 +103,16 @@ def start_pass(
     call: str,
     roots: Sequence[torch.Tensor],
     names: dict[str, torch.Tensor],
-    earlier: RawPass | None = None,
+    earlier: Sequence[RawPass] = (),
 ) -> RawPass:
     """Record the graph behind `roots` before the pass frees its saved tensors; with the drawing of
-    the `earlier` pass, if it is the same."""
+    an `earlier` pass, if it is the same."""
     functions = walk_graph(roots)
     with without_unpacking():
         known = signature(roots, names, functions)
-        if earlier is not None and known is not None and known == earlier.signature:
-            drawn, edges = earlier.drawn, earlier.edges
+        same = next((raw for raw in earlier if known is not None and known == raw.signature), None)
+        if same is not None:
+            drawn, edges = same.drawn, same.edges
         else:
             drawn, edges = draw_graph(roots, names, functions)
     return RawPass(number, line, call, list(roots), functions, drawn, edges, signature=known)

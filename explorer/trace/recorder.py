@@ -17,7 +17,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from explorer.language import LimitError, SourceLocation, without_addresses
 from explorer.language.notices import BackwardCall
 from explorer.trace import passes, shared_hooks
-from explorer.trace.capture import CapturedValues
+from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.curves import Curves
 from explorer.trace.events import Snapshot, make_change, take_snapshot
 from explorer.trace.gradient_use import has_gradient
@@ -26,15 +26,16 @@ from explorer.trace.history_of import grad_fn_of
 from explorer.trace.modern_calls import ModernCalls
 from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.passes import RawPass
+from explorer.trace.run_log import POINTS
 from explorer.trace.shared_hooks import SHARED_HOOKS
 from explorer.trace.tensor_registry import FIRST_VISITS, LiveTensor
 from explorer.trace.text import shortened
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.training_calls import TrainingCalls
-from explorer.trace.turn_recorder import TurnRecorder
+from explorer.trace.turn_recorder import MANY_RECORDS, TurnRecorder
 
-#: Most elements of a leaf whose values are followed from pass to pass, and how many are kept.
-MOST_FOLLOWED, POINTS = 16, 6
+#: Most elements of a leaf whose values are followed from pass to pass.
+MOST_FOLLOWED = 16
 #: Most leaves that are followed.
 MOST_LEAVES = 40
 #: Most backward calls that may be nested, in hooks and custom backwards. From about 60 on, torch
@@ -221,10 +222,6 @@ class ProgramRecorder(TurnRecorder):
                 old = self.assigned.get(place)
                 if old is None or old[1] is not value:
                     self.unrecorded_visits[place] += 1
-            elif self.grows(place, value):
-                self.resume()
-                self.is_between = False
-        if not self.recording:
             self.assigned[place] = (name, value, self.line)
             return
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
@@ -338,7 +335,7 @@ class ProgramRecorder(TurnRecorder):
         call_line = self.line
         with _quiet():
             line = None if ours else call_line
-            earlier = self.recorded_passes[-1] if self.recorded_passes else None
+            earlier = self.recorded_passes
             raw = passes.start_pass(
                 self.pass_count, line, what, roots, self.named_leaves(), earlier
             )
@@ -384,6 +381,10 @@ class ProgramRecorder(TurnRecorder):
         with self._inside_pass():
             result = run()
         with _quiet():
+            for earlier in before if what != "torch.autograd.grad" else ():
+                leaf = earlier.leaf
+                if leaf.grad is not None and not earlier.had_gradient:
+                    self.add_descent(earlier, capture_values(leaf.grad))
             self.log_backward(what, root, before)
         return result
 
@@ -418,27 +419,19 @@ class ProgramRecorder(TurnRecorder):
         self.check_time()
 
     def _needs_record(self, roots: list[torch.Tensor]) -> bool:
-        """Whether this pass is one of the first, the chosen one, or may be the last, or whether a
-        record is to be made of what it does to a leaf or a tensor."""
-        if self.recording or len(self.first_passes) < FIRST_VISITS:
+        """Whether this pass is one of the first or the chosen one, or a record is to be made of
+        what it does to a leaf or a tensor."""
+        is_small = self.number < MANY_RECORDS
+        if self.recording or (is_small and len(self.first_passes) < FIRST_VISITS):
             return True
         if self.pass_count == self.iteration or self.awaits_gradient:
             return True
         with _quiet():
-            return self._notices(self.leaves_of_pass) and self._notices(
-                leaves_of(walk_graph(roots))
-            )
+            return self._adds(self.leaves_of_pass) and self._adds(leaves_of(walk_graph(roots)))
 
-    def _notices(self, leaves: list[torch.Tensor]) -> bool:
-        """Whether a pass that reaches these leaves adds to a gradient, or finds one changed, for
-        the first few times."""
-        may_add = len(self.accumulations) < MOST_ADDED
-        assigned = {id(value) for _, value, _ in self.assigned.values()}
-        return any(
-            (may_add and has_gradient(leaf))
-            or (id(leaf) not in assigned and self.may_have_changed(leaf))
-            for leaf in leaves
-        )
+    def _adds(self, leaves: list[torch.Tensor]) -> bool:
+        """Whether a pass that reaches these leaves adds to a gradient, for the first few times."""
+        return len(self.accumulations) < MOST_ADDED and any(map(has_gradient, leaves))
 
     def assign_gradients(self, raw: RawPass) -> None:
         """Store each gradient that the hooks captured in the record of its tensor."""
@@ -457,12 +450,11 @@ class ProgramRecorder(TurnRecorder):
             if (leaf := leaf_of(raw.functions[step.function])) is not None
         }
         for earlier in before:
-            leaf, value = earlier.leaf, earlier.value
+            leaf = earlier.leaf
             slope = gradients.get(id(leaf))
             if slope is None:
                 continue
-            if isinstance(value, CapturedValues) and leaf.numel() <= MOST_FOLLOWED:
-                self.add_descent(leaf, value, slope)
+            self.add_descent(earlier, slope)
             if raw.call != "torch.autograd.grad" and leaf.grad is not None:
                 self.gradients.fill(leaf, raw.line or 0, had_gradient=earlier.had_gradient)
             is_added = raw.call != "torch.autograd.grad" and leaf.grad is not None
@@ -484,8 +476,11 @@ class ProgramRecorder(TurnRecorder):
                 changes.append(make_change(f"{self.name_of(leaf)}.grad", earlier.grad, new))
         self.add_event("backward", f"{call} from {root or 'an output'}", root, changes)
 
-    def add_descent(self, leaf: torch.Tensor, value: CapturedValues, slope: CapturedValues) -> None:
-        """Record the value of a small leaf and its gradient at that value."""
+    def add_descent(self, before: LeafBefore, slope: CapturedValues) -> None:
+        """Record the value of a leaf, if it is small, and its gradient at that value."""
+        leaf, value = before.leaf, before.value
+        if not isinstance(value, CapturedValues) or leaf.numel() > MOST_FOLLOWED:
+            return
         descent = self.descents.get(id(leaf))
         if descent is None and len(self.descents) < MOST_LEAVES:
             descent = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))

@@ -16,12 +16,15 @@ import torch
 from explorer.language.error_messages.known import MOST_OPERANDS, Operand
 from explorer.language.explain import short_text
 from explorer.trace.bindings import Bindings
-from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, EventLog
+from explorer.trace.events import FIRST_EVENTS, EventLog
 from explorer.trace.function_calls import FunctionCalls
 from explorer.trace.gradient_use import GradientUse
 from explorer.trace.history import History, Write
 from explorer.trace.records import Change
 from explorer.trace.tensor_registry import TensorRegistry
+
+#: How many of the last values of a small leaf are kept, each with its gradient.
+POINTS = 6
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,6 @@ class RunLog(TensorRegistry):
         self.gradients = GradientUse()
         #: Whether what happens now is recorded; see `TurnRecorder`.
         self.recording = True
-        #: Whether turns that were not recorded differ from those that were.
-        self.changes_kind = False
         #: How many results of operations the running statement has recorded.
         self.ordinal = 0
         #: By id of a tensor: the line that last cleared its `.grad`.
@@ -90,11 +91,19 @@ class RunLog(TensorRegistry):
     def resume(self) -> None:
         """Record what happens from now on, whether or not it was recorded before."""
 
+    def change_kind(self) -> None:
+        """What the turns of all loops do from here on is of another kind."""
+
+    @property
+    def ends_soon(self) -> bool:
+        """Whether the running statement will run only a few times more."""
+        return False
+
     @property
     def events_only_count(self) -> bool:
-        """Whether an event of the running statement will be followed by as many as are kept."""
+        """Whether what the running statement does is not recorded, and is known from others."""
         is_full = len(self.events.first) == FIRST_EVENTS
-        return is_full and not self.recording and self.left >= LAST_EVENTS
+        return is_full and not self.recording and not self.ends_soon
 
     def add_event(
         self, kind: str, what: str, name: str = "", changes: Sequence[Change] = ()

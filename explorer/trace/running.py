@@ -98,14 +98,11 @@ def run(
     started, used = time.monotonic(), time.thread_time()
     try:
         trace = _run_and_assemble(recorder, program, start, source, seed, on_stuck)
-        # A loop that ended where nothing was recorded is known by now, unless it takes other turns
-        # each time: then all of them are recorded.
-        for totals, visits in ((recorder.run_counts, recorder.visits), ({}, {})):
-            if not (recorder.lacks_turns and _has_time(started, deadline)):
-                break
-            recorder = ProgramRecorder(capture, totals=totals, visits=visits, **options)
-            complete = _run_and_assemble(recorder, program, start, source, seed, on_stuck)
-            if not recorder.was_stopped:
+        lacks = recorder.lacks_last_turns(trace.error is not None)
+        if lacks and _has_time(started, deadline):  # how often each line will run is known now
+            again = ProgramRecorder(capture, totals=recorder.run_counts, **options)
+            complete = _run_and_assemble(again, program, start, source, seed, on_stuck)
+            if again.fingerprint() == recorder.fingerprint():
                 # torch gives some warnings once only, so those of both runs count.
                 notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
                 trace = replace(complete, notes=notes)

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from explorer.language import Watcher
-from explorer.language.rewrite import UNKNOWN
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
 from explorer.trace.history_of import grad_fn_of, history_of
@@ -113,11 +112,8 @@ class TensorRegistry(Watcher):
         self.between: dict[Any, LiveTensor] = {}
         #: The lines that have run since they were last recorded.
         self.stale: set[int] = set()
-        #: Whether a record that may stay has been made since the last pass, which may tell its
-        #: gradient.
+        #: Whether a record has been made since the last pass, which may tell its gradient.
         self.awaits_gradient = False
-        #: By line: how often it had run when it last made a record that stays.
-        self.filled: dict[int, int] = defaultdict(int)
         #: By place: how often a tensor was assigned there while nothing was recorded.
         self.unrecorded_visits: dict[int, int] = defaultdict(int)
         #: How often each function has been called.
@@ -137,6 +133,10 @@ class TensorRegistry(Watcher):
         self.mark = ""
         #: Whether they belong to a backward pass whose nodes are not observed.
         self.follows_gradients = False
+
+    @property
+    def recorded(self) -> int:
+        return self.number
 
     def all_tensors(self) -> list[LiveTensor]:
         """All records, oldest first."""
@@ -166,12 +166,8 @@ class TensorRegistry(Watcher):
                     self.chosen.append(slot.pop())
                 else:
                     self.remove(slot.pop())
-                may_stay = self.left in (0, UNKNOWN) and not self.comes_again(position)
-            else:
-                self.filled[self.line] = self.run_counts[self.line]
-                may_stay = self.left in (0, UNKNOWN) or bool(self.stale)
             slot.append(live)
-            self.awaits_gradient |= may_stay and live.grad_fn is not None
+            self.awaits_gradient |= live.grad_fn is not None
         live.visit = max(self.visits[position], self.run_counts[self.line])
         if live.grad_fn is None:
             self.leaves[id(tensor)] = live
@@ -180,10 +176,6 @@ class TensorRegistry(Watcher):
             if self.capture == "retain_grad":
                 tensor.retain_grad()
         return live
-
-    def comes_again(self, position: Any) -> bool:
-        """Whether a tensor is certain to be recorded at this position again."""
-        return False
 
     def remove(self, live: LiveTensor | None) -> None:
         if live is None:
@@ -213,13 +205,6 @@ class TensorRegistry(Watcher):
         new.visit = self.run_counts.get(self.line, 0)
         new.named, new.scope, new.first_name = old.named, old.scope, old.first_name
         return new
-
-    def may_have_changed(self, leaf: torch.Tensor) -> bool:
-        """Whether a leaf has changed since its last record, and `refresh` would keep a new one."""
-        old = self.leaves.get(id(leaf))
-        if old is None or old.version == leaf._version:
-            return False
-        return len(self.slots.get((_CHANGED, old.name), ())) <= FIRST_VISITS
 
     def find(self, tensor: torch.Tensor) -> LiveTensor | None:
         """The latest record of this tensor, if there is one."""

@@ -1,39 +1,44 @@
-"""Which turns of a loop are recorded: the first and the last ones, and what is known of the others.
+"""Which turns of a loop are recorded: the first ones, and the last, or one in many where it is not
+known how many there will be.
 
 Recording costs many times what a small operation costs, and of many turns only the first three and
-the last are shown. What a middle turn does will be done again by a later one; only the names of
-tensors that are still in use, and the lines of their nodes, are remembered.
+the last are shown. A turn is recorded whole or not at all. What another turn does will be done
+again by a later one; only the names of tensors that are still in use, and the lines of their nodes,
+are remembered.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from bisect import bisect_right
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic
+from types import FrameType
 from typing import Any
 
 import torch
 
 from explorer.language import ProgramStopped
-from explorer.language.rewrite import UNKNOWN
-from explorer.language.watcher import Repeated
-from explorer.trace.events import LAST_EVENTS
+from explorer.language.explain import FILE
+from explorer.language.turns import ONCE, Turns
 from explorer.trace.operations import Operations
-from explorer.trace.run_log import RunLog
-from explorer.trace.tensor_registry import MAX_ITEMS
+from explorer.trace.run_log import POINTS, RunLog
+from explorer.trace.tensor_registry import FIRST_VISITS
 from explorer.trace.torchviz_graph import leaf_of
 
-#: The first turns of a loop are recorded until no record is new, at least so many, and the last.
-#: Only the first three and the last are shown, but what they show may come from turns before.
-FIRST_TURNS, LAST_TURNS = 4, 6
-#: So many first turns are recorded where it is not known how many there will be. Then nothing is
-#: recorded until the loop ends, or until this part of the time has gone by, and the program is run
-#: again, which only a long loop is worth.
-MOST_TURNS, MOST_TIME = 50, 0.4
+#: So many first turns of a loop are recorded, and so many last ones of a `for` that nothing leaves;
+#: fewer once there are many records. Only the first three and the last are shown, but what they
+#: show may come from turns before.
+FIRST_TURNS, LAST_TURNS, MANY_RECORDS, FEW_TURNS = 4, 3, 2000, (2, 1)
+#: Until then also so many first turns of a loop in which no backward pass has run, for all its
+#: turns build one graph, and of a loop that may end at any time.
+MOST_TURNS = 50
+#: Of a longer one then one turn in so many, or the 20th part of all: so one near the end.
+DISTANCE, PART = 20, 20
+#: A program that has run no more statements than this is run again for its last turns.
+MOST_STATEMENTS = 5000
 #: How long, in seconds, a program may go on that is stopped in the middle of a loop.
 MOST_EXTRA = 0.3
 #: How many statements without a record are remembered, to tell from which one a node is.
@@ -45,9 +50,8 @@ _next_sequence_number = torch._C._autograd._get_sequence_nr
 class TurnRecorder(RunLog):
     """Decides at each statement whether what it does is recorded.
 
-    With `totals`, how often each line will have run at the end, that is known for any program;
-    `visits` says the same of the positions of tensors. Of the middle turns, the `iteration` is
-    recorded.
+    With `totals`, how often each line will have run at the end, the last runs of each are recorded.
+    Of the middle turns, the `iteration` is recorded.
     """
 
     def __init__(
@@ -55,82 +59,121 @@ class TurnRecorder(RunLog):
         capture: str = "hook",
         *,
         totals: Mapping[int, int] | None = None,
-        visits: Mapping[Any, int] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(capture, **options)
         self.totals = totals
-        self._visits_at_end = visits or {}
-        #: Whether the running statement may do something else each time: it is recorded each time.
-        self._varies = False
+        #: How often each line has been recorded.
+        self.recorded_runs: dict[int, int] = defaultdict(int)
+        #: By function and line: which run of the line has called it last, and its calls by that.
+        self._calls: dict[tuple[str, int], tuple[int, Turns]] = {}
+        #: How often what the turns of loops do has become of another kind.
+        self._kinds = 0
         self.operations = Operations(self)
         #: How many calls of backward are running.
         self.depth = 0
         self._started = self._end = monotonic()
-        #: Whether a statement was not recorded because it was presumed to run again, and until when
-        #: that is presumed.
-        self.presumed = False
-        self._presumes_until = math.inf
-        if self.deadline is not None:
-            self._presumes_until = self._started + MOST_TIME * (self.deadline - self._started)
         self._stop: ProgramStopped | None = None
         self._records_all = capture == "retain_grad"
         #: By place: what was assigned there since the last record (name, value, running line).
         self.assigned: dict[int, tuple[str, Any, int]] = {}
-        #: By place: the length of the list or dict that was assigned there last.
-        self._lengths: dict[int, int] = {}
         #: The last expression without a record: its place and value.
         self.last_note: tuple[int, torch.Tensor] | None = None
         #: The sequence number of the next autograd node as a statement began, and its line; 0 for
         #: one that was recorded.
         self._marks: deque[tuple[int, int]] = deque([(0, 0)], MOST_MARKS)
 
-    @property
-    def lacks_turns(self) -> bool:
-        """Whether last turns were not recorded, and would be if the program ran again."""
-        is_incomplete = self.presumed or self.changes_kind or bool(self.stale)
-        return is_incomplete and not self.was_stopped
+    def lacks_last_turns(self, error: bool) -> bool:
+        """Whether the last turns were not recorded, and a second run is worth it: it tells what the
+        program has failed at, and takes no time for a small one."""
+        is_small = self.number < MANY_RECORDS and sum(self.run_counts.values()) <= MOST_STATEMENTS
+        return bool(self.stale) and (error or is_small) and not self.was_stopped
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What two runs have in common that do the same: how often each line ran, and what was
+        printed."""
+        return dict(self.run_counts), self.output
 
     @property
     def was_stopped(self) -> bool:
         """Whether a limit or the reader ended the program, which could run on."""
         return self._stop is not None
 
-    def step(self, line: int, left: float | Repeated | None = None, first: int = 0) -> None:
+    def step(self, line: int, turns: Turns | None = ONCE) -> None:
         self.ordinal = 0
-        super().step(line, left, first)
-        count = self.run_counts[line]
-        self._varies = left is None
-        if self.totals is not None and not self._varies:
-            self.left = self.totals.get(line, 0) - count
-        left, first_turns, must_record = self.left, FIRST_TURNS, self.awaits_gradient
-        if left == UNKNOWN:
-            first_turns, must_record = MOST_TURNS, self._last_time >= self._presumes_until
-        if (
-            left < LAST_TURNS
-            or count <= self.filled.get(line, 0) + first_turns
-            or must_record
-            or self._records_all
-            or (line in self.writes_of_line and left < LAST_EVENTS)
-            or (self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS)
-        ):
+        super().step(line, turns)
+        if self._wants(line):
             self.is_between = False
+            self.recorded_runs[line] += 1
             if not self.recording:
                 self.resume()
             self.stale.discard(line)
+            return
+        self.is_between = True
+        if self.recording:
+            self.pause()
+        if line in self.writes_of_line:
+            self.events.count += self.writes_of_line[line][1]
+        self.stale.add(line)
+        number, marks = _next_sequence_number(), self._marks
+        if marks[-1][0] == number:
+            marks[-1] = (number, line)
         else:
-            self.is_between = True
-            self.presumed |= left == UNKNOWN
-            if self.recording:
-                self.pause()
-            if line in self.writes_of_line:
-                self.events.count += self.writes_of_line[line][1]
-            self.stale.add(line)
-            number, marks = _next_sequence_number(), self._marks
-            if marks[-1][0] == number:
-                marks[-1] = (number, line)
-            else:
-                marks.append((number, line))
+            marks.append((number, line))
+
+    def _wants(self, line: int) -> bool:
+        """Whether the statement on this line, which begins, is recorded."""
+        if self.turns.is_recorded or self._records_all:
+            return True
+        if self.recorded_runs[line] < FIRST_VISITS:
+            return True
+        count = self.run_counts[line]
+        if self.totals is not None and self.totals.get(line, 0) - count < LAST_TURNS:
+            return True
+        return self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS
+
+    def loop(self) -> Turns:
+        return Turns(self.recording, self.recording, passes=self.pass_count, kinds=self._kinds)
+
+    def again(self, turns: Turns) -> None:
+        turns.index += 1
+        turns.is_recorded = turns.is_within and self._is_chosen(turns)
+
+    def end_loop(self, turns: Turns) -> None:
+        if turns.is_within:
+            self.resume()
+            self.is_between = False
+
+    def _is_chosen(self, turns: Turns) -> bool:
+        """Whether the turn that begins is recorded, if the one of the loop around it is."""
+        index, length = turns.index, turns.length
+        if turns.kinds != self._kinds:
+            turns.kinds, turns.first = self._kinds, index
+        is_small = self.number < MANY_RECORDS
+        first, last = (FIRST_TURNS, LAST_TURNS) if is_small else FEW_TURNS
+        builds_graph = turns.passes == self.pass_count
+        if index < turns.first + first or (
+            is_small and index <= MOST_TURNS and (builds_graph or length is None)
+        ):
+            chosen = True
+        elif length is not None:
+            chosen = length - index < last
+        else:
+            chosen = index - turns.last >= max(DISTANCE, index // PART)
+        if chosen:
+            turns.last = index
+        return chosen
+
+    def change_kind(self) -> None:
+        """What the turns of all loops do from here on is of another kind."""
+        self._kinds += 1
+
+    @property
+    def ends_soon(self) -> bool:
+        turns, line = self.turns, self.line
+        if self.totals is not None:
+            return self.totals.get(line, 0) - self.run_counts[line] < POINTS
+        return turns.length is not None and turns.length - turns.index < POINTS
 
     def pause(self) -> None:
         """Stop recording: later turns will do the same again."""
@@ -179,10 +222,22 @@ class TurnRecorder(RunLog):
         if not self.stale or monotonic() > self._end:
             raise self._stop
 
-    def enter(self, scope: str) -> float:
-        """Where the calling statement is recorded, those of the function are."""
+    def enter(self, scope: str) -> Turns:
+        """Where the calling statement is recorded, those of the function are; but of many calls by
+        one statement, as a library makes them, as many as of a loop."""
         self.call_counts[scope] += 1
-        return 0 if self.recording else self.left
+        caller: FrameType | None = sys._getframe(2)
+        while caller is not None and caller.f_code.co_filename != FILE:
+            caller = caller.f_back
+        line = caller.f_lineno if caller is not None else 0
+        count, turns = self._calls.get((scope, line), (0, ONCE))
+        if count != self.run_counts[line]:
+            if not self.recording:
+                return self.turns
+            turns = self.loop()
+            self._calls[scope, line] = self.run_counts[line], turns
+        self.again(turns)
+        return turns
 
     def unrecorded_name(self, tensor: torch.Tensor) -> str:
         """What `name_of` would say after `resume`."""
@@ -193,22 +248,11 @@ class TurnRecorder(RunLog):
             return self.locations[self.last_note[0]].text
         return self.name_of(tensor)
 
-    def comes_again(self, position: Any) -> bool:
-        at_end = self._visits_at_end.get(position, 0) if self._varies else 0
-        return self.visits[position] + LAST_TURNS < at_end
-
     def look_at_line(self, place: int) -> None:
         """Make records as the statement at this place does, even if it has called a function that
         is recorded."""
         if self.stale and self.locations[place].line in self.stale:
             self.is_between = True
-
-    def grows(self, place: int, value: Any) -> bool:
-        """Whether a short list or dict has another length than the last time: it has new items."""
-        if not isinstance(value, list | dict) or len(value) > MAX_ITEMS:
-            return False
-        old, self._lengths[place] = self._lengths.get(place), len(value)
-        return old != len(value)
 
     def find_lines(self, functions: list[Any]) -> None:
         """Give the nodes that statements without a record created their lines."""
