@@ -6,7 +6,7 @@
 FROM python:3.11-slim-bookworm
 
 WORKDIR /app
-COPY packages.txt requirements.txt ./
+COPY packages.txt requirements.txt requirements-extra.txt ./
 RUN apt-get update \
     && xargs -a packages.txt apt-get install -y --no-install-recommends \
     && rm -rf /var/lib/apt/lists/*
@@ -16,7 +16,7 @@ RUN apt-get update \
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" \
         $(grep -E '^torch(vision)?==' requirements.txt) \
-    && pip install --no-cache-dir -r requirements.txt
+    && pip install --no-cache-dir -r requirements.txt -r requirements-extra.txt
 
 # Streamlit's front end forgets all widgets when it meets a server with another machine-id, as after
 # the loss of a replica: those made of one image have the same.

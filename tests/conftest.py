@@ -23,6 +23,9 @@ from benchmarks.load.serving import serving
 # and in child processes.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# As a server has it: programs that take all they may would fill a small machine.
+os.environ.setdefault("EXPLORER_MEMORY_MB", "512")
+
 # No database: several processes would write it at the same time, and nothing reads it later.
 hypothesis.settings.register_profile("tests", database=None)
 hypothesis.settings.load_profile("tests")

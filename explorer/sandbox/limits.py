@@ -19,8 +19,9 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: Memory a program may add to what the child starts with, in bytes.
-MEMORY = 512 * 2**20
+#: Memory a program may add to what the child starts with, in bytes. A small transformer needs three
+#: quarters of it; a server for many sets less.
+MEMORY = 2048 * 2**20
 #: Threads a program may start.
 THREADS = 32
 

@@ -27,7 +27,7 @@ def fresh_options() -> Any:
 
 def test_without_variables() -> None:
     result = read({})
-    assert (result.processes, result.memory, result.seconds) == (processors(), 512, 20.0)
+    assert (result.processes, result.memory, result.seconds) == (processors(), 2048, 20.0)
     assert result.walls is Walls.NARROW
 
 

@@ -27,7 +27,7 @@ from explorer.vision.backbones import build_untrained, with_classes
 from explorer.vision.weights import fit, is_pickled, read_safetensors
 
 #: The largest file in megabytes; the server's own limit is a little higher. Reading it takes as
-#: much again, of the 512 MB that a child may use.
+#: much again, of what a child may use: 512 MB on a server.
 MAX_MEGABYTES = 240
 #: About how many bytes of readers' models are kept together; the last one whatever its size.
 KEPT_BYTES = 256 * 2**20
