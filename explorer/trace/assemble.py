@@ -203,6 +203,9 @@ def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) ->
     for live in reversed(same_name):
         if live.is_current():
             return live
+    between = recorder.find(tensor)
+    if not named and between is not None and between.named and between.is_current():
+        return recorder.choose(between)
     line = (same_name or named)[-1].line if named else recorder.line
     live = recorder.add(("final", name), line, name, tensor)
     live.named = True

@@ -1,6 +1,9 @@
-"""The log of everything other than operations: hook calls, optimizer steps, cleared gradients.
+"""The one log of a run: all that was observed other than operations, in the order it happened.
 
-Each becomes an `Event`, in the order they ran; of very many, the first and the last are kept.
+Whoever observes something adds an `Entry`; whoever explains something later reads them. A call that
+changes gradients or parameters has one in every turn of a loop: in those that are not recorded, the
+same call on the same line adds to its entry. An object is known by a serial number and held weakly,
+for its address is used again.
 """
 
 from __future__ import annotations
@@ -18,6 +21,10 @@ from explorer.trace.records import Array, Change, Event, Unkept
 
 #: How many of the first events, and of the last ones, are kept.
 FIRST_EVENTS, LAST_EVENTS = 200, 100
+#: How many notes of one kind are kept of one object.
+MOST_NOTES = 20
+#: How many tensors are kept alive because their gradient was read while it was None.
+MOST_READ = 30
 #: Most elements of a tensor whose values an event records, and most tensors in one event.
 MOST_ELEMENTS, MOST_CHANGES = 64, 20
 
@@ -164,13 +171,64 @@ class ScheduleUse:
     is_early: bool = False
 
 
+@dataclass(slots=True, eq=False)
+class Entry:
+    """Something that was observed.
+
+    It was the `time`-th of all, and happened when its line ran for the `visit`-th time, after so
+    many backward `passes`, in a `mode` of autograd: "grad", "no_grad" or "inference". `object` is
+    the serial number of what it happened to, 0 for nothing. The other fields are those of `Event`;
+    what is not shown as an event has the number 0. The same has happened `times` times, the last
+    as number `until`.
+    """
+
+    time: int
+    kind: str
+    line: int
+    visit: int
+    passes: int
+    mode: str
+    object: int
+    number: int = 0
+    what: str = ""
+    name: str = ""
+    changes: tuple[Change, ...] = ()
+    times: int = 1
+    until: int = 0
+
+    @property
+    def latest(self) -> int:
+        """The time of the last."""
+        return max(self.time, self.until)
+
+    def event(self) -> Event:
+        """As plain data."""
+        return Event(
+            self.number, self.kind, self.line or None, self.what, self.name, self.changes,
+            visit=self.visit, mode=self.mode, object=self.object, times=self.times,
+            until=self.until,
+        )  # fmt: skip
+
+
 class EventLog:
-    """The events of one run, and what the answers need to know about its hooks and optimizers."""
+    """The log of one run, and what the answers need to know about its hooks and optimizers."""
 
     def __init__(self) -> None:
-        self.first: list[Event] = []
-        self.last: deque[Event] = deque(maxlen=LAST_EVENTS)
+        #: What is shown: the first entries, and the last ones.
+        self.first: list[Entry] = []
+        self.last: deque[Entry] = deque(maxlen=LAST_EVENTS)
         self.count = 0
+        #: How many entries there have been.
+        self.time = 0
+        #: By kind and object: what is noted without being shown.
+        self._notes: dict[tuple[str, int], list[Entry]] = {}
+        #: Tensors whose gradient was read while it was None: what is said of it needs them.
+        self._read: list[Any] = []
+        #: Entries of turns that are not recorded, by what they have in common.
+        self._merged: dict[tuple[Any, ...], Entry] = {}
+        #: How many objects have a number; and by id, which may be that of another object by now.
+        self._seen = 0
+        self._serials: dict[int, tuple[weakref.ref[Any], int]] = {}
         #: The calls of hooks on tensors, and the one that is running.
         self.hook_calls: list[HookCall] = []
         self.hook_uses: list[HookUse] = []
@@ -184,23 +242,89 @@ class EventLog:
 
     def all_events(self) -> tuple[Event, ...]:
         """The events that are kept, in the order they ran."""
-        return (*self.first, *self.last)
+        return tuple(entry.event() for entry in (*self.first, *self.last))
+
+    def serial(self, thing: Any) -> int:
+        """The number of this object: that of the moment it was first asked for, from 1."""
+        known = self._serials.get(id(thing))
+        if known is None or known[0]() is not thing:
+            self._seen += 1
+            known = self._serials[id(thing)] = weakref.ref(thing), self._seen
+        return known[1]
 
     def add(
-        self, kind: str, line: int, what: str, name: str = "", changes: Sequence[Change] = ()
+        self,
+        kind: str,
+        line: int,
+        what: str,
+        name: str = "",
+        changes: Sequence[Change] = (),
+        *,
+        visit: int = 0,
+        passes: int = 0,
+        thing: Any = None,
+        is_recorded: bool = True,
     ) -> None:
-        """Log an event; the fields are those of `Event`, with line 0 where it is not known."""
+        """Log an event; the fields are those of `Event`, with line 0 where it is not known. One of
+        a turn that is not recorded adds to the one before of its kind, line and text."""
         self.count += 1
-        event = Event(self.count, kind, line or None, what, name, tuple(changes[:MOST_CHANGES]))
+        if not is_recorded:
+            key = kind, line, what
+            merged = self._merged.get(key)
+            if merged is not None:
+                merged.times, merged.until = merged.times + 1, self.count
+                return
+        entry = self._entry(kind, line, visit, passes, thing)
+        entry.number = entry.until = self.count
+        entry.what, entry.name, entry.changes = what, name, tuple(changes[:MOST_CHANGES])
+        if not is_recorded:
+            self._merged[key] = entry
         if len(self.first) < FIRST_EVENTS:
-            self.first.append(event)
+            self.first.append(entry)
         else:
-            self.last.append(event)
+            self.last.append(entry)
+
+    def note(self, kind: str, thing: Any, line: int, visit: int = 0, passes: int = 0) -> None:
+        """Log what is not shown as an event of its own: that a gradient was cleared ("clear"), or
+        read while it was None ("read"), that requires_grad was set ("freeze", "unfreeze")."""
+        notes = self._notes.setdefault((kind, self.serial(thing)), [])
+        if kind == "read" and len(self._read) < MOST_READ:
+            self._read.append(thing)
+        entry = self._entry(kind, line, visit, passes, thing)
+        if len(notes) > 1 and notes[-1].line == line:
+            notes[-1].times, notes[-1].until = notes[-1].times + 1, entry.time
+        elif len(notes) < MOST_NOTES:
+            notes.append(entry)
+        else:
+            notes[-1] = entry
+
+    def notes_of(self, kind: str, thing: Any) -> Sequence[Entry]:
+        """What was noted of an object, in order; of very many, the first and the last."""
+        return self._notes.get((kind, self.serial(thing)), ())
+
+    def things(self, kind: str) -> Iterator[tuple[Any, Entry]]:
+        """Each object of which this was noted, if it still lives, with the first note."""
+        living = {number: thing() for thing, number in self._serials.values()}
+        for (noted, number), entries in self._notes.items():
+            if noted == kind and (thing := living.get(number)) is not None:
+                yield thing, entries[0]
 
     def add_hook_call(self, call: HookCall) -> None:
         """Keep a hook call, if it is one of the first."""
         if len(self.hook_calls) < FIRST_EVENTS:
             self.hook_calls.append(call)
+
+    def _entry(self, kind: str, line: int, visit: int, passes: int, thing: Any) -> Entry:
+        self.time += 1
+        number = 0 if thing is None else self.serial(thing)
+        return Entry(self.time, kind, line, visit, passes, mode_of_autograd(), number)
+
+
+def mode_of_autograd() -> str:
+    """ "grad", "no_grad" or "inference"."""
+    if torch.is_inference_mode_enabled():
+        return "inference"
+    return "grad" if torch.is_grad_enabled() else "no_grad"
 
 
 def take_snapshot(tensor: torch.Tensor | None) -> Snapshot:

@@ -62,9 +62,7 @@ def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]
         return
     for cut in analysis.recorder.history.cuts_of(record.tensor)[:1]:
         yield _cut(f"Its history was cut {analysis.where(cut)}.", cut, analysis)
-    frozen = analysis.recorder.frozen.get(id(record.tensor))
-    if frozen is not None and frozen[0] is record.tensor:
-        line = frozen[1]
+    if line := analysis.recorder.frozen_at(record.tensor):
         yield Reason(
             "requires_grad",
             f"Line {line} set its requires_grad to False, so autograd computes no gradient for it.",
@@ -166,7 +164,7 @@ def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         f"{name} is not a leaf: line {line} computed it ({type(record.grad_fn).__name__}), and "
         "backward fills .grad only for leaves."
     )
-    reads = analysis.recorder.none_reads.get(id(record.tensor))
+    reads = analysis.recorder.reads_of(record.tensor)
     whole = name.partition("[")[0]
     if _is_leaf_made_here(record, analysis):
         draft = analysis.draft()
@@ -182,8 +180,8 @@ def _computed(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
             line,
             lambda repair: leaf_repairs.require_at_the_end(repair.draft, line, line),
         )
-    elif "[" in name and reads is not None and whole.replace(".", "").isidentifier():
-        read = reads[1]
+    elif "[" in name and reads and whole.replace(".", "").isidentifier():
+        read = reads[0].line
         yield Reason(
             "non-leaf",
             f"Every {name} makes a new tensor, and backward fills .grad only for leaves.",
@@ -229,8 +227,8 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         yield Reason("backward", f"Line {record.line} made it after the last backward.")
         return
     if id(record.tensor) in analysis.reached:
-        if id(record.tensor) in recorder.cleared:
-            line = recorder.cleared[id(record.tensor)]
+        if cleared := recorder.events.notes_of("clear", record.tensor):
+            line = cleared[-1].line
             yield Reason(
                 "zero_grad",
                 f"It had a gradient; line {line} set it to None.",
@@ -310,7 +308,7 @@ def _read_before(
     record: LiveTensor, line: int, analysis: RunAnalysis
 ) -> Callable[[Repair], object] | None:
     """Reads the gradient before it is cleared."""
-    read = analysis.recorder.none_reads.get(id(record.tensor))
-    if read is None:
+    reads = analysis.recorder.reads_of(record.tensor)
+    if not reads:
         return None
-    return lambda repair: leaf_repairs.move(repair.draft, read[1], line, after=False)
+    return lambda repair: leaf_repairs.move(repair.draft, reads[0].line, line, after=False)

@@ -144,13 +144,13 @@ class ObservedCalls:
         with _quiet():
             use = self._training.use_of(optimizer, line)
             use.stepped = use.stepped or line
-            only_counts = self.log.events_only_count and not self._is_unusual(use)
+            only_counts = self.log.only_counts and not self._is_unusual(use)
         if only_counts:
             with nullcontext() if has_closure else _quiet():
                 result = run()
             self.log.line = line
             use.steps += 1
-            self.log.events.count += 1
+            self.log.add_event("step", f"{use.name}.step()", thing=optimizer)
             return result
         self._know_names(use.parameters())
         with _quiet():
@@ -219,7 +219,7 @@ class ObservedCalls:
                 if is_zero and not old.still_equals(parameter) and name not in use.moved:
                     use.moved[name] = (self.log.line, old, new)
                     use.driven_on |= {id(parameter)} & remembered
-        self.log.add_event("step", f"{type(use.optimizer).__name__}.step()", "", changes)
+        self.log.add_event("step", f"{use.name}.step()", "", changes, use.optimizer)
 
     def _note_change(self, use: OptimizerUse, parameter: torch.Tensor, old: CapturedValues) -> None:
         """Log whether a step changed a parameter that has a gradient."""
@@ -274,11 +274,12 @@ class ObservedCalls:
             else:
                 parameters = self._training.use_of(receiver, log.line).parameters()
             with_grad = [p for p in parameters if p.grad is not None]
-            if log.events_only_count:
+            what = f"{type(receiver).__name__}.zero_grad()"
+            if log.only_counts:
                 result = run()
                 if with_grad:
                     self._last_zero_grad = (log.line, log.pass_count)
-                log.events.count += 1
+                log.add_event("zero_grad", what, thing=receiver)
                 return result
             self._know_names(with_grad)
             before = [
@@ -286,7 +287,7 @@ class ObservedCalls:
             ]
             result = run()
             for parameter in with_grad:
-                log.cleared[id(parameter)] = log.line
+                log.add_note("clear", parameter)
             for parameter in parameters:
                 log.gradients.clear(parameter)
             if with_grad:
@@ -294,5 +295,5 @@ class ObservedCalls:
             changes = [
                 make_change(f"{name}.grad", old, take_snapshot(p.grad)) for name, old, p in before
             ]
-        log.add_event("zero_grad", f"{type(receiver).__name__}.zero_grad()", "", changes)
+        log.add_event("zero_grad", what, "", changes, receiver)
         return result

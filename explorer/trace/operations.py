@@ -42,10 +42,6 @@ CONSTRUCTORS = frozenset(["tensor", "as_tensor", "from_numpy"])
 CUTTING_AGAIN = frozenset(["detach", "data"])
 #: Functions whose result may require a gradient and yet has no history.
 COPYING = CONSTRUCTORS | {"__deepcopy__"}
-#: Most tensors recorded whose `.grad` was read while it was None.
-MOST_NONE_READS = 30
-#: Most tensors recorded whose requires_grad was set to False.
-MOST_FROZEN = 500
 #: Most running calls whose lines are recorded with a cut.
 MOST_CALLERS = 10
 #: Most results of operations recorded of one statement, each in a slot of its own.
@@ -277,12 +273,12 @@ class Operations(TorchFunctionMode):
         tensor = args[0]
         if len(args) == 2:
             if args[1] is None:
-                log.cleared[id(tensor)] = log.line
+                log.add_note("clear", tensor)
                 log.gradients.clear(tensor)
         elif log.events.running_hook is not None:
             log.events.running_hook.note_none_grad(tensor, log.line)
-        elif len(log.none_reads) < MOST_NONE_READS and not _is_called_by_torch():
-            log.none_reads.setdefault(id(tensor), (tensor, log.line, log.pass_count))
+        elif not _is_called_by_torch():
+            log.add_note("read", tensor)
 
     def log_requires_grad(self, tensor: torch.Tensor) -> None:
         """Log that the program set `requires_grad` of a tensor."""
@@ -290,10 +286,7 @@ class Operations(TorchFunctionMode):
         # In the middle of a loop, once: what its turns compute is of another kind from here on.
         if log.stale and log.run_counts[log.line] == 1:
             log.change_kind()
-        if tensor.requires_grad:
-            log.frozen.pop(id(tensor), None)
-        elif len(log.frozen) < MOST_FROZEN:
-            log.frozen[id(tensor)] = (tensor, log.line)
+        log.add_note("unfreeze" if tensor.requires_grad else "freeze", tensor)
 
     def log_data_set(self, tensor: torch.Tensor) -> None:
         """Log `x.data = …`, which changes the values of x without changing its version."""

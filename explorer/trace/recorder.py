@@ -132,24 +132,30 @@ class ProgramRecorder(TurnRecorder):
         """Meanwhile the records are those of a program that has ended; it goes on afterwards, and
         finds nothing changed."""
         chosen, number = list(self.chosen), self.number
+        between = [live for live in self.between.values() if live.is_between]
         self._choose_leaves()
-        found = self.chosen[len(chosen) :]
         self.keeps_nothing = True
         try:
             yield
         finally:
             self.keeps_nothing = False
-            for live in found:
+            for live in between:
                 live.is_between = True
             self.chosen[:], self.number = chosen, number
+
+    def choose(self, live: LiveTensor) -> LiveTensor:
+        """Show a record of a turn between those that are shown."""
+        if live.is_between:
+            live.is_between = False
+            self.chosen.append(live)
+        return live
 
     def _choose_leaves(self) -> None:
         for raw in self.recorded_passes:
             leaves: dict[int, LiveTensor | None] = raw.leaves
             for key, live in leaves.items():
-                if live is not None and live.is_between and self.leaves.get(key) is live:
-                    live.is_between = False
-                    self.chosen.append(live)
+                if live is not None and self.leaves.get(key) is live:
+                    self.choose(live)
 
     def observe_operations(self) -> AbstractContextManager[None]:
         """Record the operations of the program that runs meanwhile."""
@@ -159,10 +165,10 @@ class ProgramRecorder(TurnRecorder):
 
     def note(self, place: int, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            if _is_traced():
-                return value
             if not self.recording:
                 self.last_note = (place, value)
+                return value
+            if _is_traced():
                 return value
             with _quiet():
                 self.look_at_line(place)
@@ -213,16 +219,19 @@ class ProgramRecorder(TurnRecorder):
                     cut.add_rebuilt(location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
-        if _is_traced():
-            return
-        if isinstance(value, _KNOWN):
+        is_tensor = isinstance(value, torch.Tensor)
+        if not is_tensor and isinstance(value, _KNOWN):
             self.training.know(value, self.locations[place].line)
         if not self.recording:
-            if isinstance(value, torch.Tensor):
+            if is_tensor:
                 old = self.assigned.get(place)
                 if old is None or old[1] is not value:
                     self.unrecorded_visits[place] += 1
+            elif type(value) is list:
+                self.note_length(place, value)
             self.assigned[place] = (name, value, self.line)
+            return
+        if _is_traced():
             return
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
@@ -367,10 +376,12 @@ class ProgramRecorder(TurnRecorder):
 
     def _run_unrecorded(self, what: str, roots: list[torch.Tensor], run: Callable[[], Any]) -> Any:
         """Run a backward call that a later turn will repeat: only its event may be needed."""
-        if self.events_only_count:
+        if self.only_counts:
+            with _quiet():
+                root = self.unrecorded_name(roots[0])
             with self._inside_pass():
                 result = run()
-            self.events.count += 1
+            self.log_backward(what, root, [])
             return result
         with _quiet():
             leaves = leaves_of(walk_graph(roots))

@@ -236,7 +236,10 @@ class Event:
     does not see), "recompute" (a checkpoint ran its function again), "scale" (a GradScaler
     scaled a loss, or gradients back) or "skip" (it skipped a step). `name` is the tensor or
     module concerned. For a hook, the one change is from the gradient it received to the value
-    it returned.
+    it returned. The line ran for the `visit`-th time, in a `mode` of autograd: "grad", "no_grad" or
+    "inference". `object` is a number that all events of one optimizer, tensor or module have; 0
+    where there is none. In turns of a loop that were not recorded, the same happened `times` times,
+    the last as number `until`.
     """
 
     number: int
@@ -245,6 +248,11 @@ class Event:
     what: str
     name: str = ""
     changes: tuple[Change, ...] = ()
+    visit: int = 0
+    mode: str = "grad"
+    object: int = 0
+    times: int = 1
+    until: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import torch
 from explorer.language.error_messages.known import MOST_OPERANDS, Operand
 from explorer.language.explain import short_text
 from explorer.trace.bindings import Bindings
-from explorer.trace.events import FIRST_EVENTS, EventLog
+from explorer.trace.events import FIRST_EVENTS, Entry, EventLog
 from explorer.trace.function_calls import FunctionCalls
 from explorer.trace.gradient_use import GradientUse
 from explorer.trace.history import History, Write
@@ -52,13 +52,6 @@ class RunLog(TensorRegistry):
         self.recording = True
         #: How many results of operations the running statement has recorded.
         self.ordinal = 0
-        #: By id of a tensor: the line that last cleared its `.grad`.
-        self.cleared: dict[int, int] = {}
-        #: By id of a tensor whose `.grad` was read while it was None: the tensor, the line, and
-        #: how many passes had run by then.
-        self.none_reads: dict[int, tuple[torch.Tensor, int, int]] = {}
-        #: By id of a tensor: the tensor, and the line that last set its requires_grad to False.
-        self.frozen: dict[int, tuple[torch.Tensor, int]] = {}
         self.failed_operation: FailedOperation | None = None
         #: By line: which run of it last changed `.data`, and how many events that made.
         self.writes_of_line: dict[int, tuple[int, int]] = {}
@@ -100,16 +93,41 @@ class RunLog(TensorRegistry):
         return False
 
     @property
-    def events_only_count(self) -> bool:
+    def only_counts(self) -> bool:
         """Whether what the running statement does is not recorded, and is known from others."""
-        is_full = len(self.events.first) == FIRST_EVENTS
-        return is_full and not self.recording and not self.ends_soon
+        is_known = self.events.count >= FIRST_EVENTS
+        return is_known and not self.recording and not self.ends_soon
 
     def add_event(
-        self, kind: str, what: str, name: str = "", changes: Sequence[Change] = ()
+        self,
+        kind: str,
+        what: str,
+        name: str = "",
+        changes: Sequence[Change] = (),
+        thing: Any = None,
     ) -> None:
-        """Log an event on the running line."""
-        self.events.add(kind, self.line, what, name, changes)
+        """Log an event on the running line, of this object."""
+        visit, passes = self.run_counts[self.line], self.pass_count
+        self.events.add(
+            kind, self.line, what, name, changes,
+            visit=visit, passes=passes, thing=thing, is_recorded=not self.only_counts,
+        )  # fmt: skip
+
+    def add_note(self, kind: str, thing: Any) -> None:
+        """Log what is noted of this object on the running line; see `EventLog.note`."""
+        self.events.note(kind, thing, self.line, self.run_counts[self.line], self.pass_count)
+
+    def reads_of(self, tensor: torch.Tensor) -> Sequence[Entry]:
+        """When the program read `.grad` of a tensor and found None."""
+        return self.events.notes_of("read", tensor)
+
+    def frozen_at(self, tensor: torch.Tensor) -> int:
+        """The line that set requires_grad of a tensor to False, as it is now; 0 if none has."""
+        frozen = self.events.notes_of("freeze", tensor)
+        freed = self.events.notes_of("unfreeze", tensor)
+        if not frozen or (freed and freed[-1].latest > frozen[-1].latest):
+            return 0
+        return frozen[-1].line
 
     def add_write(self, function: str, target: torch.Tensor) -> None:
         """Log that `target` was changed in place. Call it with torch functions disabled."""

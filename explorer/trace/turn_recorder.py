@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from time import monotonic
 from types import FrameType
@@ -25,7 +25,7 @@ from explorer.language.explain import FILE
 from explorer.language.turns import ONCE, Turns
 from explorer.trace.operations import Operations
 from explorer.trace.run_log import POINTS, RunLog
-from explorer.trace.tensor_registry import FIRST_VISITS
+from explorer.trace.tensor_registry import FIRST_VISITS, MAX_ITEMS
 from explorer.trace.torchviz_graph import leaf_of
 
 #: So many first turns of a loop are recorded, and so many last ones of a `for` that nothing leaves;
@@ -37,7 +37,8 @@ FIRST_TURNS, LAST_TURNS, MANY_RECORDS, FEW_TURNS = 4, 3, 2000, (2, 1)
 MOST_TURNS = 50
 #: Of a longer one then one turn in so many, or the 20th part of all: so one near the end.
 DISTANCE, PART = 20, 20
-#: A program that has run no more statements than this is run again for its last turns.
+#: A program that has run no more statements than this, and has no more records, is run again for
+#: its last turns.
 MOST_STATEMENTS = 5000
 #: How long, in seconds, a program may go on that is stopped in the middle of a loop.
 MOST_EXTRA = 0.3
@@ -77,6 +78,8 @@ class TurnRecorder(RunLog):
         self._records_all = capture == "retain_grad"
         #: By place: what was assigned there since the last record (name, value, running line).
         self.assigned: dict[int, tuple[str, Any, int]] = {}
+        #: By place: each length of the list that was assigned there, and how often its line had run.
+        self._lengths: dict[int, list[tuple[int, int]]] = defaultdict(list)
         #: The last expression without a record: its place and value.
         self.last_note: tuple[int, torch.Tensor] | None = None
         #: The sequence number of the next autograd node as a statement began, and its line; 0 for
@@ -86,7 +89,7 @@ class TurnRecorder(RunLog):
     def lacks_last_turns(self, error: bool) -> bool:
         """Whether the last turns were not recorded, and a second run is worth it: it tells what the
         program has failed at, and takes no time for a small one."""
-        is_small = self.number < MANY_RECORDS and sum(self.run_counts.values()) <= MOST_STATEMENTS
+        is_small = max(self.number, sum(self.run_counts.values())) <= MOST_STATEMENTS
         return bool(self.stale) and (error or is_small) and not self.was_stopped
 
     def fingerprint(self) -> tuple[Any, ...]:
@@ -102,7 +105,7 @@ class TurnRecorder(RunLog):
     def step(self, line: int, turns: Turns | None = ONCE) -> None:
         self.ordinal = 0
         super().step(line, turns)
-        if self._wants(line):
+        if self.turns.is_recorded or self._wants(line):
             self.is_between = False
             self.recorded_runs[line] += 1
             if not self.recording:
@@ -122,10 +125,8 @@ class TurnRecorder(RunLog):
             marks.append((number, line))
 
     def _wants(self, line: int) -> bool:
-        """Whether the statement on this line, which begins, is recorded."""
-        if self.turns.is_recorded or self._records_all:
-            return True
-        if self.recorded_runs[line] < FIRST_VISITS:
+        """Whether the statement on this line, which begins, is recorded although its turn is not."""
+        if self._records_all or self.recorded_runs[line] < FIRST_VISITS:
             return True
         count = self.run_counts[line]
         if self.totals is not None and self.totals.get(line, 0) - count < LAST_TURNS:
@@ -152,14 +153,15 @@ class TurnRecorder(RunLog):
         is_small = self.number < MANY_RECORDS
         first, last = (FIRST_TURNS, LAST_TURNS) if is_small else FEW_TURNS
         builds_graph = turns.passes == self.pass_count
+        is_open = length is None and self.totals is None
         if index < turns.first + first or (
-            is_small and index <= MOST_TURNS and (builds_graph or length is None)
+            is_small and index <= MOST_TURNS and (builds_graph or is_open)
         ):
             chosen = True
         elif length is not None:
             chosen = length - index < last
         else:
-            chosen = index - turns.last >= max(DISTANCE, index // PART)
+            chosen = is_open and index - turns.last >= max(DISTANCE, index // PART)
         if chosen:
             turns.last = index
         return chosen
@@ -196,11 +198,28 @@ class TurnRecorder(RunLog):
             self.unrecorded_visits[place] -= isinstance(value, torch.Tensor)
             with suppress(RuntimeError):  # it belonged to a call of vmap that has ended
                 self.bind(place, name, value)
+                self._date_items(value, self._lengths.pop(place, ()))
         self.line = line
         if note is not None:
             with suppress(RuntimeError):
                 self.note(*note)
         self.is_between = is_between
+
+    def note_length(self, place: int, items: list[Any]) -> None:
+        """A list was assigned while nothing is recorded: items may have been added to it."""
+        lengths = self._lengths[place]
+        if lengths and len(items) < lengths[-1][0]:
+            lengths.clear()  # another list
+        if len(items) <= MAX_ITEMS and not (lengths and lengths[-1][0] == len(items)):
+            lengths.append((len(items), self.run_counts[self.line]))
+
+    def _date_items(self, items: Any, lengths: Iterable[tuple[int, int]]) -> None:
+        """Say of the items of a list in which turns they were added."""
+        for length, visit in lengths:
+            item = items[length - 1] if 0 < length <= len(items) else None
+            live = self.find(item) if isinstance(item, torch.Tensor) else None
+            if live is not None and live.is_between:
+                live.visit = visit
 
     def finish(self) -> None:
         """The program has ended: what is recorded from now on stays."""

@@ -13,7 +13,7 @@ import numpy as np
 from explorer import prove, run
 from explorer.language import figures
 from explorer.trace import Array, BackwardPass, Figure, Summary, TensorRecord, to_plain
-from explorer.trace.records import BackwardStep
+from explorer.trace.records import BackwardStep, Event
 
 #: Most elements of an array that are kept whole, and most characters of a text.
 WHOLE, LONGEST = 6, 400
@@ -33,7 +33,7 @@ def facts_of(source: str) -> dict[str, Any]:
         "tensors": _many(trace.tensors, _tensor),
         "passes": [_pass(one) for one in trace.passes],
         "pass_count": trace.pass_count,
-        "events": [trace.event_count, _digest(to_plain(trace.events))],
+        "events": [trace.event_count, _digest([_event(event) for event in trace.events])],
         "curves": {f"{c.kind} {c.name}": _array(np.array(c.values)) for c in trace.curves},
         "notes": list(trace.notes),
         "readings": list(trace.readings),
@@ -47,6 +47,14 @@ def facts_of(source: str) -> dict[str, Any]:
     }
     empty = (None, "", 0, [], {}, [0, _digest([])], False)
     return {name: fact for name, fact in facts.items() if fact not in empty}
+
+
+def _event(event: Event) -> dict[str, Any]:
+    """What happened, and how often."""
+    fact: dict[str, Any] = to_plain(event)
+    for key in ("visit", "mode", "object", *(["times", "until"] if event.times == 1 else [])):
+        del fact[key]
+    return fact
 
 
 def _many(items: Sequence[Any], fact: Callable[[Any], Any]) -> list[str]:

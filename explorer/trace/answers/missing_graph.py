@@ -142,8 +142,8 @@ def _never_required(
     if gradient is not None:
         return gradient
     frozen = [
-        (frozen, line)
-        for frozen, line in analysis.recorder.frozen.values()
+        (frozen, analysis.recorder.frozen_at(frozen))
+        for frozen, _ in analysis.recorder.events.things("freeze")
         if not frozen.requires_grad and analysis.bindings.names_of(frozen)  # none inside of torch
     ]
     leaves = _plain_leaves(refused, analysis)

@@ -68,7 +68,7 @@ def _answer(group: list[LiveTensor], analysis: RunAnalysis) -> Answer:
 def _symptom(group: list[LiveTensor], why: list[Reason], analysis: RunAnalysis) -> Symptom:
     """The error, if it came of a None that was read; else the None."""
     names = tuple(record.name for record in group)
-    reads = {analysis.recorder.none_reads.get(id(r.tensor), (None, 0))[1] for r in group}
+    reads = {note.line for r in group for note in analysis.recorder.reads_of(r.tensor)[:1]}
     if analysis.error is not None and analysis.error.line in reads:
         return Symptom("error", names)
     if any("[" in name for name in names) and why[0].key == "non-leaf":
@@ -118,7 +118,8 @@ def _in_question(analysis: RunAnalysis) -> Iterator[LiveTensor]:
 def _read_as_none(analysis: RunAnalysis) -> Iterator[LiveTensor]:
     """Tensors whose `.grad` the program read, getting a None that is still there."""
     variables = analysis.variables_by_tensor
-    for tensor, line, passes in analysis.recorder.none_reads.values():
+    for tensor, note in analysis.recorder.events.things("read"):
+        line, passes = note.line, note.passes
         record = variables.get(id(tensor)) or analysis.recorder.find(tensor)
         early = passes == 0 and analysis.recorder.pass_count > 0 and tensor.is_leaf
         if record is None or early or tensor.grad is not None or _is_test(line, analysis):
@@ -201,7 +202,8 @@ def _asked_in_vain(analysis: RunAnalysis) -> Iterator[Answer]:
 
 def _too_early(analysis: RunAnalysis) -> Iterator[Answer]:
     """`.grad` was read before any backward had run."""
-    for tensor, line, passes in analysis.recorder.none_reads.values():
+    for tensor, note in analysis.recorder.events.things("read"):
+        line, passes = note.line, note.passes
         record = analysis.recorder.find(tensor)
         if record is None or passes or not analysis.recorder.pass_count or not tensor.is_leaf:
             continue
@@ -229,7 +231,8 @@ def _no_backward(analysis: RunAnalysis) -> Iterator[Answer]:
     if not analysis.passes or not all(raw.ours for raw in analysis.passes):
         return
     root = analysis.name_of(analysis.passes[0].roots[0])
-    for tensor, line, passes in analysis.recorder.none_reads.values():
+    for tensor, note in analysis.recorder.events.things("read"):
+        line, passes = note.line, note.passes
         record = analysis.recorder.find(tensor)
         if record is None or passes or _is_test(line, analysis) or not record.requires_grad:
             continue

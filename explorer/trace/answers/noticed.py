@@ -33,7 +33,7 @@ def noticed_names(analysis: RunAnalysis) -> frozenset[str]:
     """The names of the tensors that the program printed, compared or stepped, or whose `.grad` it
     found to be None."""
     recorder = analysis.recorder
-    tensors = [tensor for tensor, _, _ in recorder.none_reads.values()]
+    tensors = [tensor for tensor, _ in recorder.events.things("read")]
     for use in recorder.events.optimizers.values():
         tensors += use.parameters() if use.steps else []
     names = set[str]()

@@ -36,7 +36,7 @@ def events_panel(trace: Trace) -> None:
     if not trace.events:
         st.html('<div class="ax-note">No backward, hook or optimizer ran.</div>')
         return
-    left_out = trace.event_count - len(trace.events)
+    left_out = trace.event_count - sum(event.times for event in trace.events)
     more = f'<div class="ax-note">{left_out:,} events in between are left out.</div>'
     with st.container(height=260, border=False):
         st.html((more if left_out > 0 else "") + as_html(trace.events))
@@ -57,7 +57,8 @@ def as_html(events: Sequence[Event]) -> str:
 def _what(event: Event, first: bool) -> Html:
     """What happened; the first event of a kind opens the glossary at its name."""
     before, name, after = event.what.partition(_NAMES.get(event.kind, "\0"))
-    return html(before, term_link(event.kind, name), after) if name and first else html(event.what)
+    after += f", {event.times:,} times up to event {event.until:,}" if event.times > 1 else ""
+    return html(before, term_link(event.kind, name) if first else name, after)
 
 
 def _line(event: Event) -> str:

@@ -166,7 +166,7 @@ def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
         sentences.append(run.repeated)
     elif trace.pass_count > len(trace.passes):
         sentences.append(
-            f"Of {trace.pass_count:,} backward passes, the first three and the last are recorded; "
+            f"Of {trace.pass_count:,} backward passes, {iterations.recorded(trace)} are recorded; "
             "for any other the program runs again."
         )
     if not shown and not trace.error and not trace.needs_upstream:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from explorer.trace import Trace
 from explorer.trace.tensor_registry import FIRST_VISITS
+from explorer.trace.text import join_names
 from explorer.trace.text import number as number_text
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import label, whole
@@ -48,10 +49,15 @@ def choose_pass(trace: Trace) -> int:
         hidden=True,
         width=120,
         help="The graph, the steps and the tensors show this backward pass. The program runs again "
-        "for any but the first three and the last",
+        f"for any but {recorded(trace)}, which were recorded",
     )
     label(f"of {trace.pass_count:,}")
     return number or 1
+
+
+def recorded(trace: Trace) -> str:
+    """The numbers of the passes that are there: "1, 2, 3 and 400"."""
+    return join_names([f"{p.number:,}" for p in trace.passes])
 
 
 def validate_link(trace: Trace) -> None:
@@ -86,6 +92,8 @@ def compare_runs(first: Trace, again: Trace, number: int) -> str:
                 f"{said} The losses of the two runs differ, first at pass {at:,}: "
                 f"{number_text(a)} and {number_text(b)}. {_WHY}"
             )
+    if first.output != again.output:
+        return f"{said} It printed something else than the first time. {_WHY}"
     if first.pass_count != again.pass_count:
         return (
             f"{said} The first run made {first.pass_count:,} passes, this one "
