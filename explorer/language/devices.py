@@ -18,7 +18,7 @@ from torch.utils._device import DeviceContext
 from torch.utils.data import DataLoader
 
 from explorer.language.notices import notice, running
-from explorer.language.watched_calls import Patch
+from explorer.language.watched_calls import Patch, is_inside
 
 NO_GPU = "There is no GPU here: tensors and modules stay on the CPU."
 _NOT_COMPILED = "Functions run as they are here: nothing was compiled."
@@ -83,7 +83,8 @@ def _uncompiled(compile_: Callable[..., Any]) -> Callable[..., Any]:
     def call(model: Any = None, *args: Any, **kwargs: Any) -> Any:
         if running() is None:
             return compile_(model, *args, **kwargs)
-        notice(_NOT_COMPILED)
+        if not is_inside():  # as torch.cond, which compiles its branches
+            notice(_NOT_COMPILED)
         return (lambda function: function) if model is None else model
 
     return call

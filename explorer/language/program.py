@@ -235,20 +235,18 @@ def watch_always() -> None:
     and changing a class makes Python forget what it knows of it."""
     global _watches_always
     if not _watches_always:
-        for patch in _watching():
+        for patch in (*_watching(), *device_patches()):
             patch.apply()
         _watches_always = True
 
 
 def _patches(source: str, watcher: Watcher) -> list[Patch]:
     """What is patched while a program with this text runs."""
-    patches: list[Patch] = []
+    patches = [] if _watches_always else device_patches()
     if watcher.watches_calls and not _watches_always:
         patches += _watching()
     if watcher.watches_apply:
         patches.append(APPLY)
-    if "compile" in source or "DataLoader" in source:
-        patches += device_patches()
     if names_accelerator(source):
         patches += accelerator_patches()
     if "torchvision" in source or "torch.hub" in source:

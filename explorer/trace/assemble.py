@@ -34,6 +34,7 @@ from explorer.trace.records import (
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.run_analysis import RunAnalysis, Warned
+from explorer.trace.special_tensors import shape_of
 from explorer.trace.tensor_registry import LiveTensor, items_of, join_path, named_parameters
 
 #: Longest text of a variable that is not a tensor, and most variables and items recorded.
@@ -292,7 +293,7 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         id=index,
         name=live.name,
         line=live.line or None,
-        shape=tuple(tensor.size()),
+        shape=shape_of(tensor),
         dtype=str(tensor.dtype).removeprefix("torch."),
         requires_grad=live.requires_grad,
         is_leaf=live.is_leaf,

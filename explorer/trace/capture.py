@@ -11,6 +11,7 @@ from torch._C._functorch import get_unwrapped, is_gradtrackingtensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from explorer.trace.records import WHOLE, Array, Summary
+from explorer.trace.special_tensors import has_no_values, shape_of
 
 BINS = 20
 #: Histograms of larger tensors count every k-th element, about this many in all.
@@ -30,10 +31,12 @@ class CapturedValues:
     __slots__ = ("__weakref__", "_array", "_is_copy", "_tensor", "shape")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.shape = tuple(tensor.size())  # .shape of an uninitialised parameter raises
         self._tensor: torch.Tensor | None = None
         self._array: Array | None = None
         self._is_copy = False
+        self.shape = shape_of(tensor)
+        if has_no_values(tensor):
+            return
         if tensor.numel() <= WHOLE:
             self._array = to_numpy(tensor)
         else:
@@ -73,7 +76,7 @@ _LARGE: WeakValueDictionary[tuple[object, ...], CapturedValues] = WeakValueDicti
 
 def capture_values(tensor: torch.Tensor) -> CapturedValues:
     """Capture the tensor's values; captures of an unchanged large tensor are shared."""
-    if tensor.numel() <= WHOLE or tensor.is_inference():
+    if has_no_values(tensor) or tensor.numel() <= WHOLE or tensor.is_inference():
         return CapturedValues(tensor)
     try:
         place = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)

@@ -15,6 +15,7 @@ from torch import nn
 from explorer.trace.events import MOST_CHANGES, make_change, take_snapshot
 from explorer.trace.passes import RawPass
 from explorer.trace.run_log import RunLog
+from explorer.trace.special_tensors import quiet
 from explorer.trace.tensor_registry import MAX_PARAMETERS, named_parameters
 from explorer.trace.torchviz_graph import leaves_of
 
@@ -23,7 +24,6 @@ CHECKED = "computed by "
 FIRST_RUN = "not kept: checkpoint computes it again in backward"
 #: Most losses that a GradScaler has scaled whose nodes are remembered.
 MOST_SCALED = 100
-_quiet = torch._C.DisableTorchFunction
 
 
 class ModernCalls:
@@ -122,7 +122,7 @@ class ModernCalls:
         """nn.Parameter(x), or Variable(x): a new leaf with the numbers of x."""
         result = function(data, *args, **kwargs)
         if isinstance(data, torch.Tensor) and self.log.recording:
-            with _quiet():
+            with quiet():
                 self.log.history.add_copy(data, result, kind, self.log.line, self.log.name_of(data))
         return result
 
@@ -150,7 +150,7 @@ class ModernCalls:
     ) -> Any:
         """`gradcheck` calls the program's function many times, with inputs that it changes."""
         mark, log = f"{CHECKED}{name}", self.log
-        with self._uncounted(mark, log.call_counts, log.run_counts), _quiet():
+        with self._uncounted(mark, log.call_counts, log.run_counts), quiet():
             result = function(*args, **kwargs)
         outcome = "agrees with" if result else "differs from"
         self.log.add_event("check", f"{name}: the gradient {outcome} the measured slopes")
@@ -168,7 +168,7 @@ class ModernCalls:
         """`scaler.scale(loss)`: mark what it returns."""
         result = function(loss)
         if scaler.is_enabled():
-            with _quiet():
+            with quiet():
                 scale, node = scaler.get_scale(), result.grad_fn
                 live = self.log.find(result)
                 if live is not None:
@@ -185,7 +185,7 @@ class ModernCalls:
         """`scaler.unscale_(optimizer)`: its gradients are divided by the scale."""
         if not scaler.is_enabled():
             return function(optimizer)
-        with _quiet():
+        with quiet():
             groups = [group["params"] for group in optimizer.param_groups]
             leaves = [p for group in groups for p in group if isinstance(p, torch.Tensor)]
             leaves = [leaf for leaf in leaves if leaf.grad is not None]
@@ -194,7 +194,7 @@ class ModernCalls:
             if self.log.recording and leaves and not any(id(p) in self._scaled for p in leaves):
                 self.unscaled = self.unscaled or (self.log.line, scale, leaves)
         result = function(optimizer)
-        with _quiet():
+        with quiet():
             for leaf in leaves:
                 self._scaled.pop(id(leaf), None)
             changes = [
@@ -220,10 +220,10 @@ class ModernCalls:
         """`scaler.update()`, which may change the scale."""
         if not scaler.is_enabled():
             return function(*new, **named)
-        with _quiet():
+        with quiet():
             before = scaler.get_scale()
         result = function(*new, **named)
-        with _quiet():
+        with quiet():
             after = scaler.get_scale()
         if before != after:
             self.log.add_event("scale", f"the scale became {after:g}; it was {before:g}")

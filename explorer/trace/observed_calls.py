@@ -25,10 +25,9 @@ from explorer.trace.events import (
 from explorer.trace.history_of import grad_fn_of
 from explorer.trace.operations import Operations
 from explorer.trace.run_log import RunLog
+from explorer.trace.special_tensors import quiet
 from explorer.trace.tensor_registry import named_parameters
 from explorer.trace.training_calls import TrainingCalls
-
-_quiet = torch._C.DisableTorchFunction
 
 
 class ObservedCalls:
@@ -141,19 +140,19 @@ class ObservedCalls:
     ) -> Any:
         """Run `optimizer.step()`, and log which parameters it changes."""
         line = self.log.line
-        with _quiet():
+        with quiet():
             use = self._training.use_of(optimizer, line)
             use.stepped = use.stepped or line
             only_counts = self.log.only_counts and not self._is_unusual(use)
         if only_counts:
-            with nullcontext() if has_closure else _quiet():
+            with nullcontext() if has_closure else quiet():
                 result = run()
             self.log.line = line
             use.steps += 1
             self.log.add_event("step", f"{use.name}.step()", thing=optimizer)
             return result
         self._know_names(use.parameters())
-        with _quiet():
+        with quiet():
             before = [(p, take_snapshot(p), p.grad) for p in use.parameters()]
             remembered = {
                 id(p)
@@ -167,16 +166,16 @@ class ObservedCalls:
                 self._note_cleared_gradients(use, [p for p, _, _ in before])
                 self._note_scale(use)
         # A closure is code of the program and is recorded; torch's own arithmetic is not.
-        with nullcontext() if has_closure else _quiet():
+        with nullcontext() if has_closure else quiet():
             result = run()
         self.log.line = line
-        with _quiet():
+        with quiet():
             self._log_step(use, before, remembered)
         return result
 
     def _know_names(self, tensors: list[torch.Tensor]) -> None:
         """Have a name for each of them, even of those that were made while nothing was recorded."""
-        with _quiet():
+        with quiet():
             if not all(map(self.log.name_of, tensors)):
                 self.log.resume()
 
@@ -268,7 +267,7 @@ class ObservedCalls:
     def zero_grad(self, receiver: Any, run: Callable[[], Any]) -> Any:
         """Run `optimizer.zero_grad()` or `model.zero_grad()`, and log the gradients it clears."""
         log = self.log
-        with _quiet():
+        with quiet():
             if isinstance(receiver, nn.Module):
                 parameters: list[torch.Tensor] = [p for _, p in named_parameters(receiver)]
             else:

@@ -27,7 +27,7 @@ from explorer.trace.function_calls import OBSERVED
 from explorer.trace.history import MOST_CUTS, Cut, numbers_in
 from explorer.trace.history_of import grad_fn_of
 from explorer.trace.run_log import FailedOperation, RunLog
-from explorer.trace.special_tensors import has_no_shape
+from explorer.trace.special_tensors import has_no_shape, quiet
 from explorer.trace.tensor_registry import LiveTensor
 
 #: Functions that read a plain value out of a tensor.
@@ -111,10 +111,11 @@ class Operations(TorchFunctionMode):
             raise
         finally:
             self._calls -= 1
-        if func is not torch.Tensor.backward:
-            self.log_result(func, args, kwargs, result)
-        if cut is not None:
-            self.log.history.add_cuts(result, (cut,), cut.line, cut.function)
+        with quiet():
+            if func is not torch.Tensor.backward:
+                self.log_result(func, args, kwargs, result)
+            if cut is not None:
+                self.log.history.add_cuts(result, (cut,), cut.line, cut.function)
         return result
 
     def cut_in_place(self, tensor: torch.Tensor) -> Cut | None:

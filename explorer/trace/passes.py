@@ -14,7 +14,7 @@ import torch
 
 from explorer.language import unpacking_once, without_unpacking
 from explorer.trace.capture import CapturedValues, capture_values
-from explorer.trace.special_tensors import is_uninitialised
+from explorer.trace.special_tensors import is_uninitialised, quiet
 from explorer.trace.torchviz_graph import (
     DrawnNode,
     draw_graph,
@@ -73,7 +73,7 @@ class RawPass:
 
     def _make_prehook(self, index: int, node: Any) -> Callable[[Any], None]:
         def prehook(grads: Sequence[torch.Tensor | None]) -> None:
-            with torch._C.DisableTorchFunction():
+            with quiet():
                 step = RawStep(index, _capture_gradients(grads), {})
                 with unpacking_once():
                     step.saved = saved_values(node, step)
@@ -89,7 +89,7 @@ class RawPass:
         def hook(grads_out: Sequence[torch.Tensor | None], _: Any) -> None:
             for step in reversed(self.steps):
                 if step.function == index:
-                    with torch._C.DisableTorchFunction():
+                    with quiet():
                         step.grads_out = _capture_gradients(grads_out)
                         step.after = _stored_gradient(node)
                     return

@@ -28,6 +28,7 @@ from explorer.trace.observed_calls import ObservedCalls
 from explorer.trace.passes import RawPass
 from explorer.trace.run_log import POINTS
 from explorer.trace.shared_hooks import SHARED_HOOKS
+from explorer.trace.special_tensors import quiet
 from explorer.trace.tensor_registry import FIRST_VISITS, LiveTensor
 from explorer.trace.text import shortened
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
@@ -50,7 +51,7 @@ MOST_ADDED = 12
 #: What is known from the line on that makes it.
 _KNOWN = (torch.optim.Optimizer, LRScheduler)
 _OLD_CONSTRUCTOR = re.compile(r"\b(Float|Double)?Tensor\(\s*\[")
-_quiet, _is_traced = torch._C.DisableTorchFunction, torch._C._is_tracing
+_is_traced = torch._C._is_tracing
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ class ProgramRecorder(TurnRecorder):
                 return value
             if _is_traced():
                 return value
-            with _quiet():
+            with quiet():
                 self.look_at_line(place)
                 live = self.find(value)
                 location = self.locations[place]
@@ -190,7 +191,7 @@ class ProgramRecorder(TurnRecorder):
         if any(map(_is_unshown, value if isinstance(value, list | tuple) else (value,))):
             return
         line = self.line
-        with _quiet(), suppress(Exception):
+        with quiet(), suppress(Exception):
             text = without_addresses(repr(value))
             if not text.lstrip("[(").startswith("<") or isinstance(
                 value, torch.autograd.graph.Node
@@ -236,7 +237,7 @@ class ProgramRecorder(TurnRecorder):
         if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
             value, "__dict__"
         ):
-            with _quiet():
+            with quiet():
                 self.look_at_line(place)
                 if isinstance(value, torch.Tensor) and self.find(value) is None:
                     self.find_cuts_in_statement(value, self.locations[place])
@@ -297,7 +298,7 @@ class ProgramRecorder(TurnRecorder):
 
     def note_plain_gradients(self, root: torch.Tensor, gradients: Any, is_recorded: bool) -> None:
         """Note that what torch.autograd.grad returned has no history."""
-        with _quiet():
+        with quiet():
             cause = "without_graph" if is_recorded else "grad"
             cut = Cut(self.line, cause, "grad", root, self.name_of(root))
             for gradient in gradients if isinstance(gradients, tuple) else ():
@@ -326,13 +327,13 @@ class ProgramRecorder(TurnRecorder):
         self._check_depth()
         self.pass_count += 1
         number = self.pass_count  # a hook may begin another
-        with _quiet():
+        with quiet():
             self.curves.add_loss(number, roots)
         if self._needs_record(roots):
             result = self._run_recorded(what, roots, run, ours)
         else:
             result = self._run_unrecorded(what, roots, run)
-        with _quiet():
+        with quiet():
             if self.curves.wants_norms(number):
                 self.curves.add_norms(number, self.named_leaves().items())
         return result
@@ -342,7 +343,7 @@ class ProgramRecorder(TurnRecorder):
     ) -> Any:
         self.resume()
         call_line = self.line
-        with _quiet():
+        with quiet():
             line = None if ours else call_line
             earlier = self.recorded_passes
             raw = passes.start_pass(
@@ -368,22 +369,22 @@ class ProgramRecorder(TurnRecorder):
             try:
                 result = raw.run_with_hooks(run)
             finally:
-                with _quiet():
+                with quiet():
                     self.assign_gradients(raw)
-        with _quiet():
+        with quiet():
             self.log_pass(raw, before)
         return result
 
     def _run_unrecorded(self, what: str, roots: list[torch.Tensor], run: Callable[[], Any]) -> Any:
         """Run a backward call that a later turn will repeat: only its event may be needed."""
         if self.only_counts:
-            with _quiet():
+            with quiet():
                 root = self.unrecorded_name(roots[0])
             with self._inside_pass():
                 result = run()
             self.log_backward(what, root, [])
             return result
-        with _quiet():
+        with quiet():
             leaves = leaves_of(walk_graph(roots))
             if not all(map(self.name_of, leaves)):
                 self.resume()
@@ -391,7 +392,7 @@ class ProgramRecorder(TurnRecorder):
             root = self.unrecorded_name(roots[0])
         with self._inside_pass():
             result = run()
-        with _quiet():
+        with quiet():
             for earlier in before if what != "torch.autograd.grad" else ():
                 leaf = earlier.leaf
                 if leaf.grad is not None and not earlier.had_gradient:
@@ -437,7 +438,7 @@ class ProgramRecorder(TurnRecorder):
             return True
         if self.pass_count == self.iteration or self.awaits_gradient:
             return True
-        with _quiet():
+        with quiet():
             return self._adds(self.leaves_of_pass) and self._adds(leaves_of(walk_graph(roots)))
 
     def _adds(self, leaves: list[torch.Tensor]) -> bool:

@@ -10,6 +10,7 @@ import torch
 
 from explorer.trace.events import Snapshot, make_change, take_snapshot
 from explorer.trace.run_log import RunLog
+from explorer.trace.special_tensors import quiet
 from explorer.trace.text import join_names
 
 Inside = Callable[[], AbstractContextManager[None]]
@@ -21,7 +22,6 @@ MULTI_GRAD, SAVED, INCREMENT = (
 )
 #: The calls that `observe` makes.
 SHARED_HOOKS = frozenset([MULTI_GRAD, SAVED, INCREMENT])
-_quiet = torch._C.DisableTorchFunction
 
 
 def observe(
@@ -37,7 +37,7 @@ def observe(
         tensors = args[0] if args else kwargs.get("tensors")
         names = _names(log, tensors)
         _replace(arguments, kwargs, 1, "fn", lambda fn: _multi_grad_hook(log, inside, names, fn))
-        with _quiet():
+        with quiet():
             return function(*arguments, **kwargs)
     for place, name in enumerate(("pack_hook", "unpack_hook")):
         wrap = _saved_hook(log, inside, name.removesuffix("_hook"))
@@ -58,7 +58,7 @@ def _replace(
 def _names(log: RunLog, tensors: Any) -> list[str]:
     if not isinstance(tensors, list | tuple):
         return []
-    with _quiet():
+    with quiet():
         return [
             (log.name_of(t) or "a tensor") if isinstance(t, torch.Tensor) else "" for t in tensors
         ]
@@ -68,7 +68,7 @@ def _multi_grad_hook(
     log: RunLog, inside: Inside, names: list[str], hook: Callable[..., Any]
 ) -> Callable[[Any], Any]:
     def logging_hook(received: Any) -> Any:
-        with _quiet():
+        with quiet():
             gradients = received if isinstance(received, list) else [received]
             of_all = len(names) == len(gradients)
             shown = names if of_all else [f"one of {join_names(names)}"] * len(gradients)
@@ -97,7 +97,7 @@ def _saved_hook(
         def logging_hook(received: Any) -> Any:
             before, name = _snapshot(received), ""
             if isinstance(received, torch.Tensor) and kind == "pack":
-                with _quiet():
+                with quiet():
                     name = log.name_of(received)
             with inside():
                 result = hook(received)
@@ -118,7 +118,7 @@ def _saved_hook(
 def _snapshot(value: Any) -> Snapshot:
     if not isinstance(value, torch.Tensor):
         return None
-    with _quiet():
+    with quiet():
         return take_snapshot(value)
 
 

@@ -1,17 +1,43 @@
-"""Tensors that need care: without a shape or values, or with a tangent."""
+"""What needs care: tensors without a shape or values, or with a tangent; modes of the program."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
+from torch.utils._python_dispatch import _disable_current_modes
+
+
+def quiet() -> AbstractContextManager[Any]:
+    """Meanwhile torch computes what the program has not asked for: neither its classes of tensors
+    nor its modes (`TorchDispatchMode`, `make_fx`) get to know of it."""
+    silent = torch._C.DisableTorchFunction()
+    if not torch._C._len_torch_dispatch_stack():
+        return silent
+    both = ExitStack()
+    both.enter_context(silent)
+    both.enter_context(_disable_current_modes())
+    return both
 
 
 def has_no_shape(tensor: torch.Tensor) -> bool:
     """Whether this tensor of a lazy layer still waits for its shape."""
     return isinstance(tensor, UninitializedParameter | UninitializedBuffer)
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The shape of a tensor; () of a nested one, whose parts have different ones."""
+    return () if tensor.is_nested else tuple(tensor.size())  # .shape of a lazy layer's raises
+
+
+def has_no_values(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has no values of its own to read: a nested one, or one of a class with a
+    `__torch_dispatch__`, which would be asked for them."""
+    dispatch = type(tensor).__torch_dispatch__
+    return dispatch is not torch.Tensor.__torch_dispatch__ or tensor.is_nested
 
 
 def tangent_of(tensor: torch.Tensor) -> torch.Tensor | None:

@@ -25,6 +25,7 @@ _CHANGED = "changed"
 #: Longest name of a tensor or module; a program may use keys of any length.
 MAX_NAME = 200
 NO_SHAPE = "no shape yet: the first call of its layer decides it"
+NESTED = "a nested tensor: its parts are not shown"
 
 
 class LiveTensor:
@@ -46,7 +47,7 @@ class LiveTensor:
         self.is_kept = True
         self.named, self.scope, self.visit = False, "", 1
         #: What there is to say about it, in a few words.
-        self.remark = NO_SHAPE if has_no_shape(tensor) else ""
+        self.remark = NESTED if tensor.is_nested else NO_SHAPE if has_no_shape(tensor) else ""
         #: Whether it is one of `TensorRegistry.between`.
         self.is_between = False
         #: The line of the statement that was running, and how often it had run.

@@ -20,6 +20,8 @@ from weakref import WeakKeyDictionary
 import torch
 import torchviz
 
+from explorer.trace.special_tensors import shape_of
+
 _NODE = re.compile(r"^\t(\d+) \[label=(.*?)(?: fillcolor=(\w+))?\]\n?$", re.DOTALL)
 _EDGE = re.compile(r"^\t(\d+) -> (\d+)(?: \[(dir=none|style=dotted)\])?")
 _EDGE_KINDS = {"dir=none": "saved", "style=dotted": "base", None: "flow"}
@@ -151,6 +153,10 @@ def saved_names(kind: type) -> list[tuple[str, str]]:
 _SAVED_NAMES: WeakKeyDictionary[type, list[tuple[str, str]]] = WeakKeyDictionary()
 
 
+#: What torchviz raises where it reads what is freed, or the sizes of a nested tensor.
+_UNDRAWN = RuntimeError, AttributeError
+
+
 def draw_graph(
     roots: Sequence[torch.Tensor], names: dict[str, torch.Tensor], functions: Sequence[Any]
 ) -> tuple[list[DrawnNode], list[tuple[int, int, str]]]:
@@ -165,10 +171,10 @@ def draw_graph(
         warnings.simplefilter("ignore")  # torchviz's own; a program may have made them errors
         try:
             dot = torchviz.make_dot(tuple(roots), params=names, show_saved=True)
-        except RuntimeError:
+        except _UNDRAWN:
             try:
                 dot = torchviz.make_dot(tuple(roots), params=names)
-            except RuntimeError:  # it reads what a Function has saved, which backward has freed
+            except _UNDRAWN:  # it reads what a Function has saved, which backward has freed
                 return _without_saved(roots, names, functions)
     index = {str(id(node)): i for i, node in enumerate(functions)}
     drawn: dict[str, DrawnNode] = {}
@@ -210,11 +216,11 @@ def _without_saved(
         edges += [(index[id(n)], i, "flow") for n, _ in node.next_functions if n is not None]
         if leaf is not None:
             edges.append((len(functions) + len(tensors), i, "flow"))
-            tensors.append(DrawnNode("leaf", name_of.get(id(leaf), ""), tuple(leaf.shape)))
+            tensors.append(DrawnNode("leaf", name_of.get(id(leaf), ""), shape_of(leaf)))
     for root in roots:
         if root.grad_fn is not None:
             edges.append((index[id(root.grad_fn)], len(functions) + len(tensors), "flow"))
-            tensors.append(DrawnNode("output", name_of.get(id(root), ""), tuple(root.shape)))
+            tensors.append(DrawnNode("output", name_of.get(id(root), ""), shape_of(root)))
     return [*drawn, *tensors], list(dict.fromkeys(edges))
 
 

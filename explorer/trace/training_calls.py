@@ -10,6 +10,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from explorer.trace.events import OptimizerUse, ScheduleUse
 from explorer.trace.run_log import RunLog
+from explorer.trace.special_tensors import quiet
 
 #: Most optimizers and schedulers that are known.
 MOST_KNOWN = 100
@@ -17,7 +18,6 @@ MOST_KNOWN = 100
 MOST_CLIPPED_TO = 1e6
 #: The functions that clip.
 CLIPPING = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
-_quiet = torch._C.DisableTorchFunction
 
 
 class TrainingCalls:
@@ -91,7 +91,7 @@ class TrainingCalls:
                 return function(*args, **kwargs)
             given = args[0] if args else options.pop("parameters", None)
             items = [given] if isinstance(given, torch.Tensor) else list(given)
-            with _quiet():
+            with quiet():
                 tensors = [t for t in items if isinstance(t, torch.Tensor)]
                 scales = [self.scale_of(t) for t in tensors]
                 line, ran = self.log.line, self.log.pass_count > 0

@@ -78,7 +78,7 @@ class TurnRecorder(RunLog):
         self._records_all = capture == "retain_grad"
         #: By place: what was assigned there since the last record (name, value, running line).
         self.assigned: dict[int, tuple[str, Any, int]] = {}
-        #: By place: each length of the list that was assigned there, and how often its line had run.
+        #: By place: each length of the list that was assigned there, and the run of its line.
         self._lengths: dict[int, list[tuple[int, int]]] = defaultdict(list)
         #: The last expression without a record: its place and value.
         self.last_note: tuple[int, torch.Tensor] | None = None
