@@ -57,13 +57,7 @@ class Figures:
         #: By the id of matplotlib's figure, which is held: the latest picture of it.
         self._shown: dict[int, tuple[Any, Figure]] = {}
         self._lines: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._before: set[int] | None = None
         self._bytes = 0
-
-    def begin(self) -> None:
-        """The program begins, or goes on: figures that are open at first are not its own."""
-        if self._before is None:
-            self._before = set(_open_figures())
 
     def note_line(self, figure: Any, line: int) -> None:
         """This line has made a figure."""
@@ -91,12 +85,11 @@ class Figures:
 
     def show_all(self, line: int, position: int, *, close: bool = True) -> None:
         """Take all open figures of the program, and close them, as `plt.show()` does."""
-        for number, figure in _open_figures().items():
-            if number not in (self._before or ()):
-                with suppress(Exception):  # what cannot be drawn is no reason to lose the rest
-                    self.take(figure, line or self._lines.get(figure, 0), position)
-                if close:
-                    sys.modules["matplotlib.pyplot"].close(figure)
+        for figure in _open_figures():
+            with suppress(Exception):  # what cannot be drawn is no reason to lose the rest
+                self.take(figure, line or self._lines.get(figure, 0), position)
+            if close:
+                sys.modules["matplotlib.pyplot"].close(figure)
 
     def end_cell(self, position: int) -> None:
         """Show and close the open figures, as a notebook does at the end of a cell."""
@@ -117,12 +110,10 @@ def draws_figures(source: str) -> bool:
     return any(word in source for word in _DRAWS)
 
 
-def _open_figures() -> dict[int, Any]:
-    """The figures that pyplot has open, by number."""
+def _open_figures() -> list[Any]:
+    """The figures that pyplot has open, in the order of their numbers."""
     pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is None:
-        return {}
-    return {number: pyplot.figure(number) for number in pyplot.get_fignums()}
+    return [] if pyplot is None else [pyplot.figure(n) for n in pyplot.get_fignums()]
 
 
 def _draw(figure: Any) -> tuple[bytes, int, int]:

@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -116,14 +117,22 @@ def _torch_options() -> Callable[[], None]:
 
 
 def _figures() -> Callable[[], None]:
-    """The settings of matplotlib, if it is loaded."""
+    """The settings of matplotlib, if it is loaded, and the open figures of pyplot, for the program
+    draws into its own."""
     matplotlib = sys.modules.get("matplotlib")
     parameters = dict(matplotlib.rcParams) if matplotlib is not None else {}
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    figures = OrderedDict[int, Any]() if helpers is None else helpers.Gcf.figs
+    if helpers is not None:
+        helpers.Gcf.figs = OrderedDict()
 
     def restore() -> None:
         loaded = sys.modules.get("matplotlib")
         if loaded is not None and parameters:
             dict.update(loaded.rcParams, parameters)
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        if helpers is not None:
+            helpers.Gcf.figs = figures
 
     return restore
 

@@ -197,7 +197,6 @@ class Environment:
             self._as_script(program) if self._owns_process else nullcontext(),
             OnCPU() if names_accelerator(program.source) else nullcontext(),
         ):
-            self.watcher.figures.begin()
             yield
 
     @contextmanager

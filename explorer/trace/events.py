@@ -300,7 +300,10 @@ class EventLog:
 
     def notes_of(self, kind: str, thing: Any) -> Sequence[Entry]:
         """What was noted of an object, in order; of very many, the first and the last."""
-        return self._notes.get((kind, self.serial(thing)), ())
+        known = self._serials.get(id(thing))
+        if known is None or known[0]() is not thing:
+            return ()
+        return self._notes.get((kind, known[1]), ())
 
     def things(self, kind: str) -> Iterator[tuple[Any, Entry]]:
         """Each object of which this was noted, if it still lives, with the first note."""

@@ -73,6 +73,18 @@ def test_cells_are_in_order_and_contain_all_code(lines: list[str]) -> None:
         assert code <= set(inside)
 
 
+def test_a_program_draws_into_figures_of_its_own() -> None:
+    from matplotlib import pyplot
+
+    mine = pyplot.figure()
+    mine.add_subplot().plot([0, 1])
+    trace = explorer.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('its own')")
+    assert [figure.alt for figure in trace.figures] == ["Figure: its own, line"]
+    assert pyplot.gcf() is mine
+    assert mine.axes[0].get_title() == ""
+    pyplot.close(mine)
+
+
 def test_figures_are_shown_and_closed_at_the_end_of_a_cell() -> None:
     source = """\
 # %%

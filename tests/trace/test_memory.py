@@ -24,7 +24,7 @@ GREEDY = {
     "small tensors": "while True:\n    kept.append(torch.zeros(20000))\n",
     "one tensor": "while True:\n    kept.append(torch.zeros(2**24))\n",
     "caught": "try:\n    while True:\n        kept.append([0.5] * 1000)\n"
-    "except MemoryError:\n    kept.append(1)\n",
+    "except MemoryError:\n    kept.clear()\n",
 }
 ALLOCATOR = RuntimeError(
     "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
