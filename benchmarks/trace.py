@@ -75,7 +75,7 @@ PROGRAMS = (
     ("100 steps of SGD on two numbers", LOOP, None, 15),
 )
 
-GUARD = "the guard alone, without recording: 500 turns of a loop of small tensors"
+UNRECORDED = "without recording: 500 turns of a loop of small tensors"
 
 
 def rows(most: int) -> Iterator[Row]:
@@ -84,13 +84,13 @@ def rows(most: int) -> Iterator[Row]:
         ours, bare = medians(partial(run, source), partial(plain, source), runs=min(runs, most))
         yield Row(what, ours, "plain torch", bare, budget)
     ours, bare = medians(
-        partial(guarded, OPERATIONS), partial(plain, OPERATIONS), runs=min(15, most)
+        partial(unrecorded, OPERATIONS), partial(plain, OPERATIONS), runs=min(15, most)
     )
-    yield Row(GUARD, ours, "plain torch", bare, Budget(1.5, "ratio"))
+    yield Row(UNRECORDED, ours, "plain torch", bare, Budget(1.5, "ratio"))
 
 
-def guarded(source: str) -> None:
-    """Run a program of the language without recording it."""
+def unrecorded(source: str) -> None:
+    """Run a program without recording it."""
     with isolated(0):
         Environment(Watcher()).run(Program(source))
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from explorer.language import devices, downloads, figures, saved_hooks, watched_calls
+
 pytestmark = pytest.mark.fast
 
 ROOT = Path(__file__).parent.parent
@@ -154,3 +156,34 @@ def test_every_module_of_answers_is_on_the_page():
     table = PAGE.partition("In `explorer/trace/answers` a family")[2].partition("\n## ")[0]
     files = {path.stem for path in (ROOT / "explorer/trace/answers").glob("[a-z]*.py")}
     assert set(re.findall(r"`([a-z_]+)`", table)) == files
+
+
+def test_each_call_of_torch_is_watched_once():
+    """Whoever wants to know of a call reads the log of the one patch that reports it."""
+    lists = [
+        watched_calls.watched_calls(),
+        [watched_calls.APPLY],
+        saved_hooks.saved_hook_patches(),
+        devices.device_patches(),
+        devices.accelerator_patches(),
+        downloads.download_patches(),
+        figures.figure_patches(),
+        figures.notebook_patches("tqdm"),
+    ]
+    patched = [(id(patch.owner), patch.name) for patches in lists for patch in patches]
+    assert len(set(patched)) == len(patched)
+
+
+def test_only_patches_replace_what_torch_has():
+    """Nothing else assigns to a module or class of torch."""
+    for path in (ROOT / "explorer").rglob("*.py"):
+        if path.name in ("process_state.py", "torchvision_guard.py"):  # put back what is there
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = [ast.unparse(t) for t in targets if isinstance(t, ast.Attribute)]
+            own = [n for n in names if n.startswith(("torch.", "nn."))]
+            assert not [n for n in own if not n.startswith("torch.backends.")], path  # a setting
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if called == "setattr":
+                assert not ast.unparse(node.args[0]).startswith(("torch", "nn.")), path

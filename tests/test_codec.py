@@ -39,7 +39,7 @@ def test_lone_surrogates_become_question_marks():
     assert (back.source, back.variables) == ("?", {"?": ["?"]})
 
 
-#: Answers that only a program that has broken out of the language could send.
+#: Answers that no honest child would send.
 WRONG: list[Any] = [
     5,
     None,

@@ -305,10 +305,10 @@ def _global_hook(register: Callable[..., Any]) -> Callable[..., Any]:
     def call(hook: Any, *args: Any, **kwargs: Any) -> Any:
         program = running()
 
-        def guarded(*given: Any, **named: Any) -> Any:
+        def own(*given: Any, **named: Any) -> Any:
             return hook(*given, **named) if running() is program else None
 
-        return report(register)(guarded if callable(hook) else hook, *args, **kwargs)
+        return report(register)(own if callable(hook) else hook, *args, **kwargs)
 
     return call
 

@@ -65,7 +65,7 @@ def from_program(
     inputs: Mapping[str, Any] | None = None,
     trained: bool = False,
 ) -> ModuleProblem:
-    """Run a program of the language (see `explorer.run`) and take its network.
+    """Run a program (see `explorer.run`) and take its network.
 
     The network is the module that the program calls `model` or `net`, or else its last one, or an
     instance of its last class, if that needs no arguments. Its inputs are those that the program

@@ -1,6 +1,6 @@
 """Checks of what a child has sent about a reader's network, after the codec has checked its types.
 
-A program that has left the language can answer anything; a page draws what passes here without
+A child can answer anything; a page draws what passes here without
 checking it again. `explorer.trace.validation` bounds texts, counts and arrays; this adds what
 refers to something else.
 """

@@ -1,6 +1,6 @@
 """What a child's messages may take, checked before any of them is parsed.
 
-A program that has left the language can send anything, and JSON grows when it is parsed: `[],[],…`
+A child can send anything, and JSON grows when it is parsed: `[],[],…`
 to fifty times its length. So the server counts bytes and progress messages, and the app estimates
 from the text how much memory the values in it will take.
 """

@@ -373,8 +373,8 @@ def read_message(frame: tuple[int, bytearray], limits: AnswerLimits) -> tuple[in
 
 
 def parse_answer(kind: type[T], plain: Any) -> T:
-    """`from_plain` for an answer. Raises ProgramRefused for any invalid one: a program that has
-    escaped from the language can answer anything."""
+    """`from_plain` for an answer. Raises ProgramRefused for any invalid one: a child can
+    answer anything."""
     try:
         return validate(from_plain(kind, plain))
     except Exception:

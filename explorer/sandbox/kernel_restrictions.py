@@ -1,4 +1,4 @@
-"""What the Linux kernel forbids a child, even if its program has escaped from the language.
+"""What the Linux kernel forbids a child.
 
 Landlock leaves only installed code readable (landlock.py), and seccomp allows only the system calls
 on a list (seccomp.py, system_calls.py). Neither needs privileges, and neither can be undone.

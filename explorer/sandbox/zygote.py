@@ -1,6 +1,6 @@
 """The process that children are forked from.
 
-A child is a copy of the zygote, and a program that escapes from the language can read its child's
+A child is a copy of the zygote, and a program can read its child's
 memory. So the zygote is forked before the server has read any settings, and is sent only the name
 of the jobs' module, the limits of a child and whether to warm up. Requests and tokens never reach
 it: the server sends a request only to the child that performs it. Only the zygote and its children

@@ -126,7 +126,7 @@ class Node:
     module: str = ""
 
     def __post_init__(self) -> None:
-        """Both are written into DOT, and a child that has left the language may answer anything."""
+        """Both are written into DOT, and a child may answer anything."""
         if not self.id.isalnum() or self.kind not in {"", *FILLS}:
             raise ValueError(f"not a node: {self.id[:40]!r}, {self.kind[:40]!r}")
 

@@ -61,7 +61,7 @@ def run(
     on_pulse: Callable[[Watcher], None] | None = None,
     on_stuck: Callable[[Trace], None] | None = None,
 ) -> Trace:
-    """Run a program of the language and record what autograd did.
+    """Run a program and record what autograd did.
 
     `inputs` are values of the program's free names: numbers, or nested lists of them. `seed` seeds
     the random numbers. `capture` says how the gradients of

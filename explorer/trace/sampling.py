@@ -1,6 +1,6 @@
 """The result of a program as a function of one or two of its leaves.
 
-The program runs as it stands, guarded as always, once for every value; nothing is recorded. If all
+The program runs as it stands, once for every value; nothing is recorded. If all
 values at once, as one tensor, give the same where both were tried, a single run gives a fine grid.
 """
 
@@ -45,7 +45,7 @@ class Samples:
     values: np.ndarray
 
     def __post_init__(self) -> None:
-        """A child that has left the language may answer anything."""
+        """A child may answer anything."""
         shape = tuple(len(axis) for axis in self.axes if axis.ndim == 1)
         is_plain = all(array.dtype.kind == "f" for array in (*self.axes, self.values))
         is_plain &= all(np.isfinite(axis).all() and len(axis) > 1 for axis in self.axes)
@@ -65,7 +65,7 @@ def sample(
     """Run a program for values of one or two leaves between the two numbers of their ranges.
 
     The leaves are those that `leaf_literals` finds, `result` is the name of the result. Fewer
-    values are tried of a slow program. Raises ProgramRefused for text outside the language,
+    values are tried of a slow program. Raises ProgramRefused for text that is not Python,
     ValueError if a name is not that of a leaf.
     """
     text, variables = with_variables(source, names)

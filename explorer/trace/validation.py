@@ -1,6 +1,6 @@
 """Checks of what a child has answered, after the codec has checked its types.
 
-A program that has left the language can answer anything. A page draws what passes here without
+A child can answer anything. A page draws what passes here without
 checking it again, in bounded time: counts, sizes and lines are in range, and what is referred to
 exists. The bounds are well above what a run records.
 """

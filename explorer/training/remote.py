@@ -353,7 +353,7 @@ class RemoteSession:
             self._validate(answer, request)
             if press != "script":
                 self._record(answer, start, None if answer.fresh else base)
-        except Exception:  # a program that has broken out of the language may answer anything
+        except Exception:  # a child may answer anything
             raise _unreadable() from None
         return answer
 

@@ -1,6 +1,6 @@
 """Checks of what a child has sent about a reader's network, after the codec has checked its types.
 
-A program that has left the language can answer anything. `explorer.trace.validation` bounds texts,
+A child can answer anything. `explorer.trace.validation` bounds texts,
 counts and arrays; this checks that numbers are finite and that shapes belong together.
 """
 

@@ -1,7 +1,7 @@
 """The app, with hostile text in every answer of its sandbox: `python -m tests.browser.forged_app`
 takes the place of `python -m streamlit`.
 
-A child that has left the language can answer anything that has the right types.
+A child can answer anything that has the right types.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rare numbers, and answers of a program that has broken out of the language.
+"""Rare numbers, and answers that no honest child would give.
 
 Measuring the coverage showed that no other test ran this code.
 """

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Small programs, one for each form of the language; `programs` holds longer ones."""
+"""Small programs, one for each form of Python; `programs` holds longer ones."""
 
 FORMS = {
     "assign_chain_and_tuple": """

@@ -1,4 +1,4 @@
-"""Every form of the language gives what plain CPython gives: same output, same values."""
+"""Every form gives what plain CPython gives: same output, same values."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""Statements of scripts that tutorials use: patterns, generators, `import *`, names of a file; and
-what happens with those that are outside the language."""
+"""Statements of scripts that tutorials use: patterns, generators, `import *`, names of a file."""
 
 import pytest
 

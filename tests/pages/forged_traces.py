@@ -1,4 +1,4 @@
-"""Traces that a child which has left the language could answer: of the right types, and wrong."""
+"""Traces that a child could answer: of the right types, and wrong."""
 
 from __future__ import annotations
 

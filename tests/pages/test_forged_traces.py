@@ -1,4 +1,4 @@
-"""The Expression page with what a child that has left the language could answer."""
+"""The Expression page with what a child could answer."""
 
 from __future__ import annotations
 

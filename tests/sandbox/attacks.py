@@ -1,4 +1,4 @@
-"""What a program could try once it has left the language: plain Python, run in a child by the job
+"""What a program could try: plain Python, run in a child by the job
 `raw` of jobs.py, with the limits and walls of every program.
 
 Each attack is a row: its name, its code, and how it may end. Names in the code: `canary`, a path of

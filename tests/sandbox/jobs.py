@@ -182,7 +182,7 @@ def attempt(request: Any, context: Context) -> Any:
 
 
 def raw(request: Any, context: Context) -> Any:
-    """Run plain Python, as if the language did not exist: how it ended.
+    """Run plain Python, which nothing watches: how it ended.
 
     `request` holds the text as "code"; everything else is a name that the text may use.
     """

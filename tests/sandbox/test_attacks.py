@@ -1,4 +1,4 @@
-"""The walls hold when the language is off: attacks.py, run by a child as plain Python."""
+"""The walls hold: attacks.py, run by a child as plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invalid answers, which only a program that has escaped from the language could send."""
+"""Invalid answers, which a child could send."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a child that has left the language can send in place of its answer, from end to end."""
+"""What a child can send in place of its answer, from end to end."""
 
 # ruff: noqa: E501
 from __future__ import annotations

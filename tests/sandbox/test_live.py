@@ -269,7 +269,7 @@ def test_a_live_child_collects_only_its_own_garbage(forking: Sandbox) -> None:
 
 #: One that answers as it should.
 GOOD = "result = {'$': 'Trace', 'source': 'x', 'seed': 1}"
-#: What a program that has left the language does in the middle of a drag, and what is said.
+#: What a program does in the middle of a drag, and what is said.
 HOSTILE = {
     "exit": ("os._exit(0)", "ended without a result"),
     "crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed"),

@@ -1,4 +1,4 @@
-"""The folder that a program may write in, with the language off (`raw`): in memory, and watched."""
+"""The folder that a program may write in, as plain Python (`raw`): in memory, and watched."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ CORNERS = [
     "F.instance_norm(X2, weight=v[:2], bias=v2[:2], eps=0.3)",
 ]
 
-#: Nodes that no program of the language makes: expressions of plain torch that do.
+#: Nodes that few programs make: expressions of plain torch that do.
 PLAIN = [
     "a.nanmedian()",
     "torch.relu(a).nanmedian()",

@@ -43,7 +43,7 @@ def steps_by_node() -> dict[str, list[BackwardStep]]:
 
 
 def plain_step(expression: str) -> BackwardStep:
-    """The last node of an expression that the language does not know, run by torch alone."""
+    """The last node of an expression, run by torch alone."""
     names: dict[str, object] = {}
     torch.manual_seed(0)
     exec(SETUP + "X3 = torch.randn(1, 2, 4, 4, 4, requires_grad=True)\n", names)

@@ -1,4 +1,4 @@
-"""Answers to a press of a child that has left the language: of the right types, and wrong."""
+"""Answers of a child to a press: of the right types, and wrong."""
 
 from __future__ import annotations
 

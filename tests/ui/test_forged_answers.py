@@ -1,4 +1,4 @@
-"""Answers of a child that has left the language: well typed, and hostile."""
+"""Answers of a child: well typed, and hostile."""
 
 from __future__ import annotations
 

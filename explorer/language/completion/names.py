@@ -117,7 +117,7 @@ def global_names(code: str) -> tuple[set[str], set[str]]:
 
 def starred_names(tree: ast.Module) -> tuple[set[str], bool]:
     """The names that `import *` binds, and whether it may bind others: of a module that is not
-    part of the language, nobody knows."""
+    known, nobody knows."""
     names: set[str] = set()
     is_certain = True
     for node in ast.walk(tree):
@@ -169,7 +169,7 @@ def _renamed(real: str, name: str) -> str:
 
 
 def _exists(line: str) -> bool:
-    """Whether the module that this line imports is part of the language."""
+    """Whether the module that this line imports is there."""
     words = line.split()
     path = f"{words[1]}.{words[3]}" if words[0] == "from" else words[1]
     return module_names(path) is not None

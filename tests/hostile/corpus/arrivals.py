@@ -1,4 +1,4 @@
-"""Ways by which something from outside the language arrived in a program, or code ran unseen."""
+"""Ways by which code ran unseen."""
 
 _N = "import torch\nfrom torch import nn\n"
 _P = "from functools import partial\n"
@@ -183,7 +183,7 @@ HARMLESS = [
     "class C:\n    def __enter__(self):\n        pass\n"
     "    def __exit__(self, k, e, t):\n        assert k is AttributeError and t is None\n"
     "        return True\nwith C():\n    (1).nothing",
-    # nothing arrives after an error in the guard's own helpers
+    # nothing arrives after an error in our own helpers
     "class A:\n    pass\ngot = []\ndef deep(n):\n    try:\n        deep(n + 1)\n"
     "    except RecursionError:\n        pass\n    try:\n        got.append(A.mro)\n"
     "    except (RecursionError, AttributeError):\n        pass\ndeep(0)\nassert got == []",

@@ -1,4 +1,4 @@
-"""Ways that once led out of the language, into memory, or past a limit, and their neighbours.
+"""Ways that once led into memory, or past a limit, and their neighbours.
 
 Those of `REFUSED` end in an error, those of `EXCHANGED` may. Those of `HARMLESS` run to their end,
 and assert that what they tried has changed nothing, or shown nothing.

@@ -1,4 +1,4 @@
-"""Ways out of Python: reaching what the language does not offer."""
+"""Ways out of Python: reaching what is below it."""
 
 _ONE_LINERS = """
 __import__("os").system("touch {file}")
@@ -111,7 +111,7 @@ _PROGRAMS = [
     "f(__class__=1)",
     "del __builtins__",
     "__name__ = 'os'\nclass X:\n    pass\nraise ValueError",
-    # special methods the language has not
+    # special methods
     "class A:\n    def __getattr__(self, n):\n        return 1\n",
     "class A:\n    def __getattribute__(self, n):\n        return 1\n",
     "class A:\n    def __del__(self):\n        print('late')\n",

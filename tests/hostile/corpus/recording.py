@@ -115,7 +115,7 @@ HARMLESS = [
     "for i in range(40):\n    class A(A):\n        _y = i\nassert A()._y == 39",
 ]  # fmt: skip
 
-#: The language or torch refuses them, in a child that lives on.
+#: Python or torch refuses them, in a child that lives on.
 REFUSED = [
     _T + "a = [1.0]\na.append(a)\ntorch.stack(a)",
     _T + "a = [1]\na.append(a)\ntorch.zeros(a)",

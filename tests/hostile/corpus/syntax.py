@@ -53,7 +53,7 @@ HARMLESS = [
     "    finally:\n        pass\nx = g(40)\nnext(x)\nx = None",
     "keep = []\ndef g():\n    try:\n        yield\n    finally:\n        keep.append(g())\n"
     "        if len(keep) < 50:\n            next(keep[-1])\nx = g()\nnext(x)",
-    # what import * brings shadows built-ins as in Python, and none of the language's own
+    # what import * brings shadows built-ins as in Python, and none of our own
     "from torch import *\nassert max(tensor([1.0, 3.0])) == 3 and len([1]) == 1\n"
     "from random import *\nfrom math import *\nassert pow(2, 3) == 8.0 and callable(print)",
     # names of a class and of a file

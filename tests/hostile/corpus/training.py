@@ -99,7 +99,7 @@ REFUSED = [
 ]  # fmt: skip
 
 HARMLESS = [
-    # a checkpoint cannot keep a program alive, and sees no error of the language
+    # a checkpoint cannot keep a program alive, and sees no error of ours
     _C + _X + "class C:\n    def __enter__(self):\n        return self\n"
     "    def __exit__(self, kind, error, trace):\n        assert error is None and trace is None\n"
     "        return True\n"

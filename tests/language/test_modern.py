@@ -12,10 +12,8 @@ import pytest
 
 from explorer import run
 
-HERE = Path(__file__).parent
-PROGRAMS = sorted(
-    p for p in HERE.glob("*.py") if p.name not in ("__init__.py", "plain.py", "test_modern.py")
-)
+HERE = Path(__file__).parent / "modern"
+PROGRAMS = sorted(p for p in HERE.glob("*.py") if p.name not in ("__init__.py", "plain.py"))
 #: What differs, and why.
 DIFFERENT = {
     "dispatch_mode": "the mode sees that a gradient is copied, because hooks have looked at it",
