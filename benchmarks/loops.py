@@ -168,6 +168,77 @@ for X, y in batches:
 print(correct / 512)
 """
 
+#: How long it will run, nobody knows before.
+UNTIL = """
+from itertools import count
+import torch
+
+layer = torch.nn.Linear(4, 1)
+for step in count(1):
+    x = torch.randn(32)
+    powers = torch.stack([x**i for i in range(1, 5)], 1)
+    loss = torch.nn.functional.smooth_l1_loss(layer(powers), powers.sum(1, keepdim=True))
+    layer.zero_grad()
+    loss.backward()
+    for parameter in layer.parameters():
+        parameter.data.add_(parameter.grad, alpha=-0.01)
+    if step == {steps}:
+        break
+print(step, loss.item())
+"""
+
+#: Functions and loops inside each other, of small operations: a hidden Markov model.
+NESTED = """
+import torch
+from torch import nn
+
+def log_sum_exp(x):
+    most = x.max()
+    return most + torch.log(torch.sum(torch.exp(x - most)))
+
+class Forward(nn.Module):
+    def __init__(self, states):
+        super().__init__()
+        self.states, self.move = states, nn.Parameter(torch.randn(states, states))
+
+    def forward(self, scores):
+        total = torch.zeros(self.states)
+        for score in scores:
+            nexts = []
+            for state in range(self.states):
+                nexts.append(log_sum_exp(total + self.move[state] + score[state]))
+            total = torch.stack(nexts)
+        return log_sum_exp(total)
+
+model, scores = Forward(5), torch.randn(9, 5)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range({steps}):
+    optimizer.zero_grad()
+    loss = model(scores)
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
+#: A library calls a function of the program many times in one statement.
+CALLED = """
+from functools import reduce
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 2))
+def euler(y, t):
+    return y + 0.02 * net(y**3)
+optimizer = torch.optim.RMSprop(net.parameters(), lr=1e-3)
+start = torch.tensor([[2.0, 0.0]])
+for step in range({steps}):
+    optimizer.zero_grad()
+    loss = reduce(euler, range(60), start).abs().mean()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
 #: Name, program, steps, budget (a ratio: less where a step takes more than 1 ms), and how often it
 #: is run.
 PROGRAMS = (
@@ -177,6 +248,9 @@ PROGRAMS = (
     ("two parameters", TWO_PARAMETERS, 5_000, 2.5, 5),
     ("a 2-2-2 sigmoid net", SIGMOID_NET, 10_000, 2.5, 3),
     ("LeNet, one epoch of 512 images in batches", LENET, 16, 1.6, 9),
+    ("until a condition holds", UNTIL, 8_000, 3, 3),
+    ("nested loops and functions", NESTED, 250, 3, 3),
+    ("a function that a library calls", CALLED, 250, 3, 3),
 )
 #: Numbers of steps with which the growth is measured.
 STEPS = (500, 1_000, 2_000, 4_000, 8_000, 16_000)
