@@ -475,7 +475,8 @@ class Server:
         first, *others = states(running.child.process.pid) or [""]
         if first == "Z" and any(state != "Z" for state in others):
             if running.is_headless:  # for a whole look: it does not just end
-                running.child.connection.broken = True
+                in_time = now < running.started + running.request.task.timeout
+                running.child.connection.broken = in_time  # later the kernel has ended it
                 self._child_ended(running)
                 return
             running.is_headless = True
