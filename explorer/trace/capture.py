@@ -137,7 +137,7 @@ def summarise(tensor: torch.Tensor) -> Summary | None:
             min=low,
             max=high,
             mean=float(flat.mean()),
-            norm=_norm(flat),
+            norm=float(torch.linalg.vector_norm(flat, dtype=torch.float64)),
             nonfinite=count - flat.numel(),
             counts=tuple(int(c) for c in counts),
             edges=tuple(float(e) for e in np.linspace(*span, BINS + 1)),
@@ -146,13 +146,6 @@ def summarise(tensor: torch.Tensor) -> Summary | None:
         )
     except (RuntimeError, TypeError, NotImplementedError, MemoryError):
         return None
-
-
-def _norm(flat: torch.Tensor) -> float:
-    square = float(torch.dot(flat, flat))
-    if math.isfinite(square) and square > 1e-30:
-        return math.sqrt(square)
-    return float(torch.linalg.vector_norm(flat, dtype=torch.float64))
 
 
 def _empty(tensor: torch.Tensor, count: int) -> Summary:

@@ -125,7 +125,7 @@ class TurnRecorder(RunLog):
             marks.append((number, line))
 
     def _wants(self, line: int) -> bool:
-        """Whether the statement on this line, which begins, is recorded although its turn is not."""
+        """Whether the statement that begins on this line is recorded although its turn is not."""
         if self._records_all or self.recorded_runs[line] < FIRST_VISITS:
             return True
         count = self.run_counts[line]
