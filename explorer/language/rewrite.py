@@ -203,9 +203,9 @@ class _Rewriter(ast.NodeTransformer):
                 ast.Assign([ast.Name(name, ast.Store())], self.call("loop", node)),
                 ast.Delete([ast.Name(name, ast.Del())]),
             ]
-            leaves = any(not isinstance(jump, ast.Continue) for jump in _jumps(node.body))
-            if isinstance(node, ast.For) and not leaves:
-                node.iter = self.call("counted", node.iter, turns, node.iter)
+            if isinstance(node, ast.For):
+                leaves = any(not isinstance(jump, ast.Continue) for jump in _jumps(node.body))
+                node.iter = self.call("counted", node.iter, turns, node.iter, ast.Constant(leaves))
             else:
                 first = [self.statement("again", node, turns), *first]
         node.body = self.block_in(turns, node.body, first)

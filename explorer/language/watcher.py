@@ -145,14 +145,15 @@ class Watcher:
         """Another turn begins."""
         turns.index += 1
 
-    def counted(self, turns: Turns, items: Any) -> Iterator[Any]:
-        """The items of a loop that nothing leaves, of which each begins a turn."""
+    def counted(self, turns: Turns, items: Any, may_leave: bool) -> Iterator[Any]:
+        """The items of a loop, of which each begins a turn; `break` or `return` may leave it."""
         line = self.line
-        turns.length = length_of(items)
+        turns.length = None if may_leave else length_of(items)
         self.line = line
         for item in items:
             self.again(turns)
             yield item
+            self.line = line  # the next item is asked for
         self.end_loop(turns)
 
     def end_loop(self, turns: Turns) -> None:

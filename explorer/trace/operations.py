@@ -100,6 +100,7 @@ class Operations(TorchFunctionMode):
         if _is_traced():  # torch.jit.trace would see what is read here
             return func(*args, **kwargs)
         self._calls += 1
+        self.log.line = self.log.running_line()
         cut = self.cut_in_place(args[0]) if func is torch.Tensor.detach_ else None
         try:
             result = func(*args, **kwargs)

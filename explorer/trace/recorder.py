@@ -254,6 +254,7 @@ class ProgramRecorder(TurnRecorder):
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
+        self.line = self.running_line()
         handler = self.modern.handlers.get(what) or self.training.handlers.get(what)
         if handler is not None:
             return handler(receiver, function, *args, **kwargs)
@@ -279,6 +280,7 @@ class ProgramRecorder(TurnRecorder):
     def run_backward(self, call: BackwardCall, engine: Callable[[], Any]) -> Any:
         """Record a pass from these roots: in place of a gradient edge, from the tensor whose
         gradient arrives there."""
+        self.line = self.running_line()
         found = [self._tensor_at(t) if isinstance(t, GradientEdge) else t for t in call.roots]
         tensors = [t for t in found if isinstance(t, torch.Tensor)]
         if not tensors or len(tensors) < len(found):

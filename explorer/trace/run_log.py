@@ -92,6 +92,10 @@ class RunLog(TensorRegistry):
         """Whether the running statement will run only a few times more."""
         return False
 
+    def running_line(self) -> int:
+        """The line of the statement in which the operation runs that is logged."""
+        return self.line
+
     @property
     def only_counts(self) -> bool:
         """Whether what the running statement does is not recorded, and is known from others."""

@@ -45,6 +45,9 @@ MOST_EXTRA = 0.3
 #: How many statements without a record are remembered, to tell from which one a node is.
 MOST_MARKS = 50_000
 
+#: The names of code that has no statements.
+_OF_EXPRESSIONS = frozenset(["<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"])
+
 _next_sequence_number = torch._C._autograd._get_sequence_nr
 
 
@@ -68,6 +71,9 @@ class TurnRecorder(RunLog):
         self.recorded_runs: dict[int, int] = defaultdict(int)
         #: By function and line: which run of the line has called it last, and its calls by that.
         self._calls: dict[tuple[str, int], tuple[int, Turns]] = {}
+        #: The id of the frame in which the last statement began, and the lines of those frames that
+        #: have called a function since. Only ids of frames that run are looked up.
+        self._stepped, self._lines = 0, dict[int, int]()
         #: How often what the turns of loops do has become of another kind.
         self._kinds = 0
         self.operations = Operations(self)
@@ -104,6 +110,7 @@ class TurnRecorder(RunLog):
 
     def step(self, line: int, turns: Turns | None = ONCE) -> None:
         self.ordinal = 0
+        self._stepped = id(sys._getframe(1))
         super().step(line, turns)
         if self.turns.is_recorded or self._wants(line):
             self.is_between = False
@@ -245,10 +252,8 @@ class TurnRecorder(RunLog):
         """Where the calling statement is recorded, those of the function are; but of many calls by
         one statement, as a library makes them, as many as of a loop."""
         self.call_counts[scope] += 1
-        caller: FrameType | None = sys._getframe(2)
-        while caller is not None and caller.f_code.co_filename != FILE:
-            caller = caller.f_back
-        line = caller.f_lineno if caller is not None else 0
+        caller = _of_statement(sys._getframe(2))
+        line = self._lines[id(caller)] = self.line_in(caller)
         count, turns = self._calls.get((scope, line), (0, ONCE))
         if count != self.run_counts[line]:
             if not self.recording:
@@ -257,6 +262,14 @@ class TurnRecorder(RunLog):
             self._calls[scope, line] = self.run_counts[line], turns
         self.again(turns)
         return turns
+
+    def running_line(self) -> int:
+        return self.line_in(_of_statement(sys._getframe(2)))
+
+    def line_in(self, frame: FrameType | None) -> int:
+        """The line of the statement that runs in this frame of the program: that of the last step,
+        unless it was in a function that this statement has called."""
+        return self.line if id(frame) == self._stepped else self._lines.get(id(frame), self.line)
 
     def unrecorded_name(self, tensor: torch.Tensor) -> str:
         """What `name_of` would say after `resume`."""
@@ -283,3 +296,12 @@ class TurnRecorder(RunLog):
                 index = bisect_right(marks, (node._sequence_nr(), sys.maxsize)) - 1
                 if index >= 0 and marks[index][1]:
                     node.metadata["line"] = marks[index][1]
+
+
+def _of_statement(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program that runs statements."""
+    while frame is not None and (
+        frame.f_code.co_filename != FILE or frame.f_code.co_name in _OF_EXPRESSIONS
+    ):
+        frame = frame.f_back
+    return frame
