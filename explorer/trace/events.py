@@ -96,12 +96,12 @@ class OptimizerUse:
     """An optimizer of the program, and what its steps did.
 
     `line` made it. `given` holds the parameters it got then, in order, each with whether it
-    required a gradient, and `made` is that moment in `Bindings.number`. `skipped` holds the
-    parameters that a step did not change because they had no gradient, with the line. `moved`
-    holds those it changed although their gradient was zero, with the line and their values before
-    and after, and `driven_on` the ids of those of them whose running mean was not 0 before that
-    step. `empty_step` holds the line of a step that ran when all gradients were cleared, and
-    the line of the zero_grad that cleared them.
+    required a gradient, and `made` is that moment in `Bindings.number`; so many backward `passes`
+    had run. `skipped` holds the parameters that a step did not change because they had no gradient,
+    with the line. `moved` holds those it changed although their gradient was zero, with the line
+    and their values before and after, and `driven_on` the ids of those of them whose running mean
+    was not 0 before that step. `empty_step` holds the line of a step that ran when all gradients
+    were cleared, and the line of the zero_grad that cleared them.
     """
 
     optimizer: torch.optim.Optimizer
@@ -113,6 +113,7 @@ class OptimizerUse:
     skipped_at: int = 0
     given: list[tuple[torch.Tensor, bool]] = field(default_factory=list)
     made: int = 0
+    passes: int = 0
     frozen: list[torch.Tensor] = field(default_factory=list)
     #: By id of a parameter: one that a step moved although it is frozen, with the line.
     stale: dict[int, tuple[torch.Tensor, int]] = field(default_factory=dict)

@@ -45,7 +45,7 @@ class TrainingCalls:
         if use is None:
             self.log.resume()  # what it was given gets its names first
             use = OptimizerUse(optimizer, line)
-            use.made = self.log.bindings.number
+            use.made, use.passes = self.log.bindings.number, self.log.pass_count
             use.given = [(p, p.requires_grad) for p in use.parameters()]
             use.frozen = [
                 live.tensor

@@ -239,4 +239,26 @@ for epoch in range(6):
     optimizer.step()
     print(epoch, loss.item())
 """,
+    "by hand first, then by an optimizer": """\
+import torch
+
+start = torch.tensor([1.0, -2.0])
+x = start.clone()
+for step in range(8):
+    x.requires_grad = True
+    loss = (x * x).sum()
+    loss.backward()
+    with torch.no_grad():
+        x = x - 0.1 * x.grad
+print(loss.item())
+x = start.clone()
+x.requires_grad = True
+optimizer = torch.optim.SGD([x], lr=0.1)
+for step in range(8):
+    loss = (x * x).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
 }

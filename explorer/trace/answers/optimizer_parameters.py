@@ -64,7 +64,8 @@ def _missing(analysis: RunAnalysis) -> list[Missing]:
     trains_modules = any(isinstance(p, nn.Parameter) for use in uses for p, _ in use.given)
     leaves: dict[int, torch.Tensor] = {}
     for raw in analysis.passes:
-        if raw.call != "torch.autograd.grad" and not raw.ours:
+        is_earlier = raw.number <= min(use.passes for use in stepped)  # than any optimizer
+        if raw.call != "torch.autograd.grad" and not raw.ours and not is_earlier:
             leaves.update((id(leaf), leaf) for leaf in leaves_of(raw.functions))
     missing = []
     for leaf in leaves.values():
