@@ -59,6 +59,8 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             if explanation is None:
                 continue
             name = result.inputs[0].name if result.inputs else result.name
+            if result.inputs and name == result.inputs[0].operation:
+                continue  # inside of a layer or a library
             other, operation = result.inputs[-1:], result.operation
             title, text = (
                 part.format(
