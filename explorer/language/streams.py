@@ -83,7 +83,7 @@ def own_log() -> Iterator[None]:
 def printed_to(write: Callable[[str], None]) -> Iterator[None]:
     """Meanwhile, `write` gets what is printed; nobody answers `input()`."""
     here = threading.get_ident()
-    others = {ident for ident in sys._current_frames() if ident != here}
+    others = {thread.ident or 0 for thread in threading.enumerate()} - {here}
     before = sys.stdin, sys.stdout, sys.stderr
     sys.stdin = io.StringIO()
     sys.stdout, sys.stderr = (_Stream(write, stream, others) for stream in before[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -80,7 +81,15 @@ class Watchdog:
 
 def _frames(thread: int) -> Iterator[FrameType]:
     """What the thread runs, the innermost first."""
-    frame: FrameType | None = sys._current_frames().get(thread)
+    is_collecting = gc.isenabled()
+    # A collection inside of it may wait for a thread that waits for what it holds, for ever:
+    # https://github.com/python/cpython/issues/106883
+    gc.disable()
+    try:
+        frame: FrameType | None = sys._current_frames().get(thread)
+    finally:
+        if is_collecting:
+            gc.enable()
     while frame is not None:
         yield frame
         frame = frame.f_back

@@ -11,7 +11,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -68,7 +68,8 @@ def patched(patches: list[Patch]) -> Iterator[None]:
         yield
     finally:
         for take_back in reversed(undo):
-            take_back()
+            with suppress(AttributeError):  # the program has deleted it
+                take_back()
 
 
 # -- one call ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import __future__
 import re
 import types
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -35,7 +36,14 @@ from explorer.trace.records import (
 from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.run_analysis import RunAnalysis, Warned
 from explorer.trace.special_tensors import shape_of
-from explorer.trace.tensor_registry import LiveTensor, items_of, join_path, named_parameters
+from explorer.trace.tensor_registry import (
+    LiveTensor,
+    first_items,
+    first_pairs,
+    items_of,
+    join_path,
+    named_parameters,
+)
 
 #: Longest text of a variable that is not a tensor, and most variables and items recorded.
 MAX_TEXT, MAX_ITEMS = 500, 200
@@ -154,21 +162,22 @@ def _final_values(
     """Every variable at the end of the run; a tensor changed since its line gets a new record, one
     of a function as well."""
     finals: dict[str, LiveTensor | Plain] = {}
+    records = _NamedRecords(recorder)
     plain, count = PlainValues(), 0
     shown = ((n, v) for n, v in variables.items() if not _is_definition(v))
     for name, value in list(islice(shown, MAX_ITEMS)):
         if isinstance(value, torch.Tensor):
-            finals[name] = _final_record(recorder, name, value)
+            finals[name] = records.final(name, value)
         elif isinstance(value, nn.Module):
             finals[name] = _describe(value)
             for label, parameter in islice(named_parameters(value), MAX_ITEMS):
                 path = join_path(name, label)
-                finals[path] = _final_record(recorder, path, parameter)
+                finals[path] = records.final(path, parameter)
         else:
             finals[name] = plain.convert(value)
             contained = _tensors_in(name, value)
             for path, tensor in islice(contained, max(0, MOST_CONTAINED - count)):
-                finals[path] = _contained_record(recorder, path, tensor)
+                finals[path] = records.contained(path, tensor)
                 count += 1
     for live in list(recorder.leaves.values()):
         if live.scope and live.named and live.requires_grad:
@@ -186,31 +195,38 @@ def _tensors_in(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, to
                 yield from _tensors_in(path, item, depth + 1)
 
 
-def _contained_record(recorder: ProgramRecorder, path: str, tensor: torch.Tensor) -> LiveTensor:
-    """Under whatever name the tensor is recorded as it is now, or as a new record."""
-    current = (live for live in _named_records(recorder, tensor) if live.is_current())
-    return next(current, None) or _final_record(recorder, path, tensor)
+class _NamedRecords:
+    """The records that are kept, by tensor: of a loop, those of some turns are dropped."""
 
+    def __init__(self, recorder: ProgramRecorder) -> None:
+        self._recorder = recorder
+        self._by_tensor: dict[int, list[LiveTensor]] = defaultdict(list)
+        for slot in recorder.slots.values():
+            for live in slot:
+                if live.named:
+                    self._by_tensor[id(live.tensor)].append(live)
 
-def _named_records(recorder: ProgramRecorder, tensor: torch.Tensor) -> list[LiveTensor]:
-    """Those that are kept: of a loop, the records of some turns are dropped."""
-    kept = (live for slot in recorder.slots.values() for live in slot)
-    return [live for live in kept if live.tensor is tensor and live.named]
+    def contained(self, path: str, tensor: torch.Tensor) -> LiveTensor:
+        """Under whatever name the tensor is recorded as it is now, or as a new record."""
+        current = (live for live in self._by_tensor[id(tensor)] if live.is_current())
+        return next(current, None) or self.final(path, tensor)
 
-
-def _final_record(recorder: ProgramRecorder, name: str, tensor: torch.Tensor) -> LiveTensor:
-    named = _named_records(recorder, tensor)
-    same_name = [live for live in named if live.name == name]
-    for live in reversed(same_name):
-        if live.is_current():
-            return live
-    between = recorder.find(tensor)
-    if not named and between is not None and between.named and between.is_current():
-        return recorder.choose(between)
-    line = (same_name or named)[-1].line if named else recorder.line
-    live = recorder.add(("final", name), line, name, tensor)
-    live.named = True
-    return live
+    def final(self, name: str, tensor: torch.Tensor) -> LiveTensor:
+        """Under this name as it is now, or as a new record."""
+        recorder, named = self._recorder, self._by_tensor[id(tensor)]
+        same_name = [live for live in named if live.name == name]
+        for live in reversed(same_name):
+            if live.is_current():
+                return live
+        between = recorder.find(tensor)
+        if not named and between is not None and between.named and between.is_current():
+            live = recorder.choose(between)
+        else:
+            line = (same_name or named)[-1].line if named else recorder.line
+            live = recorder.add(("final", name), line, name, tensor)
+            live.named = True
+        named.append(live)
+        return live
 
 
 def _is_definition(value: Any) -> bool:
@@ -231,13 +247,13 @@ class PlainValues:
         if value is None or isinstance(value, bool | float):
             return value
         if isinstance(value, int):
-            return value if value.bit_length() < 64 else _describe(value)
+            return int(value) if int.bit_length(value) < 64 else _describe(value)
         if isinstance(value, str):
-            return value[:MAX_TEXT]
+            return str.__getitem__(value, slice(MAX_TEXT))
         if isinstance(value, list | tuple | dict) and depth < 3 and self.room > 0:
             if not isinstance(value, dict):
-                return [self.convert(item, depth + 1) for item in value[:MAX_ITEMS]]
-            pairs = list(islice(value.items(), MAX_ITEMS))
+                return [self.convert(item, depth + 1) for item in first_items(value, MAX_ITEMS)]
+            pairs = first_pairs(value, MAX_ITEMS)
             return {_key(key)[:100]: self.convert(item, depth + 1) for key, item in pairs}
         if isinstance(value, torch.Tensor) and self.tensors > 0:
             self.tensors -= 1

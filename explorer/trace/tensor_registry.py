@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -305,20 +305,33 @@ def join_path(name: str, path: str) -> str:
 def items_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a list, a dict or an object of the program, named as Python writes them."""
     if isinstance(value, list | tuple):
-        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value[:MAX_ITEMS]))
+        items = first_items(value, MAX_ITEMS)
+        yield from ((f"{name}[{i}]", item) for i, item in enumerate(items))
     elif isinstance(value, dict):
-        pairs = list(value.items())[:MAX_ITEMS]
+        pairs = first_pairs(value, MAX_ITEMS)
         plain = ((key, item) for key, item in pairs if is_plain_key(key))
         yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
     elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
-        fields = list(vars(value).items())[:MAX_ITEMS]
+        fields = first_pairs(vars(value), MAX_ITEMS)
         yield from ((join_path(name, field), item) for field, item in fields)
+
+
+def first_items(value: list[Any] | tuple[Any, ...], most: int) -> list[Any]:
+    """The first items, without calling what a class of the program may have overridden."""
+    kind = list if isinstance(value, list) else tuple
+    return list(islice(kind.__iter__(value), most))  # type: ignore[arg-type]
+
+
+def first_pairs(value: dict[Any, Any], most: int) -> list[tuple[Any, Any]]:
+    """The first keys, with their values, likewise."""
+    kind = OrderedDict if isinstance(value, OrderedDict) else dict  # which has an order of its own
+    return list(islice(kind.items(value), most))
 
 
 def is_plain_key(key: Any) -> bool:
     """Whether a key is text or a number whose text is short. What the `repr` of another one says,
     the program may have written."""
-    return isinstance(key, str) or (isinstance(key, int) and key.bit_length() < 64)
+    return type(key) is str or (type(key) in (int, bool) and int(key).bit_length() < 64)
 
 
 # -- the parts of a module ----------------------------------------------------------------------

@@ -127,6 +127,15 @@ def test_what_the_program_itself_has_changed_is_its_own(monkeypatch: pytest.Monk
     assert os.environ.pop("OF_THE_PROGRAM") == "yes"
 
 
+@pytest.mark.parametrize("name", ["retain_grad", "register_hook"])
+def test_what_a_program_has_deleted_keeps_nothing_from_being_put_back(name: str) -> None:
+    before, own = state(), vars(torch.Tensor).get(name)
+    assert explorer.run(f"import torch\ndel torch.Tensor.{name}\n1 / 0").error is not None
+    if own is not None and name not in vars(torch.Tensor):
+        setattr(torch.Tensor, name, own)
+    assert state() == before
+
+
 def test_other_threads_notice_nothing() -> None:
     """They print, train and read random numbers while a program runs, as they do without one."""
     source = (
