@@ -34,10 +34,11 @@ def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def has_no_values(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has no values of its own to read: a nested one, or one of a class with a
-    `__torch_dispatch__`, which would be asked for them."""
-    dispatch = type(tensor).__torch_dispatch__
-    return dispatch is not torch.Tensor.__torch_dispatch__ or tensor.is_nested
+    """Whether a tensor has no values of its own to read: a nested one, or one of a class that the
+    program has written with a `__torch_dispatch__`, which would be asked for them."""
+    kind = type(tensor)
+    is_own = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    return (is_own and kind.__module__ == "__main__") or tensor.is_nested
 
 
 def tangent_of(tensor: torch.Tensor) -> torch.Tensor | None:
