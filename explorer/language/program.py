@@ -10,6 +10,7 @@ import types
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from threading import get_ident
 from typing import Any
 
 from explorer.language.completion import Completed, complete, unchanged
@@ -191,6 +192,7 @@ class Environment:
         if running() is self.watcher:
             yield
             return
+        self.watcher.thread = get_ident()
         with (
             collected_in(self.watcher),
             patched(_patches(program.source, self.watcher)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
 from time import monotonic, sleep
 from typing import Any
 
@@ -82,6 +83,8 @@ class Watcher:
         on_pulse: Callable[[Watcher], None] | None = None,
     ) -> None:
         self.deadline, self.on_line, self.on_pulse = deadline, on_line, on_pulse
+        #: The thread of the program. What it does in others runs, and is not watched.
+        self.thread = get_ident()
         self.line = 0
         #: How often each line has run.
         self.run_counts: dict[int, int] = defaultdict(int)
@@ -127,6 +130,8 @@ class Watcher:
 
     def step(self, line: int, turns: Turns | None = ONCE) -> None:
         """Line `line` is about to run, in one of these turns; None for the same as before."""
+        if get_ident() != self.thread:
+            return
         if turns is not None:
             self.turns = turns
         self.run_counts[line] += 1
@@ -147,6 +152,9 @@ class Watcher:
 
     def counted(self, turns: Turns, items: Any, may_leave: bool) -> Iterator[Any]:
         """The items of a loop, of which each begins a turn; `break` or `return` may leave it."""
+        if get_ident() != self.thread:
+            yield from items
+            return
         line = self.line
         turns.length = None if may_leave else length_of(items)
         self.line = line
@@ -161,6 +169,8 @@ class Watcher:
 
     def continue_line(self, line: int) -> None:
         """Another statement on this line is about to run."""
+        if get_ident() != self.thread:
+            return
         self.line = line
         self.tick()
 

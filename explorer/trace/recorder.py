@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -165,6 +166,8 @@ class ProgramRecorder(TurnRecorder):
     # -- called by the rewritten program --------------------------------------------------------
 
     def note(self, place: int, value: Any) -> Any:
+        if get_ident() != self.thread:
+            return value
         if isinstance(value, torch.Tensor):
             if not self.recording:
                 self.last_note = (place, value)
@@ -186,7 +189,7 @@ class ProgramRecorder(TurnRecorder):
 
     def echo(self, place: int, value: Any) -> None:
         """Keep the text of a bare expression's value, unless it says only what kind it is of."""
-        if value is None or len(self.echoes) >= MOST_ECHOES:
+        if value is None or len(self.echoes) >= MOST_ECHOES or get_ident() != self.thread:
             return
         if any(map(_is_unshown, value if isinstance(value, list | tuple) else (value,))):
             return
@@ -220,6 +223,8 @@ class ProgramRecorder(TurnRecorder):
                     cut.add_rebuilt(location.line, "from_numpy")
 
     def bind(self, place: int, name: str, value: Any) -> None:
+        if get_ident() != self.thread:
+            return
         is_tensor = isinstance(value, torch.Tensor)
         if not is_tensor and isinstance(value, _KNOWN):
             self.training.know(value, self.locations[place].line)

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from threading import get_ident
 from time import monotonic
 from types import FrameType
 from typing import Any
@@ -109,6 +110,8 @@ class TurnRecorder(RunLog):
         return self._stop is not None
 
     def step(self, line: int, turns: Turns | None = ONCE) -> None:
+        if get_ident() != self.thread:
+            return
         self.ordinal = 0
         self._stepped = id(sys._getframe(1))
         super().step(line, turns)
@@ -144,6 +147,8 @@ class TurnRecorder(RunLog):
         return Turns(self.recording, self.recording, passes=self.pass_count, kinds=self._kinds)
 
     def again(self, turns: Turns) -> None:
+        if get_ident() != self.thread:
+            return
         turns.index += 1
         turns.is_recorded = turns.is_within and self._is_chosen(turns)
 
@@ -251,6 +256,8 @@ class TurnRecorder(RunLog):
     def enter(self, scope: str) -> Turns:
         """Where the calling statement is recorded, those of the function are; but of many calls by
         one statement, as a library makes them, as many as of a loop."""
+        if get_ident() != self.thread:
+            return ONCE
         self.call_counts[scope] += 1
         caller = _of_statement(sys._getframe(2))
         line = self._lines[id(caller)] = self.line_in(caller)
