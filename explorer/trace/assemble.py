@@ -28,7 +28,9 @@ from explorer.trace.records import (
     Array,
     BackwardPass,
     BackwardStep,
+    Edge,
     Flow,
+    Node,
     Plain,
     TensorRecord,
     Trace,
@@ -56,8 +58,13 @@ _ANOMALY = re.compile(r"Error detected in (\w+)\.")
 MOST_NOTES = 5
 #: How many of the first steps, and of the last ones, are kept of a longer pass.
 FIRST_STEPS, LAST_STEPS = 1000, 1000
-#: Most nodes of all passes that are shown together, unless two are larger.
+#: Most nodes of all passes that are shown together, unless two are larger; of a larger pass, only
+#: those of the steps that are kept.
 MOST_NODES = 8000
+#: Most inputs of an operation whose gradients are kept: torch.cat may have any number.
+MOST_FLOWS = 1000
+#: Most variables, those in models and containers with them, and most tensors in all.
+MOST_VARIABLES, MOST_TENSORS = 2000, 4000
 
 
 def assemble(
@@ -72,7 +79,7 @@ def assemble(
 ) -> Trace:
     """Convert everything to plain data. Call it with torch functions disabled."""
     finals = _final_values(recorder, variables)
-    tensors = _shown_tensors(recorder)
+    tensors = _shown_tensors(recorder, finals)
     ids = {live.number: index for index, live in enumerate(tensors)}
     for_users = _for_users(warned)
     analysis = RunAnalysis(
@@ -170,7 +177,8 @@ def _final_values(
             finals[name] = records.final(name, value)
         elif isinstance(value, nn.Module):
             finals[name] = _describe(value)
-            for label, parameter in islice(named_parameters(value), MAX_ITEMS):
+            room = min(MAX_ITEMS, MOST_VARIABLES - len(finals))
+            for label, parameter in islice(named_parameters(value), max(0, room)):
                 path = join_path(name, label)
                 finals[path] = records.final(path, parameter)
         else:
@@ -287,11 +295,20 @@ def _describe(value: Any) -> str:
 # -- tensors --------------------------------------------------------------------------------
 
 
-def _shown_tensors(recorder: ProgramRecorder) -> list[LiveTensor]:
-    """Named tensors, and unnamed ones that are part of a graph."""
+def _shown_tensors(
+    recorder: ProgramRecorder, finals: Mapping[str, LiveTensor | Plain]
+) -> list[LiveTensor]:
+    """Named tensors, and unnamed ones that are part of a graph; of very many, those of variables
+    and the last others."""
     tensors = recorder.all_tensors()
     used = {frozen.number for live in tensors for frozen in live.frozen}
-    return [t for t in tensors if t.named or t.grad_fn is not None or t.number in used]
+    shown = [t for t in tensors if t.named or t.grad_fn is not None or t.number in used]
+    if len(shown) <= MOST_TENSORS:
+        return shown
+    kept = {live.number for live in finals.values() if isinstance(live, LiveTensor)}
+    others = [live.number for live in shown if live.number not in kept]
+    kept.update(others[len(kept) - MOST_TENSORS :])
+    return [live for live in shown if live.number in kept]
 
 
 def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord:
@@ -345,7 +362,10 @@ def _assemble_pass(
     nodes, edges = pass_graph(raw, recorder, ids)
     shown = (nodes, edges) if len(nodes) <= MAX_NODES else fold(nodes, edges)
     node_ids = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
-    steps = (_assemble_step(n, step, raw, node_ids) for n, step in _number_steps(raw.steps))
+    numbered = _number_steps(raw.steps)
+    steps = (_assemble_step(n, step, raw, node_ids) for n, step in numbered)
+    if len(nodes) > MOST_NODES:
+        nodes, edges = _around({f"n{step.function}" for _, step in numbered}, nodes, edges)
     return BackwardPass(
         number=raw.number,
         line=raw.line,
@@ -358,6 +378,17 @@ def _assemble_pass(
         ours=raw.ours,
         step_count=len(raw.steps),
     )
+
+
+def _around(
+    kept: set[str], nodes: Sequence[Node], edges: Sequence[Edge]
+) -> tuple[list[Node], list[Edge]]:
+    """Of a graph, the function nodes with these ids, and what else is joined to them."""
+    others = {node.id for node in nodes if node.kind != "function"}
+    near = [e for e in edges if e.source in kept or e.target in kept]
+    kept = kept | ({end for edge in near for end in (edge.source, edge.target)} & others)
+    shown = [edge for edge in edges if edge.source in kept and edge.target in kept]
+    return [node for node in nodes if node.id in kept], shown
 
 
 def _root_name(tensor: torch.Tensor, recorder: ProgramRecorder) -> str:
@@ -401,7 +432,7 @@ def _assemble_step(
         node=f"n{step.function}",
         name=name,
         grads_in=grads_in,
-        grads_out=flows,
+        grads_out=flows[:MOST_FLOWS],
         formula=statement.formula,
         numbers=statement.numbers,
         saved=saved,

@@ -24,6 +24,9 @@ _LOG = logging.getLogger(__name__)
 #: Said of a node for which no short rule is kept here.
 UNKNOWN = "This operation has no short rule; torch's documentation describes it."
 
+#: The most inputs of an operation whose rules are written out: torch.cat may have thousands.
+MOST_INPUTS = 12
+
 #: Arrays with more rows, columns or elements than this are named, not written out.
 ROWS, COLUMNS, ELEMENTS = 3, 4, 6
 
@@ -73,7 +76,8 @@ def _state(
     formulas, numbers, words = [], [], [rule.words] if rule.words else []
     if all(flow.grad is None for flow in flows):
         words.append("No gradient is passed on.")
-    for values, part, flow in applied(rule, name, grads_in, flows, saved):
+    inputs = applied(rule, name, grads_in, flows, saved)
+    for values, part, flow in inputs[:MOST_INPUTS]:
         try:
             formula, number, axes = _line(rule, values, part, flow.grad)
         except NotStated:
@@ -82,6 +86,8 @@ def _state(
         numbers.append(number)
         if axes:
             words.append(_summed(part.letter, axes))
+    if len(inputs) > MOST_INPUTS:
+        words.append(f"The rule of the other {len(inputs) - MOST_INPUTS} inputs is the same.")
     return Statement(_aligned(formulas), _aligned(numbers), " ".join(dict.fromkeys(words)))
 
 
