@@ -74,7 +74,13 @@ def explain(
 def comes_from_arguments(ended: SystemExit) -> bool:
     """Whether argparse has ended the program, because arguments are missing."""
     names = [frame.tb_frame.f_globals.get("__name__") for frame in _frames(ended)]
-    return ended.code == 2 and "argparse" in names
+    code = exit_code(ended)
+    return type(code) is int and code == 2 and "argparse" in names
+
+
+def exit_code(ended: SystemExit) -> object:
+    """What the program has ended itself with, whatever its class says."""
+    return vars(SystemExit)["code"].__get__(ended)
 
 
 def locate(error: BaseException) -> tuple[int | None, int | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import gc
 import random
 import sys
 import threading
@@ -18,7 +19,9 @@ from torch.autograd import forward_ad
 from torch.fx import traceback
 from torch.nn.modules import module as modules
 from torch.nn.utils import parametrize
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from torch.utils import checkpoint
+from torch.utils._python_dispatch import _pop_mode
 
 from explorer.language.explain import FILE
 from explorer.language.saved_hooks import remove_all_hooks
@@ -28,11 +31,15 @@ from explorer.language.saved_hooks import remove_all_hooks
 TORCH_LOCK = threading.RLock()
 
 _DEVICES = ("cpu", "cuda")
-#: Hooks for all modules of the process.
-GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = tuple(
-    value
-    for name, value in vars(modules).items()
-    if name.startswith("_global_") and isinstance(value, dict)
+#: Hooks for all modules and optimizers of the process.
+GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = (
+    *(
+        value
+        for name, value in vars(modules).items()
+        if name.startswith("_global_") and isinstance(value, dict)
+    ),
+    _global_optimizer_pre_hooks,
+    _global_optimizer_post_hooks,
 )
 
 
@@ -65,7 +72,7 @@ def _hooks() -> Callable[[], None]:
 
 def _switches() -> Callable[[], None]:
     early_stop = checkpoint._enable_checkpoint_early_stop
-    modes = torch._C._len_torch_function_stack()
+    warns_always = torch.is_warn_always_enabled()
     count, cache = parametrize._cache_enabled, dict(parametrize._cache)
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     is_deterministic = torch.are_deterministic_algorithms_enabled()
@@ -80,9 +87,25 @@ def _switches() -> Callable[[], None]:
             torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
         torch.use_deterministic_algorithms(is_deterministic)
+        torch.set_warn_always(warns_always)
         cudnn.enabled, cudnn.benchmark, cudnn.deterministic = flags
-        while torch._C._len_torch_function_stack() > modes:
+
+    return restore
+
+
+def _modes() -> Callable[[], None]:
+    """Modes and levels of torch.func that a program has entered and not left."""
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()
+    functions, dispatch = torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+
+    def restore() -> None:
+        torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
+        while torch._C._len_torch_function_stack() > functions:
             torch._C._pop_torch_function_stack()
+        while torch._C._len_torch_dispatch_stack() > dispatch:
+            _pop_mode()
+        if torch.is_inference_mode_enabled():
+            gc.collect()  # ends with the object that has begun it
 
     return restore
 
@@ -180,7 +203,7 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
         decimal.localcontext(),
         warnings.catch_warnings(record=True) as caught,
     ):
-        parts = (_torch_options, _autocast, _hooks, _switches, _generators, _figures)
+        parts = (_modes, _torch_options, _autocast, _hooks, _switches, _generators, _figures)
         restores = [save() for save in (*parts, _anomaly)]
         warnings.simplefilter("default")
         seed_generators(seed)

@@ -23,7 +23,7 @@ from explorer.language.devices import (
 )
 from explorer.language.downloads import download_patches
 from explorer.language.errors import ProgramError, ProgramRefused
-from explorer.language.explain import FILE, comes_from_arguments, explain
+from explorer.language.explain import FILE, comes_from_arguments, exit_code, explain
 from explorer.language.figures import draws_figures, figure_patches, notebook_patches
 from explorer.language.missing import MissingImports
 from explorer.language.notebook import without_commands
@@ -150,9 +150,9 @@ class Environment:
         return {
             name: value
             for name, value in self.names.items()
-            if name not in self._predefined
-            and name[0] != "."
-            and name[:2] != "__"
+            if type(name) is str
+            and name not in self._predefined
+            and not name.startswith((".", "__"))
             and self.starred.get(name, starred) is not value
         }
 
@@ -176,8 +176,8 @@ class Environment:
         except SystemExit as ended:
             if comes_from_arguments(ended):
                 raise ProgramRefused(self.explain(ended, program)) from None
-            if isinstance(ended.code, str):
-                self.watcher.write(f"{ended.code}\n")
+            if type(code := exit_code(ended)) is str:
+                self.watcher.write(f"{code}\n")
             self.watcher.notices.add("The program ended itself.", self.watcher.line)
         except BaseException as error:
             self.watcher.reserve = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 from explorer.language import ProgramStopped, Watcher
 from explorer.sandbox.task import Context
 from explorer.trace import to_plain
+
+_LOG = logging.getLogger(__name__)
 
 #: Seconds between two reports, and the most characters of output in one.
 INTERVAL, MOST_PRINTED = 0.1, 2000
@@ -80,6 +83,8 @@ class RunReporter:
                 self._send_part(watcher)
         except OSError:
             is_stopped = True  # the server has ended
+        except Exception:
+            _LOG.exception("a program cannot be reported on")  # it has changed what is read here
         if is_stopped:
             raise ProgramStopped(
                 f"You stopped the program after {now - self._start:.1f} s.",

@@ -31,6 +31,7 @@ from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.completed import completed_code
 from explorer.trace.recorder import ProgramRecorder
 from explorer.trace.records import Trace
+from explorer.trace.special_tensors import quiet
 from explorer.trace.tensor_registry import LiveTensor
 from explorer.trace.torchviz_graph import walk_graph
 
@@ -237,9 +238,12 @@ def _run_and_assemble(
         recorder.lift_limits()
         recorder.finish()
         figures = recorder.figures.finish(recorder.written)
-        trace = _assemble(*given, figures, error, needs_upstream)
-    environment.names.clear()  # makes room for the answer, which is longer as JSON
-    return trace
+        try:
+            return _assemble(*given, figures, error, needs_upstream)
+        finally:
+            # Makes room for the answer, which is longer as JSON; and what a program has begun with
+            # an object, such as `torch.inference_mode()`, ends with it.
+            environment.names.clear()
 
 
 def _assemble(
@@ -262,7 +266,7 @@ def _assemble(
         "source": source, "seed": seed, "needs_upstream": needs_upstream, "warned": list(warned),
     }  # fmt: skip
     trace, no_memory = None, None
-    with torch._C.DisableTorchFunction(), torch.inference_mode(False):
+    with quiet(), torch.inference_mode(False):
         try:
             trace = assemble(recorder, environment.variables, error=error, **found)
         except (RuntimeError, MemoryError) as failure:
@@ -332,7 +336,7 @@ def backward_from_output(
     Returns the name of its output if that is not a scalar and `upstream` is None. Then backward
     runs only for a program with inputs, from the sum. Raises ProgramRefused if backward fails.
     """
-    with torch._C.DisableTorchFunction():  # reading values is no operation of the program
+    with quiet():  # reading values is no operation of the program
         current = [
             live
             for live in recorder.all_tensors()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 import decimal
+import gc
 import io
 import logging
 import os
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.optimizer import _global_optimizer_post_hooks
 
 import explorer
 from explorer.language.devices import accelerator_patches, device_patches
@@ -58,6 +60,8 @@ nn.modules.module.register_module_forward_hook(lambda *args: None)
 saved = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
 saved.__enter__()
 torch.device("cpu").__enter__()
+torch.set_warn_always(True)
+sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(lambda *args: None)
 with torch.enable_grad():
     w = torch.tensor(2.0, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -65,6 +69,20 @@ with torch.enable_grad():
         (w * w).backward()
         optimizer.step()
 """
+#: Modes that a program enters and does not leave.
+ENTERED = {
+    "no_grad": "entered = torch.no_grad()",
+    "inference": "entered = torch.inference_mode()",
+    "inference, in a circle": "entered = torch.inference_mode()\nentered.itself = entered",
+    "autocast": "entered = torch.autocast('cpu')",
+    "fake tensors": "from torch._subclasses.fake_tensor import FakeTensorMode\n"
+    "entered = FakeTensorMode()",
+    "counter": "from torch.utils.flop_counter import FlopCounterMode\n"
+    "entered = FlopCounterMode(display=False)",
+    "attention": "from torch.nn import attention\n"
+    "entered = attention.sdpa_kernel(attention.SDPBackend.MATH)",
+    "dual level": "entered = torch.autograd.forward_ad.dual_level()",
+}
 ENDS = {
     "": None,
     "1 / 0\n": "divided by zero",
@@ -100,8 +118,13 @@ def state() -> dict[str, Any]:
         "logging": (root.level, root.handlers[:]),
         "warnings": warnings.filters[:],
         "decimal": decimal.getcontext().prec,
-        "modes": torch._C._len_torch_function_stack(),
+        "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
+        "levels": torch._C._functorch.get_dynamic_layer_stack_depth(),
+        "autocast": torch.is_autocast_enabled("cpu"),
+        "attention": torch.backends.cuda.flash_sdp_enabled(),
         "hooks": len(nn.modules.module._global_forward_hooks),
+        "hooks of optimizers": len(_global_optimizer_post_hooks),
+        "warns always": torch.is_warn_always_enabled(),
         "saved": torch._C._autograd._top_saved_tensors_default_hooks(True),
         "stack": traceback.format_stack,
         "limit": sys.getrecursionlimit(),
@@ -119,6 +142,26 @@ def test_the_state_of_the_process_is_put_back(end: str) -> None:
     assert {name: after[name] for name in before if after[name] != before[name]} == {}
     expected = ENDS[end]
     assert (trace.error is None) is (expected is None)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+@pytest.mark.parametrize("name", ENTERED)
+def test_a_mode_that_a_program_has_not_left_ends_with_it(name: str, is_enabled: bool) -> None:
+    source = "import torch\nx = torch.ones(1, requires_grad=True)\n(x * 2).backward()\n"
+    with torch.set_grad_enabled(is_enabled):
+        before = state()
+        trace = explorer.run(f"{source}{ENTERED[name]}\nentered.__enter__()\n")
+        gc.collect()
+        assert state() == before
+    assert trace.variables["x"].grad.tolist() == [2]
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp"])
+def test_a_level_of_torch_func_that_a_program_has_not_left_ends_with_it(transform: str) -> None:
+    before = state()
+    trace = explorer.run(f"import torch\ntorch._C._functorch._{transform}_increment_nesting()\n")
+    assert state() == before
+    assert trace.error is None
 
 
 def test_what_the_program_itself_has_changed_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

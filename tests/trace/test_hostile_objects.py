@@ -175,6 +175,21 @@ def test_pythons_own_names_are_no_variables():
     assert list(trace.variables) == ["a"]
 
 
+def test_names_that_are_no_names_of_python_are_no_variables():
+    trace = run("names = globals()\nnames[5] = names[''] = names[()] = 1\nx = 2\n")
+    assert trace.error is None
+    assert trace.variables["x"] == 2
+    assert 5 not in trace.variables
+
+
+@pytest.mark.parametrize("code", ["raise ValueError", "while True: pass", "return '<b>'"])
+def test_what_a_program_ends_itself_with_is_not_asked_of_its_class(code):
+    source = f"class Ended(SystemExit):\n    @property\n    def code(self):\n        {code}\n"
+    trace = run(source + "raise Ended(1)\n")
+    assert (trace.error, trace.output) == (None, "")
+    assert trace.readings == ("The program ended itself (line 5).",)
+
+
 def test_nested_lists_are_recorded_up_to_a_number_of_values():
     trace = run("a = ['x'] * 200\nb = [a] * 200\nc = [b] * 200\nd = 5\ne = [1]")
     assert trace.variables["a"] == ["x"] * 200
