@@ -241,6 +241,11 @@ class EventLog:
         #: The lines that called `retain_grad`.
         self.retain_grad_lines: list[int] = []
 
+    @property
+    def steps(self) -> int:
+        """How many steps all optimizers have done."""
+        return sum(use.steps for use in self.optimizers.values())
+
     def all_events(self) -> tuple[Event, ...]:
         """The events that are kept, in the order they ran."""
         return tuple(entry.event() for entry in (*self.first, *self.last))

@@ -7,8 +7,10 @@ more to be explained: the target of a loss, its reduction, whether dropout was a
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import itemgetter
 from types import FrameType
 from typing import Any
 
@@ -90,6 +92,8 @@ class FunctionCalls:
     def __init__(self) -> None:
         self._first: dict[Any, list[FunctionCall]] = defaultdict(list)
         self._last: dict[Any, list[FunctionCall]] = defaultdict(list)
+        #: By the number of records made before: the steps done as recording paused.
+        self._pauses: list[tuple[int, int]] = []
 
     def add(self, name: str, args: Any, kwargs: dict[str, Any], result: Any, *counts: int) -> None:
         """Keep a call from a line of the program. `counts` are `order`, `passes` and `steps`."""
@@ -116,6 +120,16 @@ class FunctionCalls:
         else:
             self._last[place].append(call)
             del self._last[place][:-LAST_CALLS]
+
+    def pause(self, order: int, steps: int) -> None:
+        """Calls from here on are not recorded, until they are again."""
+        self._pauses.append((order, steps))
+
+    def steps_after(self, call: FunctionCall, steps: int) -> int:
+        """How many steps had been done when the recording that this call belongs to paused; `steps`
+        if it never did."""
+        place = bisect_right(self._pauses, call.order, key=itemgetter(0))
+        return self._pauses[place][1] if place < len(self._pauses) else steps
 
     def of(self, functions: frozenset[str]) -> list[FunctionCall]:
         """The calls of these functions that are kept, oldest first."""

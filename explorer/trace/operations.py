@@ -153,8 +153,7 @@ class Operations(TorchFunctionMode):
             return
         log = self.log
         if name in OBSERVED:
-            steps = sum(use.steps for use in log.events.optimizers.values())
-            counts = log.number, log.pass_count, steps
+            counts = log.number, log.pass_count, log.events.steps
             log.function_calls.add(name, args, kwargs, result, *counts)
         tensors = [t for t in _tensors(args, kwargs) if not has_no_shape(t)]
         is_in_place = _is_in_place(name) or kwargs.get("inplace") is True
@@ -345,6 +344,9 @@ def _tensors(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
 
 
 def _is_in_place(name: str) -> bool:
+    """Whether an operation changes the values of its first argument."""
+    if name in ("requires_grad_", "detach_", "share_memory_"):
+        return False
     return (name.endswith("_") and not name.endswith("__")) or name == "__setitem__"
 
 

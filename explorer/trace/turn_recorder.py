@@ -192,6 +192,7 @@ class TurnRecorder(RunLog):
     def pause(self) -> None:
         """Stop recording: later turns will do the same again."""
         self.recording = False
+        self.function_calls.pause(self.number, self.events.steps)
         if not self.depth:
             self.operations.stop()
 

@@ -165,4 +165,21 @@ for round_ in range(4):
     server.load_state_dict(mean)
     print(round_, loss.item())
 """,
+    "an input that is made a leaf again and again": """\
+# The gradient of the input adds up, and no step uses it: requires_grad_ changes no value.
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+x = torch.randn(5, 2)
+for step in range(6):
+    x.requires_grad_(True)
+    loss = (net(x) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
 }

@@ -267,4 +267,30 @@ for draw in range(4):
     with torch.no_grad():
         print(draw, net(x).item())
 """,
+    "a window of losses of evaluations": """\
+# Evaluated in every epoch, until the losses of the last ones, a window, no longer fall.
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 1))
+optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+x = torch.randn(64, 4)
+y = x[:, :1] - x[:, 1:2] ** 2
+window = []
+for epoch in range(10_000):
+    net.train()
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(net(x[:48]), y[:48])
+    loss.backward()
+    optimizer.step()
+    net.eval()
+    validation = nn.functional.mse_loss(net(x[48:]), y[48:])
+    window.append(validation)
+    if epoch > 700 and min(window[1:]) > window[0]:
+        break
+    if len(window) > 10:
+        del window[0]
+print(epoch, validation.item())
+""",
 }

@@ -228,4 +228,17 @@ for epoch in range(20):
     optimizer.step()
 print(loss.item())
 """,
+    "RMSprop around the minimum": """\
+# It goes from side to side by its learning rate, 0.01, whatever the gradient is.
+import torch
+
+w = torch.tensor([1.0], requires_grad=True)
+optimizer = torch.optim.RMSprop([w], lr=0.01, alpha=0.9)
+for step in range(300):
+    optimizer.zero_grad()
+    loss = (10 * w * w).sum()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+""",
 }

@@ -47,8 +47,23 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
                 steepest.append((float(curvature[-1]), i, float(factor[-1]), float(rate[-1])))
         if steepest:
             curvature_, i, factor_, rate_ = max(steepest)
+            if not _is_learning_rate(rate_, leaf, analysis):
+                continue
             yield _overshoot(leaf, i, factor_, curvature_, rate_, analysis)
             return
+
+
+def _is_learning_rate(rate: float, leaf: torch.Tensor, analysis: RunAnalysis) -> bool:
+    """Whether a step multiplies the gradient by its optimizer's learning rate, which RMSprop and
+    others divide; a program that updates the leaf itself has no other."""
+    rates = (
+        group.get("lr")
+        for use in analysis.recorder.events.optimizers.values()
+        for group in use.optimizer.param_groups
+        if any(parameter is leaf for parameter in group["params"])
+    )
+    numbers = [float(one) for one in rates if isinstance(one, int | float | torch.Tensor)]
+    return all(abs(one - rate) <= 0.02 * rate for one in numbers)
 
 
 def _overshoot(

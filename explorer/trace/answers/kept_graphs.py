@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language.draft import Draft
+from explorer.language.draft import Draft, called_name
 from explorer.trace.answers import again_in_loop
 from explorer.trace.answers.cures import first_of
 from explorer.trace.answers.earlier_graph import earlier_graph
@@ -53,6 +53,8 @@ def _listed(analysis: RunAnalysis, draft: Draft, name: str, value: Any) -> Itera
         if call is None or not _is_kept_in_vain(analysis, results, call):
             continue
         text = draft.of(call.func.value) if isinstance(call.func, ast.Attribute) else name
+        if _is_shortened(draft, text):
+            continue
         size = len(walk_graph(results[:1]))
         nodes = f"{size} nodes" if size != 1 else "1 node"
         changes = ("item", "detach") if all(t.numel() == 1 for t in results) else ("detach",)
@@ -100,6 +102,21 @@ def _append(draft: Draft, name: str, attribute: str) -> ast.Call | None:
         if (text in texts or is_own) and loops_around(draft, call.lineno) and len(call.args) == 1:
             return call
     return None
+
+
+#: Methods of a list that take items out of it.
+_TAKE = ("pop", "clear", "remove")
+
+
+def _is_shortened(draft: Draft, text: str) -> bool:
+    """Whether the program takes items out of this list: a window, which does not grow."""
+    deleted = (t for statement in draft.nodes(ast.Delete) for t in statement.targets)
+    assigned = (t for statement in draft.nodes(ast.Assign) for t in statement.targets)
+    called = (c.func for c in draft.nodes(ast.Call) if called_name(c) in _TAKE)
+    return any(
+        isinstance(part, ast.Subscript | ast.Attribute) and draft.of(part.value) == text
+        for part in (*deleted, *assigned, *called)
+    )
 
 
 def _is_kept_in_vain(analysis: RunAnalysis, results: list[Any], at: ast.AST) -> bool:

@@ -237,9 +237,13 @@ def _inactive_in_training(
     layers: list[list[FunctionCall]], analysis: RunAnalysis
 ) -> Iterator[Answer]:
     """Training goes on after eval(): dropout does nothing, and batch norm's statistics stay."""
-    steps = sum(use.steps for use in analysis.recorder.events.optimizers.values())
+    kept, steps = analysis.recorder.function_calls, analysis.recorder.events.steps
     for calls in layers:
-        in_training = [c for c in calls if c.has_grad_mode and c.steps < steps and matters(c)]
+        in_training = [
+            call
+            for call in calls
+            if call.has_grad_mode and call.steps < kept.steps_after(call, steps) and matters(call)
+        ]
         late = [c for c in in_training if not is_active(c)]
         if not late or late[-1] is not in_training[-1]:
             continue
