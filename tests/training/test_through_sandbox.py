@@ -42,7 +42,7 @@ def test_a_child_that_is_stopped_keeps_what_was_done():
         setup=ROSE,
         loss="n += 1\nwhile n > 3 and n > 0:\n    y = x * 2\nloss = (x ** 2).sum()",
     )
-    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=1.5), lr=0.1)
+    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=6), lr=0.1)
     event = session.iterate(10)
     assert "Iteration 4 of 10 failed; the state after iteration 3 is kept" in event.message
     assert np.allclose(session.parameters["x"].value, [0.512, 1.024])
@@ -57,7 +57,7 @@ def test_a_child_that_dies_changes_nothing():
         setup=ROSE + "\nimport torch.nn.functional as F",
         loss="n += 1\nif n > 2:\n    F.max_pool1d(torch.ones(1, 1, 4), 2**62)\n(x ** 2).sum()",
     )
-    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=1.0), lr=0.1)
+    session = RemoteSession(problem, partial(sandbox.call, "replay", timeout=6), lr=0.1)
     assert session.iterate(2).ok
     before = session.view()
     event = session.forward()
