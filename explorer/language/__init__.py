@@ -2,7 +2,7 @@
 
 `Program` compiles a text; `Environment` runs it and reports to a `Watcher`; `isolated` restores
 what a run changes in the process. What differs here from plain Python is in `devices`, `downloads`,
-`missing` and `streams`.
+`missing`, `streams` and `figures`.
 """
 
 from explorer.language.errors import LimitError, ProgramError, ProgramRefused, ProgramStopped

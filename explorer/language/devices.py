@@ -21,11 +21,11 @@ from explorer.language.notices import notice, running
 from explorer.language.watched_calls import Patch, is_inside
 
 NO_GPU = "There is no GPU here: tensors and modules stay on the CPU."
-_NOT_COMPILED = "Functions run as they are here: nothing was compiled."
+_NOT_COMPILED = "torch.compile does nothing here: the functions run as written."
 _NO_WORKERS = "Programs run in one process here: num_workers is 0."
 _ACCELERATOR = re.compile(r"(cuda|mps|xpu|mtia|hpu|xla|npu|privateuseone)(:\d+)?")
 #: What a text contains that may name a device which is not here.
-_NAMED = re.compile(r"cuda|mps|xpu|mtia|hpu|xla|npu|\.to\(\s*\d|privateuse|accelerator")
+_NAMED = re.compile(r"cuda|\b(mps|xpu|mtia|hpu|xla|npu)\b|\.to\(\s*\d|privateuse|accelerator")
 
 
 def names_accelerator(source: str) -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import io
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ def _made_up(initialise: Callable[..., Any]) -> Callable[..., Any]:
             with _silence():
                 initialise(self, *args, **kwargs)
         except (OSError, RuntimeError):  # not found, or no network
+            if kind == "ImageFolder" and os.path.isdir(str(given.get("root"))):
+                raise
             is_test = given.get("split") == "test" or given.get("train", True) in (False, "test")
             is_test = is_test or getattr(self, "what", "").startswith("test")
             _fill(self, kind, is_test)
@@ -124,9 +127,9 @@ def _fill(dataset: Any, name: str, is_test: bool) -> None:
             dataset.targets = dataset.targets[:, None].expand(-1, 8).clone()
     else:
         dataset.data, dataset.targets = pixels, labels.tolist()
-    why = f"nothing is downloaded, and the real one has {real:,}"
+    why = f"the real one, with {real:,}, could not be loaded"
     why = "the folder was not found" if name == "ImageFolder" else why
-    notice(f"{name} here is {count:,} made-up images of {kind.shows}: {why}.")
+    notice(f"{name} has {count:,} made-up images of {kind.shows} here: {why}.")
 
 
 def _image(pixels: np.ndarray, path: str) -> Any:
@@ -143,7 +146,7 @@ def _started_again(get: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, index: Any) -> Any:
         real = getattr(self, "_real_length", 0)
         if real and type(index) is int and len(self) <= index < real:
-            notice("Numbers beyond the made-up images of a dataset start again at the first one.")
+            notice("Indices beyond the made-up images start again from the first.")
             index %= len(self)
         return get(self, index)
 
@@ -163,7 +166,7 @@ def _split(split: Callable[..., Any]) -> Callable[..., Any]:
         lengths = list(lengths)
         real = getattr(dataset, "_real_length", 0)
         if real and sum(lengths) == real != len(dataset):
-            notice("random_split divides the smaller dataset in the same proportions.")
+            notice("random_split keeps the proportions of the real dataset.")
             parts = [int(len(dataset) * length / real) for length in lengths]
             parts[0] += len(dataset) - sum(parts)
             lengths = parts

@@ -45,8 +45,7 @@ class ProgramRefused(Exception):
 
 
 class LimitError(RuntimeError):
-    """A running program has met a limit of the explorer, or asks for what there is not here. The
-    program may catch it."""
+    """A running program has met a limit of the explorer. It may catch it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import errno
+import os
+import socket
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 
-from explorer.language.completion.names import MODULES, SIMILAR
+from explorer.language.completion.names import MODULES
 from explorer.language.draft import Draft
 from explorer.language.error_messages import Failure, Operand, describe, original_sentence
 from explorer.language.error_messages.attributes import describe_attribute
@@ -21,6 +23,8 @@ from explorer.language.real_names import BUILTINS, closest_name, module_names
 FILE = "<program>"
 #: Most frames of an exception that are read. One that is raised again and again has many.
 MOST_FRAMES = 2000
+#: How many causes of an exception are looked at.
+MOST_CAUSES = 10
 
 #: (message, hint) for exceptions of Python itself.
 EXCEPTION_MESSAGES: dict[type[BaseException], tuple[str, str]] = {
@@ -29,19 +33,13 @@ EXCEPTION_MESSAGES: dict[type[BaseException], tuple[str, str]] = {
         "Use smaller tensors and lists.",
     ),
     AssertionError: ("The assertion on this line does not hold.", ""),
-    FileNotFoundError: (
-        "There is no such file here.",
-        "Write the data into the program, or make it with torch.rand.",
-    ),
     SystemExit: (
-        "There is no command line here, and the program needs arguments of one.",
+        "The program needs command-line arguments, and there are none here.",
         "Give each a default: add_argument(…, default=…).",
     ),
-    EOFError: (
-        "Programs here cannot ask for input.",
-        "Write the value into the program.",
-    ),
 }
+#: What to do without a file or a network.
+_MAKE_DATA = "Write the data into the program, or make it with torch.rand."
 
 
 #: Where an exception says nothing itself.
@@ -141,6 +139,8 @@ def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
         return (*_describe_name(error.name, known), detail)
     if isinstance(error, AttributeError) and _is_of_program(error):
         return (*describe_attribute(error), detail)
+    if isinstance(error, EOFError) and str(error) == "EOF when reading a line":
+        return "Programs here cannot ask for input.", "Write the value into the program.", detail
     if isinstance(error, OSError) and (said := _describe_refusal(error)):
         return (*said, detail)
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -149,27 +149,45 @@ def _describe(error: BaseException, known: set[str]) -> tuple[str, str, str]:
 
 
 #: The modules that ask the system for what the walls around a program forbid.
-_NETWORK = frozenset(["socket", "urllib", "http", "ssl", "requests"])
+_NETWORK = frozenset(["socket", "urllib", "urllib3", "http", "ssl", "requests"])
 _PROCESSES = frozenset(["subprocess", "multiprocessing", "os"])
+#: What the system says where there is no network, or none for the program.
+_UNREACHABLE = (errno.EPERM, errno.EACCES, errno.ENETUNREACH)
 
 
 def _describe_refusal(error: OSError) -> tuple[str, str] | None:
-    """The message and the hint for what the system refuses; None for another failure."""
+    """The message and the hint for what is not there, or what the system refuses; None for another
+    failure."""
     names = {str(f.tb_frame.f_globals.get("__name__")).split(".")[0] for f in _frames(error)}
-    is_refused = error.errno in (errno.EPERM, errno.EACCES)
-    if names & _NETWORK:
-        return (
-            "There is no network here.",
-            "Write the data into the program, or make it with torch.rand.",
-        )
-    if is_refused and names & _PROCESSES and error.filename is None:
-        return "Programs here cannot start other processes.", ""
-    if not is_refused:
+    file = error.filename if isinstance(error.filename, str) else None
+    shown = "" if file is None else os.path.basename(file)[:60]
+    if names & _NETWORK and _is_unreachable(error):
+        return "There is no network here.", _MAKE_DATA
+    if isinstance(error, FileNotFoundError) and not names & _NETWORK:
+        if not shown:
+            return None
+        if "subprocess" in names:
+            return f"There is no command {shown} here.", ""
+        return f"There is no file {shown} here.", _MAKE_DATA
+    if error.errno not in (errno.EPERM, errno.EACCES):
         return None
-    return (
-        "The program may not reach this.",
-        "It can read and write files in its own folder, the current one.",
-    )
+    if names & _PROCESSES and file is None:
+        return "Programs here cannot start other processes.", ""
+    is_outside = file is not None and not os.path.abspath(file).startswith(os.getcwd())
+    hint = "It can read and write files in the current folder." if is_outside else ""
+    return f"The program may not use {shown or 'this'}.", hint
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    """Whether the cause of an error is that there is no network."""
+    for _ in range(MOST_CAUSES):
+        if isinstance(error, socket.gaierror) or getattr(error, "errno", None) in _UNREACHABLE:
+            return True
+        if error is None:
+            return False
+        reason = getattr(error, "reason", None)  # of urllib
+        error = reason if isinstance(reason, OSError) else error.__cause__ or error.__context__
+    return False
 
 
 def _describe_name(name: str, known: set[str]) -> tuple[str, str]:
@@ -180,7 +198,7 @@ def _describe_name(name: str, known: set[str]) -> tuple[str, str]:
         hint = HINTS.get(home, f"Add this line at the top: {MODULES[name]}")
         return f"The name {name} is not defined.", hint
     functions = {n for n in module_names("torch") or () if len(n) > 2}
-    closest = closest_name(name, known | BUILTINS | functions | MODULES.keys(), SIMILAR)
+    closest = closest_name(name, known | BUILTINS | functions | MODULES.keys())
     hint = f"Did you mean {closest}?" if closest else "Give it a value on a line above this one."
     return f"The name {name} is not defined.", hint
 

@@ -74,7 +74,7 @@ class Figures:
         png, width, height = _draw(figure)
         size = len(png) - (len(old[1].png) if old else 0)
         if self._bytes + size > MOST_BYTES:
-            notice("The figures are too large to keep all of them; the rest is left out.")
+            notice("Figures beyond 6 MB in all are left out.")
             return
         self._bytes += size
         name = name or (old[1].name if old else "")
@@ -86,8 +86,11 @@ class Figures:
     def show_all(self, line: int, position: int, *, close: bool = True) -> None:
         """Take all open figures of the program, and close them, as `plt.show()` does."""
         for figure in _open_figures():
-            with suppress(Exception):  # what cannot be drawn is no reason to lose the rest
+            try:
                 self.take(figure, line or self._lines.get(figure, 0), position)
+            except Exception as error:  # no reason to lose the rest
+                why = (str(error).splitlines() or [type(error).__name__])[-1][:120]
+                notice(f"A figure could not be drawn: {why.rstrip('.')}.")
             if close:
                 sys.modules["matplotlib.pyplot"].close(figure)
 
@@ -147,8 +150,8 @@ def _describe_panel(axes: Any) -> str:
     counts.update("set of bars" for _ in axes.containers)
     drawn = [one if count == 1 else f"{count} {_plural(one)}" for one, count in counts.items()]
     labels = [_text(label) for label in axes.get_legend_handles_labels()[1]]
-    parts = [_text(axes.get_title()), ", ".join(drawn)]
-    parts += [f"({', '.join(labels[:8])})"] if labels else []
+    legend = f" ({', '.join(labels[:8])})" if labels else ""
+    parts = [_text(axes.get_title()), ", ".join(drawn) + legend]
     for side in ("x", "y"):
         label = _text(getattr(axes, f"get_{side}label")())
         parts += [f"{side}: {label}"] if label else []

@@ -8,12 +8,12 @@ a package is there, the import itself raises.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from explorer.language.notices import notice
+from explorer.language.real_names import closest_name
 
 #: The longest path of a stand-in that is shown.
 MAX_PATH = 100
@@ -44,8 +44,6 @@ MOVED = {
     "numpy.bool": "bool",
     "numpy.product": "numpy.prod",
 }
-#: How similar a name must be to be suggested: torchdiffeq is not torchview, misspelt.
-_SIMILAR = 0.8
 
 
 class MissingImportError(ModuleNotFoundError):
@@ -95,11 +93,9 @@ def hint_for(path: str) -> str:
         return HINTS[top]
     known = sys.modules if top not in sys.modules else set(_names_around(path))
     name = top if top not in sys.modules else path.rpartition(".")[2]
-    public = [n for n in known if n[:1] != "_" and "." not in n]
-    close = difflib.get_close_matches(name[:60], public, 1, _SIMILAR)
-    if close:
+    if close := closest_name(name, (n for n in known if "." not in n)):
         parent = path.rpartition(".")[0] if top in sys.modules else ""
-        return f"Did you mean {parent}{'.' if parent else ''}{close[0]}?"
+        return f"Did you mean {parent}{'.' if parent else ''}{close}?"
     if top in sys.modules:
         return ""
     return f"It is not installed. Paste what you use of {top} in place of the import."

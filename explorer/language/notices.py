@@ -1,7 +1,7 @@
 """What was done in place of what a program asked for, in sentences for the reader.
 
-A function of the vocabulary that does less than the library's own, or something else, says so:
-`notice("There is no GPU here: .cuda() left everything on the CPU.")`.
+What does less than a program asks for, or something else, says so:
+`notice("There is no GPU here: tensors and modules stay on the CPU.")`.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def running() -> Running | None:
 def notice(sentence: str) -> None:
     """Tell the reader of the program that runs now; of no effect if none runs.
 
-    The sentence is one of ours: it contains at most names of the vocabulary, nothing a program
-    made up at will, and is the same for every call that deserves the same words.
+    The sentence is one of ours, and the same for every call that deserves the same words; what a
+    program made up is at most a short part of it.
     """
     program = running()
     if program is not None:

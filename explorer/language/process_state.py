@@ -20,7 +20,7 @@ from torch.fx import traceback
 from torch.nn.modules import module as modules
 from torch.nn.utils import parametrize
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
-from torch.utils import checkpoint
+from torch.utils import _device, checkpoint
 from torch.utils._python_dispatch import _pop_mode
 
 from explorer.language.explain import FILE
@@ -45,9 +45,11 @@ GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = (
 
 def _autocast() -> Callable[[], None]:
     old = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in _DEVICES]
-    is_cached = torch.is_autocast_cache_enabled()
+    is_cached, depth = torch.is_autocast_cache_enabled(), _autocast_depth()
 
     def restore() -> None:
+        for _ in range(_autocast_depth() - depth):
+            torch.autocast_decrement_nesting()
         for device, is_enabled, dtype in old:
             torch.set_autocast_enabled(device, is_enabled)
             torch.set_autocast_dtype(device, dtype)
@@ -55,6 +57,13 @@ def _autocast() -> Callable[[], None]:
         torch.clear_autocast_cache()
 
     return restore
+
+
+def _autocast_depth() -> int:
+    """How many `torch.autocast` are entered; torch keeps its cache until all are left."""
+    depth = int(torch.autocast_increment_nesting())
+    torch.autocast_decrement_nesting()
+    return depth - 1
 
 
 def _hooks() -> Callable[[], None]:
@@ -73,7 +82,7 @@ def _hooks() -> Callable[[], None]:
 def _switches() -> Callable[[], None]:
     early_stop = checkpoint._enable_checkpoint_early_stop
     warns_always = torch.is_warn_always_enabled()
-    count, cache = parametrize._cache_enabled, dict(parametrize._cache)
+    is_cached, cache = parametrize._cache_enabled, dict(parametrize._cache)
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
     is_deterministic = torch.are_deterministic_algorithms_enabled()
     cudnn = torch.backends.cudnn
@@ -81,7 +90,7 @@ def _switches() -> Callable[[], None]:
 
     def restore() -> None:
         checkpoint._enable_checkpoint_early_stop = early_stop
-        parametrize._cache_enabled = count
+        parametrize._cache_enabled = is_cached
         parametrize._cache = cache
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
@@ -97,8 +106,13 @@ def _modes() -> Callable[[], None]:
     """Modes and levels of torch.func that a program has entered and not left."""
     depth = torch._C._functorch.get_dynamic_layer_stack_depth()
     functions, dispatch = torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+    defaults, device = vars(torch._GLOBAL_DEVICE_CONTEXT), _device.CURRENT_DEVICE
+    before = dict(defaults)
 
     def restore() -> None:
+        defaults.clear()
+        defaults.update(before)
+        _device.CURRENT_DEVICE = device
         torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
         while torch._C._len_torch_function_stack() > functions:
             torch._C._pop_torch_function_stack()

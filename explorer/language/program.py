@@ -22,7 +22,7 @@ from explorer.language.devices import (
     names_accelerator,
 )
 from explorer.language.downloads import download_patches
-from explorer.language.errors import ProgramError, ProgramRefused
+from explorer.language.errors import ProgramError, ProgramRefused, ProgramStopped
 from explorer.language.explain import FILE, comes_from_arguments, exit_code, explain
 from explorer.language.figures import draws_figures, figure_patches, notebook_patches
 from explorer.language.missing import MissingImports
@@ -47,6 +47,9 @@ from explorer.language.watcher import Watcher
 
 __all__ = ["Environment", "Program", "isolated"]
 
+#: Statements that leave something, and where they may stand.
+_LEAVING = ("'return'", "'break'", "'continue'")
+_PLACES = "Use return only in a function, and break and continue only in a loop."
 #: What a program finds in `__file__`.
 SCRIPT = "program.py"
 
@@ -94,14 +97,14 @@ class Program:
         except (RecursionError, MemoryError):
             raise ProgramRefused(nested_too_deeply()) from None
         except (SyntaxError, ValueError) as error:
-            line = getattr(error, "lineno", None)
+            line, said = getattr(error, "lineno", None), str(getattr(error, "msg", error))
             raise NotPython(
                 ProgramError(
                     "This statement is not allowed here.",
                     line,
                     text=line_of(self.source, line),
-                    hint="Use return only in a function, and break and continue only in a loop.",
-                    detail=str(getattr(error, "msg", error)),
+                    hint=_PLACES if any(word in said for word in _LEAVING) else "",
+                    detail=said,
                 )
             ) from None
 
@@ -132,27 +135,22 @@ class Environment:
         self.missing = MissingImports()
         #: What `import *` has given names to.
         self.starred: dict[str, Any] = {}
-        helpers = watcher.helpers() | {
-            ".missing": self._missing,
-            ".star": self._star,
-        }
-        self.names |= {
-            "__builtins__": {**vars(builtins), **helpers},
-            "__file__": SCRIPT,
-        }
+        built_in = types.ModuleType("builtins", builtins.__doc__)
+        helpers = {".missing": self._missing, ".star": self._star}
+        vars(built_in).update(vars(builtins) | watcher.helpers() | helpers)
+        self.names |= {"__builtins__": built_in, "__file__": SCRIPT}
         self._predefined = {**self.names}
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Those that a program spells: loops have theirs (`.turns0`), and Python adds
-        `__warningregistry__` when it warns."""
+        """Those that a program spells: Python adds `__warningregistry__` when it warns."""
         starred = object()
         return {
             name: value
             for name, value in self.names.items()
             if type(name) is str
             and name not in self._predefined
-            and not name.startswith((".", "__"))
+            and not name.startswith("__")
             and self.starred.get(name, starred) is not value
         }
 
@@ -181,6 +179,10 @@ class Environment:
             self.watcher.notices.add("The program ended itself.", self.watcher.line)
         except BaseException as error:
             self.watcher.reserve = None
+            if isinstance(error, KeyboardInterrupt):
+                error = ProgramStopped(
+                    "You stopped the program.", "What it had done is shown.", by_reader=True
+                ).with_traceback(error.__traceback__)
             raise ProgramRefused(self.explain(error, program)) from None
         if program.unread is not None:
             raise ProgramRefused(program.unread)

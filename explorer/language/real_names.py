@@ -49,7 +49,11 @@ def star_names(path: str) -> frozenset[str]:
     return names if listed is None else frozenset(map(str, listed))
 
 
-def closest_name(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+#: How similar a name must be to be that one, misspelt: torchdiffeq is not torchview.
+SIMILAR = 0.75
+
+
+def closest_name(name: str, known: Iterable[str], cutoff: float = SIMILAR) -> str:
     """The known name most similar to this one, or an empty string."""
     public = [k for k in known if k[:1] != "_"]
     if same := [k for k in public if k.lower() == name.lower()]:

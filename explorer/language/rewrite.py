@@ -3,8 +3,9 @@
 Before each statement, `.step(line)` is inserted, or `.continue(line)` for another one on the same
 line; after it, `.bind(location, name, value)` for every name it sets. Each expression that can
 create a tensor is wrapped in `.note(location, value)`; a bare one of the program becomes
-`.echo(location, value)`. Each turn of a loop begins with `.again(turns)`, and a statement says in
-which loop it runs; see `turns`. All else is left as it is, whatever CPython understands.
+`.echo(location, value)`. A function begins with `.enter`; a `for` goes through `.counted(items)`, a
+`while` begins with `.loop` and each turn of it with `.again`; see `turns`. All else is left as it
+is, whatever CPython understands.
 
 The helpers' names begin with a dot, so no program can spell them. They are built-ins of it.
 """
@@ -24,8 +25,6 @@ __all__ = ["SourceLocation", "rewrite"]
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-#: In a function, the loop in which it was called.
-_CALLER = ".turns"
 #: The most characters of an expression that a location keeps.
 _MOST_TEXT = 120
 #: The classes whose handlers catch an import of what is not here.
@@ -73,9 +72,8 @@ class _Rewriter(ast.NodeTransformer):
         self.lines = completed.code.encode(errors="replace").split(b"\n")
         self.locations: list[SourceLocation] = []
         self.scopes: list[str] = []
-        #: What says in which loop a statement runs: nothing at the top level.
-        self.turns: ast.expr | None = None
-        self.loops = 0
+        #: How deep in loops a statement is: see `Watcher.step`.
+        self.depth: int | None = 0
         #: The ids of the statements that are echoed, and of those that end a cell.
         self.bare: set[int] = set()
         self.ends_of_cells: set[int] = set()
@@ -162,14 +160,14 @@ class _Rewriter(ast.NodeTransformer):
         return self.statement("echo", at, self.location(at), value)
 
     def block(self, body: list[ast.stmt], first: list[ast.stmt] | None = None) -> list[ast.stmt]:
-        """The statements of a block, each preceded by `.step(line, turns)`; first come others."""
+        """The statements of a block, each preceded by `.step(line, depth)`; first come others."""
         out: list[ast.stmt] = list(first or [])
         counted = 0
         for statement in body:
             if line := self.line(statement):
                 if line != counted and not _shares_line(statement):
-                    turns = [self.turns] if self.turns is not None else []
-                    out.append(self.statement("step", statement, ast.Constant(line), *turns))
+                    depth = [] if self.depth == 0 else [ast.Constant(self.depth)]
+                    out.append(self.statement("step", statement, ast.Constant(line), *depth))
                 else:
                     out.append(self.statement("continue", statement, ast.Constant(line)))
                 counted = line
@@ -178,40 +176,33 @@ class _Rewriter(ast.NodeTransformer):
                 out.append(self.statement("end_cell", statement))
         return out
 
-    def block_in(
-        self, turns: ast.expr, body: list[ast.stmt], first: list[ast.stmt]
+    def block_at(
+        self, depth: int | None, body: list[ast.stmt], first: list[ast.stmt]
     ) -> list[ast.stmt]:
-        """The statements of a block that runs in these turns."""
-        outer, self.turns = self.turns, turns
+        """The statements of a block at this depth."""
+        outer, self.depth = self.depth, depth
         out = self.block(body, first)
-        self.turns = outer
+        self.depth = outer
         return out
 
     def loop(
         self, node: ast.For | ast.AsyncFor | ast.While, first: list[ast.stmt]
     ) -> list[ast.stmt]:
         """A loop whose turns are counted. How many there will be is known of a `for` that nothing
-        leaves. A class has no turns, for its names are attributes, nor has a generator, which
-        others continue: what it does belongs to theirs."""
-        is_own = not (isinstance(self.turns, ast.Constant))
-        name, around = f".turns{self.loops}", []
-        turns: ast.expr = ast.Constant(None)
-        if is_own:
-            self.loops += 1
-            turns = ast.Name(name, ast.Load())
-            around = [
-                ast.Assign([ast.Name(name, ast.Store())], self.call("loop", node)),
-                ast.Delete([ast.Name(name, ast.Del())]),
-            ]
+        leaves. What a class or a generator does belongs to the turns of what calls it."""
+        before: list[ast.stmt] = []
+        depth = None if self.depth is None else self.depth + 1
+        if depth is not None:
+            deep = ast.Constant(depth)
             if isinstance(node, ast.For):
                 leaves = any(not isinstance(jump, ast.Continue) for jump in _jumps(node.body))
-                node.iter = self.call("counted", node.iter, turns, node.iter, ast.Constant(leaves))
+                node.iter = self.call("counted", node.iter, node.iter, deep, ast.Constant(leaves))
             else:
-                first = [self.statement("again", node, turns), *first]
-        node.body = self.block_in(turns, node.body, first)
+                before = [self.statement("loop", node, deep)]
+                first = [self.statement("again", node, deep), *first]
+        node.body = self.block_at(depth, node.body, first)
         node.orelse = self.block(node.orelse)
-        statements: list[ast.stmt] = [*around[:1], node, *around[1:]]
-        return [ast.copy_location(statement, node) for statement in statements]
+        return [*before, node]
 
     def rewritten(self, statement: ast.stmt) -> list[ast.stmt]:
         new = self.visit(statement)
@@ -307,8 +298,6 @@ class _Rewriter(ast.NodeTransformer):
     # -- functions and classes ------------------------------------------------------------------
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        if _is_compiled(node):
-            return node
         node.decorator_list = [self.transform(d) for d in node.decorator_list]
         self.visit_arguments(node.args)
         self.scopes.append(node.name)
@@ -317,12 +306,11 @@ class _Rewriter(ast.NodeTransformer):
         around, self.catches_imports = self.catches_imports, False
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [a.arg for a in arguments if a.arg != "self"]
-        entered = self.call("enter", node, ast.Constant(".".join(self.scopes)))
-        enter = ast.copy_location(ast.Assign([ast.Name(_CALLER, ast.Store())], entered), node)
-        turns = ast.Constant(None) if is_generator else ast.Name(_CALLER, ast.Load())
+        enter = self.statement("enter", node, ast.Constant(".".join(self.scopes)))
         doc = node.body[:1] if ast.get_docstring(node, clean=False) is not None else []
         first = [enter, *self.binds(node, names)]
-        node.body = [*doc, *self.block_in(turns, node.body, first)]
+        depth = None if is_generator else 1
+        node.body = [*doc, *self.block_at(depth, node.body, first)]
         self.catches_imports = around
         self.scopes.pop()
         return node
@@ -333,14 +321,14 @@ class _Rewriter(ast.NodeTransformer):
         """Without `.step` and `.bind`: its names are attributes."""
         node.decorator_list = [self.transform(d) for d in node.decorator_list]
         self.scopes.append(node.name)
-        outer, self.turns = self.turns, ast.Constant(None)
+        outer, self.depth = self.depth, None
         node.body = [
             new
             for statement in node.body
             for new in self.rewritten(statement)
             if not (isinstance(new, ast.Expr) and _is_call_of("bind", new.value))
         ]
-        self.turns = outer
+        self.depth = outer
         self.scopes.pop()
         return node
 
@@ -424,15 +412,6 @@ def _is_opening(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-
-
-def _is_compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a decorator compiles the function from its code or its text: it stays as written."""
-    return any(
-        isinstance(part, ast.Attribute) and part.attr in ("compile", "script")
-        for decorator in node.decorator_list
-        for part in ast.walk(decorator)
-    )
 
 
 def _may_catch_imports(handler: ast.ExceptHandler) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -19,19 +20,18 @@ Pack = Callable[[torch.Tensor], Any]
 Unpack = Callable[[Any], Any]
 NAME = "torch.autograd.graph.saved_tensors_hooks"
 
-#: What the recorder is doing: nothing, drawing a graph ("shapes"), or reading what a node has
-#: saved just before the node runs ("values").
-_reading = ""
+#: What the recorder is doing in this thread: nothing, drawing a graph ("shapes"), or reading what a
+#: node has saved just before the node runs ("values").
+_reading = ContextVar("reading", default="")
 
 
 @contextmanager
 def _reads(what: str) -> Iterator[None]:
-    global _reading
-    before, _reading = _reading, what
+    token = _reading.set(what)
     try:
         yield
     finally:
-        _reading = before
+        _reading.reset(token)
 
 
 def without_unpacking() -> Any:
@@ -54,11 +54,12 @@ class _Packed:
         self.packed = pack(tensor)
 
     def unpack(self) -> Any:
-        if _reading == "shapes":
+        reading = _reading.get()
+        if reading == "shapes":
             with torch._C.DisableTorchFunction():
                 return torch.zeros((), dtype=self.dtype).expand(self.shape)
         outcome = self.result or self._call_hook()
-        self.result = outcome if _reading == "values" else None
+        self.result = outcome if reading == "values" else None
         value, failure = outcome
         if failure is not None:
             raise failure

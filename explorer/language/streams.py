@@ -30,7 +30,7 @@ class _Stream(io.TextIOBase):
         self._write, self._before, self._others = write, before, others
 
     def write(self, text: str) -> int:
-        """Write text; of a line that is written again, as progress bars are, its last state."""
+        """Write text, without memory addresses."""
         if threading.get_ident() in self._others:
             return self._before.write(text)
         self._write(without_addresses(text))
@@ -39,6 +39,9 @@ class _Stream(io.TextIOBase):
     def writable(self) -> bool:
         """It is written to."""
         return True
+
+    def reconfigure(self, **options: Any) -> None:
+        """Nothing here has an encoding or a buffer to set."""
 
     def isatty(self) -> bool:
         """Nobody sits there."""
@@ -69,14 +72,29 @@ class _Bytes(io.RawIOBase):
 def own_log() -> Iterator[None]:
     """Meanwhile `logging` is as a new process has it: a program that logs sets up its own."""
     root = logging.root
-    handlers, level, disabled = root.handlers, root.level, root.manager.disable
-    root.handlers, root.level, root.manager.disable = [], logging.WARNING, 0
-    root.manager._clear_cache()  # type: ignore[attr-defined]
+    manager, disabled = root.manager, root.manager.disable
+    before = {log: {name: getattr(log, name) for name in _OF_LOGS} for log in _logs()}
+    handlers = {log: log.handlers[:] for log in before}
+    root.handlers, root.level, manager.disable = [], logging.WARNING, 0
+    manager._clear_cache()  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        root.handlers, root.level, root.manager.disable = handlers, level, disabled
-        root.manager._clear_cache()  # type: ignore[attr-defined]
+        new = {"handlers": [], "level": logging.NOTSET, "propagate": True, "disabled": False}
+        for log in _logs():
+            vars(log).update(before.get(log, new))
+            log.handlers[:] = handlers.get(log, [])
+        manager.disable = disabled
+        manager._clear_cache()  # type: ignore[attr-defined]
+
+
+#: What a program may set of a log.
+_OF_LOGS = ("handlers", "level", "propagate", "disabled")
+
+
+def _logs() -> list[logging.Logger]:
+    known = list(logging.root.manager.loggerDict.values())
+    return [logging.root, *(log for log in known if isinstance(log, logging.Logger))]
 
 
 @contextmanager

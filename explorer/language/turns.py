@@ -58,9 +58,9 @@ def length_of(items: Any) -> int | None:
     if kind is torch.Tensor:
         with torch._C.DisableTorchFunction():
             return items.shape[0] if items.dim() else None
-    if kind.__module__.startswith("tqdm.") and hasattr(items, "iterable"):
+    if str(kind.__module__).startswith("tqdm.") and hasattr(items, "iterable"):
         return length_of(items.iterable)
     if isinstance(items, DataLoader | _BaseDataLoaderIter):
         with suppress(Exception):
-            return len(items)
+            return len(items) - getattr(items, "_num_yielded", 0)
     return None

@@ -8,6 +8,7 @@ what it was asked for, is not reported a second time.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -26,11 +27,12 @@ from torch.utils import checkpoint
 
 from explorer.language.notices import BackwardCall, Running, running
 
-_TORCH = str(Path(torch.__file__).parent)
-_EXPLORER = str(Path(__file__).parents[1])
+#: The folders of torch and of the explorer: `torchvision` begins with the same letters.
+TORCH = f"{Path(torch.__file__).parent}{os.sep}"
+_EXPLORER = f"{Path(__file__).parents[1]}{os.sep}"
 #: Between a call of backward and torch's engine: no caller is in these files.
 _ON_THE_WAY = tuple(
-    f"{_TORCH}/{name}" for name in ("autograd/__init__.py", "_tensor.py", "overrides.py")
+    f"{TORCH}{name}" for name in ("autograd/__init__.py", "_tensor.py", "overrides.py")
 )
 
 Make = Callable[[Any], Any]
@@ -108,7 +110,7 @@ def is_inside() -> bool:
 
 
 def _is_inside(frame: FrameType | None) -> bool:
-    return frame is not None and frame.f_code.co_filename.startswith((_TORCH, _EXPLORER))
+    return frame is not None and frame.f_code.co_filename.startswith((TORCH, _EXPLORER))
 
 
 def _caller(frame: FrameType | None) -> tuple[str, bool]:
@@ -124,7 +126,7 @@ def _caller(frame: FrameType | None) -> tuple[str, bool]:
         elif not (frame.f_code.co_name == "__torch_function__" or file.startswith(_EXPLORER)):
             break  # neither a mode, which passes it on, nor what reports it
         frame = frame.f_back
-    return name, frame is not None and not frame.f_code.co_filename.startswith(_TORCH)
+    return name, frame is not None and not frame.f_code.co_filename.startswith(TORCH)
 
 
 # -- backward -----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from time import monotonic, sleep
 from typing import Any
@@ -13,7 +13,6 @@ from explorer.language.errors import ProgramStopped
 from explorer.language.figures import Figures
 from explorer.language.notices import BackwardCall, Notices
 from explorer.language.rewrite import SourceLocation
-from explorer.language.turns import ONCE, Turns, length_of
 
 #: The number of characters of a program's output that are kept: its beginning and its end.
 MAX_OUTPUT, _BEGINNING = 50_000, 40_000
@@ -88,8 +87,6 @@ class Watcher:
         self.line = 0
         #: How often each line has run.
         self.run_counts: dict[int, int] = defaultdict(int)
-        #: The loop in which the running statement runs.
-        self.turns = ONCE
         self.locations: list[SourceLocation] = []
         self.notices = Notices()
         self.figures = Figures()
@@ -128,12 +125,11 @@ class Watcher:
         """So many characters of what was printed last."""
         return self._output.last(length)
 
-    def step(self, line: int, turns: Turns | None = ONCE) -> None:
-        """Line `line` is about to run, in one of these turns; None for the same as before."""
+    def step(self, line: int, depth: int | None = 0) -> None:
+        """Line `line` is about to run: at the top level (depth 0), in a function (1), or in a loop
+        there (one more each); None in a class or generator, which run within what calls them."""
         if get_ident() != self.thread:
             return
-        if turns is not None:
-            self.turns = turns
         self.run_counts[line] += 1
         self.line = line
         if self.on_line is not None:
@@ -142,30 +138,15 @@ class Watcher:
         if self._left < 0:
             self.check_time()
 
-    def loop(self) -> Turns:
-        """A loop begins."""
-        return Turns()
+    def loop(self, depth: int) -> None:
+        """A loop begins whose statements have this depth."""
 
-    def again(self, turns: Turns) -> None:
-        """Another turn begins."""
-        turns.index += 1
+    def again(self, depth: int) -> None:
+        """Another turn of it begins."""
 
-    def counted(self, turns: Turns, items: Any, may_leave: bool) -> Iterator[Any]:
-        """The items of a loop, of which each begins a turn; `break` or `return` may leave it."""
-        if get_ident() != self.thread:
-            yield from items
-            return
-        line = self.line
-        turns.length = None if may_leave else length_of(items)
-        self.line = line
-        for item in items:
-            self.again(turns)
-            yield item
-            self.line = line  # the next item is asked for
-        self.end_loop(turns)
-
-    def end_loop(self, turns: Turns) -> None:
-        """A loop has come to its end by itself."""
+    def counted(self, items: Iterable[Any], depth: int, may_leave: bool) -> Iterable[Any]:
+        """The items of a `for` that begins, each of a turn; `break` or `return` may leave it."""
+        return items
 
     def continue_line(self, line: int) -> None:
         """Another statement on this line is about to run."""
@@ -216,9 +197,8 @@ class Watcher:
         """`print` writes this text."""
         self._output.write(text)
 
-    def enter(self, scope: str) -> Turns:
-        """A call of the function `scope` begins. Returns the turns in which it runs."""
-        return self.turns
+    def enter(self, scope: str) -> None:
+        """A call of the function `scope` begins."""
 
     def note(self, location: int, value: Any) -> Any:
         """The expression at this location has this value. Returns the value."""

@@ -1,8 +1,8 @@
 """Checks of what a child has sent about a reader's network, after the codec has checked its types.
 
-A child can answer anything; a page draws what passes here without
-checking it again. `explorer.trace.validation` bounds texts, counts and arrays; this adds what
-refers to something else.
+A child can answer anything; a page draws what passes here without checking it again.
+`explorer.trace.validation` bounds texts, counts and arrays; this adds what refers to something
+else.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The process that children are forked from.
 
-A child is a copy of the zygote, and a program can read its child's
-memory. So the zygote is forked before the server has read any settings, and is sent only the name
-of the jobs' module, the limits of a child and whether to warm up. Requests and tokens never reach
-it: the server sends a request only to the child that performs it. Only the zygote and its children
-import torch: the server stays small, and shares no memory with them that they would have to copy.
+A child is a copy of the zygote, and a program can read its child's memory. So the zygote is forked
+before the server has read any settings, and is sent only the name of the jobs' module, the limits
+of a child and whether to warm up. Requests and tokens never reach it: the server sends a request
+only to the child that performs it. Only the zygote and its children import torch: the server stays
+small, and shares no memory with them that they would have to copy.
 """
 
 from __future__ import annotations

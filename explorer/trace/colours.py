@@ -37,11 +37,6 @@ LARGEST_VALUE: dict[str, RGB] = {
 
 #: A Trace in a notebook: paper, ink, secondary text.
 PAPER, INK, SECONDARY = "#ffffff", "#111111", "#555555"
-#: Figures that programs draw, in the dark theme, as the page: background, panels, text, grid,
-#: edges of panels.
-DARK_BACKGROUND, DARK_PANEL, DARK_TEXT, DARK_FAINT, DARK_EDGE = (
-    *("#11151b", "#1a2029", "#e3e8ef", "#4a5566", "#8a93a6"),
-)
 #: Figures: text and axes, bars and their edges, highlighted bars, a line of comparison.
 #: No grey has a contrast of 4.5 : 1 on both backgrounds; this one has 3.9 and 4.6.
 FIGURE_TEXT, BAR, BAR_EDGE, HIGHLIGHT, COMPARISON = (

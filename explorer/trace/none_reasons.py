@@ -73,7 +73,7 @@ def _not_required(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]
         return
     name, start = record.own_name, record.line
     buffer = name.rpartition(".")[2]
-    if any(buffer in m.__dict__["_buffers"] for m in analysis.modules()):
+    if any(buffer in m.__dict__.get("_buffers", ()) for m in analysis.modules()):
         yield Reason(
             "requires_grad",
             f"{buffer} is a buffer of its module: part of its state, but not trained.",
@@ -279,7 +279,7 @@ def _not_reached(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
             since,
             lambda repair: leaf_repairs.require_earlier(repair.draft, line_used, since or 0),
         )
-    cuts = _told(cut for cut in analysis.cuts if analysis.cuts_off(cut, tensor))
+    cuts = _first_cuts(cut for cut in analysis.cuts if analysis.cuts_off(cut, tensor))
     for cut in cuts:
         yield _cut(f"The path was cut {analysis.where(cut)}.", cut, analysis)
     if is_late or cuts:
@@ -298,8 +298,8 @@ def was_leaf(record: LiveTensor, analysis: RunAnalysis) -> LiveTensor | None:
     return None
 
 
-def _told(cuts: Iterable[Cut]) -> list[Cut]:
-    """The first two cuts that are told, those on one line once."""
+def _first_cuts(cuts: Iterable[Cut]) -> list[Cut]:
+    """The first two cuts, those on one line once."""
     places = {(cut.line, cut.cause): cut for cut in reversed(list(cuts))}
     return list(places.values())[::-1][:2]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from torch.overrides import (
 
 from explorer.language import Environment
 from explorer.language.explain import FILE, short_text
+from explorer.language.watched_calls import TORCH
 from explorer.trace.cut_causes import find_cause
 from explorer.trace.function_calls import OBSERVED
 from explorer.trace.history import MOST_CUTS, Cut, numbers_in
@@ -50,7 +50,6 @@ MOST_OPERATIONS = 1000
 MOST_RESULTS = 20
 
 _is_traced = torch._C._is_tracing
-_TORCH = os.path.dirname(torch.__file__)
 _MODULE_CALL = nn.Module._call_impl.__code__
 _BOTTOM = Environment.run.__code__
 
@@ -395,7 +394,7 @@ def _is_called_by_torch() -> bool:
     frame: FrameType | None = sys._getframe(3)  # of __torch_function__
     while frame is not None and frame.f_code.co_name == "__torch_function__":
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith(_TORCH)
+    return frame is not None and frame.f_code.co_filename.startswith(TORCH)
 
 
 def _running_module() -> nn.Module | None:

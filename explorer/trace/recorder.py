@@ -42,7 +42,7 @@ MOST_FOLLOWED = 16
 MOST_LEAVES = 40
 #: Most backward calls that may be nested, in hooks and custom backwards. From about 60 on, torch
 #: continues in other threads, which do not exist in a forked child.
-MOST_NESTED = 20
+MOST_NESTED_PASSES = 20
 #: Most values of bare expressions that are kept, and the longest text of one.
 MOST_ECHOES, MAX_ECHO = 100, 2000
 #: Most passes whose lines are kept.
@@ -408,9 +408,9 @@ class ProgramRecorder(TurnRecorder):
         return result
 
     def _check_depth(self) -> None:
-        if self.depth == MOST_NESTED:
+        if self.depth == MOST_NESTED_PASSES:
             raise LimitError(
-                f"More than {MOST_NESTED} calls of backward are nested inside each other.",
+                f"More than {MOST_NESTED_PASSES} calls of backward are nested inside each other.",
                 "Let the hook or custom backward return before you call backward again.",
             )
 

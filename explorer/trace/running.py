@@ -40,6 +40,8 @@ _LOG = logging.getLogger(__name__)
 #: The most inputs of a program, and the most elements of one of them.
 MOST_INPUTS, MOST_ELEMENTS = 64, 4096
 
+#: A program without a deadline that takes more seconds than this, or nearly, runs only once.
+MOST_AGAIN = 60
 #: Memory that is kept while a program runs, for the description of its error and for its Trace, in
 #: bytes. So much is returned to the system at once when it is freed.
 RESERVE = 48 * 2**20
@@ -100,7 +102,9 @@ def run(
     try:
         trace = _run_and_assemble(recorder, program, start, source, seed, on_stuck)
         lacks = recorder.lacks_last_turns(trace.error is not None)
-        if lacks and _has_time(started, deadline):  # how often each line will run is known now
+        is_ended = trace.error is not None and trace.error.stopped
+        if lacks and not is_ended and _has_time(started, deadline):
+            # How often each line will run is known now.
             again = ProgramRecorder(capture, totals=recorder.run_counts, **options)
             complete = _run_and_assemble(again, program, start, source, seed, on_stuck)
             if again.fingerprint() == recorder.fingerprint():
@@ -129,9 +133,11 @@ def _memory_error(failure: BaseException) -> ProgramError | None:
 
 
 def _has_time(started: float, deadline: float | None) -> bool:
-    """Whether what took the time since `started` can be done again before the deadline."""
-    now = time.monotonic()
-    return deadline is None or now + 1.5 * (now - started) < deadline
+    """Whether what took the time since `started` can be done again before the deadline; nobody
+    waits for what takes minutes twice."""
+    taken = time.monotonic() - started
+    room = MOST_AGAIN if deadline is None else deadline - time.monotonic()
+    return 1.5 * taken < room
 
 
 def validate_arguments(

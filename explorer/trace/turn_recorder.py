@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from threading import get_ident
 from time import monotonic
@@ -23,7 +23,7 @@ import torch
 
 from explorer.language import ProgramStopped
 from explorer.language.explain import FILE
-from explorer.language.turns import ONCE, Turns
+from explorer.language.turns import ONCE, Turns, length_of
 from explorer.trace.operations import Operations
 from explorer.trace.run_log import POINTS, RunLog
 from explorer.trace.tensor_registry import FIRST_VISITS, MAX_ITEMS
@@ -72,6 +72,9 @@ class TurnRecorder(RunLog):
         self.recorded_runs: dict[int, int] = defaultdict(int)
         #: By function and line: which run of the line has called it last, and its calls by that.
         self._calls: dict[tuple[str, int], tuple[int, Turns]] = {}
+        #: The loop in which the running statement runs; and by the id of a frame plus a depth, each
+        #: that runs. Frames that have ended leave theirs: only those that run are looked up.
+        self.turns, self._loops = ONCE, dict[int, Turns]()
         #: The id of the frame in which the last statement began, and the lines of those frames that
         #: have called a function since. Only ids of frames that run are looked up.
         self._stepped, self._lines = 0, dict[int, int]()
@@ -95,9 +98,10 @@ class TurnRecorder(RunLog):
 
     def lacks_last_turns(self, error: bool) -> bool:
         """Whether the last turns were not recorded, and a second run is worth it: it tells what the
-        program has failed at, and takes no time for a small one."""
+        program has failed at there, and takes no time for a small one."""
         is_small = max(self.number, sum(self.run_counts.values())) <= MOST_STATEMENTS
-        return bool(self.stale) and (error or is_small) and not self.was_stopped
+        is_unseen = error and self.line in self.stale
+        return bool(self.stale) and (is_unseen or is_small) and not self.was_stopped
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What two runs have in common that do the same: how often each line ran, and what was
@@ -109,12 +113,14 @@ class TurnRecorder(RunLog):
         """Whether a limit or the reader ended the program, which could run on."""
         return self._stop is not None
 
-    def step(self, line: int, turns: Turns | None = ONCE) -> None:
+    def step(self, line: int, depth: int | None = 0) -> None:
         if get_ident() != self.thread:
             return
         self.ordinal = 0
-        self._stepped = id(sys._getframe(1))
-        super().step(line, turns)
+        self._stepped = frame = id(sys._getframe(1))
+        if depth is not None:
+            self.turns = self._loops.get(frame + depth, ONCE) if depth else ONCE
+        super().step(line)
         if self.turns.is_recorded or self._wants(line):
             self.is_between = False
             self.recorded_runs[line] += 1
@@ -143,19 +149,39 @@ class TurnRecorder(RunLog):
             return True
         return self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS
 
-    def loop(self) -> Turns:
-        return Turns(self.recording, self.recording, passes=self.pass_count, kinds=self._kinds)
+    def loop(self, depth: int) -> None:
+        if get_ident() == self.thread:
+            self._loops[id(sys._getframe(1)) + depth] = self._begin_loop()
 
-    def again(self, turns: Turns) -> None:
+    def again(self, depth: int) -> None:
+        if get_ident() == self.thread:
+            self._begin_turn(self._loops[id(sys._getframe(1)) + depth])
+
+    def counted(self, items: Iterable[Any], depth: int, may_leave: bool) -> Iterable[Any]:
         if get_ident() != self.thread:
-            return
-        turns.index += 1
-        turns.is_recorded = turns.is_within and self._is_chosen(turns)
+            return items
+        self._loops[id(sys._getframe(1)) + depth] = turns = self._begin_loop()
+        line = self.line
+        turns.length = None if may_leave else length_of(items)
+        self.line = line
+        return self._each(items, turns)
 
-    def end_loop(self, turns: Turns) -> None:
+    def _each(self, items: Iterable[Any], turns: Turns) -> Iterator[Any]:
+        line = self.line
+        for item in items:
+            self._begin_turn(turns)
+            yield item
+            self.line = line  # the next item is asked for
         if turns.is_within:
             self.resume()
             self.is_between = False
+
+    def _begin_loop(self) -> Turns:
+        return Turns(self.recording, self.recording, passes=self.pass_count, kinds=self._kinds)
+
+    def _begin_turn(self, turns: Turns) -> None:
+        turns.index += 1
+        turns.is_recorded = turns.is_within and self._is_chosen(turns)
 
     def _is_chosen(self, turns: Turns) -> bool:
         """Whether the turn that begins is recorded, if the one of the loop around it is."""
@@ -254,22 +280,24 @@ class TurnRecorder(RunLog):
         if not self.stale or monotonic() > self._end:
             raise self._stop
 
-    def enter(self, scope: str) -> Turns:
+    def enter(self, scope: str) -> None:
         """Where the calling statement is recorded, those of the function are; but of many calls by
         one statement, as a library makes them, as many as of a loop."""
         if get_ident() != self.thread:
-            return ONCE
+            return
         self.call_counts[scope] += 1
         caller = _of_statement(sys._getframe(2))
         line = self._lines[id(caller)] = self.line_in(caller)
-        count, turns = self._calls.get((scope, line), (0, ONCE))
-        if count != self.run_counts[line]:
-            if not self.recording:
-                return self.turns
-            turns = self.loop()
+        count, turns = self._calls.get((scope, line), (None, ONCE))
+        if count == self.run_counts[line]:
+            self._begin_turn(turns)
+        elif self.recording:
+            turns = self._begin_loop()
             self._calls[scope, line] = self.run_counts[line], turns
-        self.again(turns)
-        return turns
+            self._begin_turn(turns)
+        else:
+            turns = self.turns
+        self._loops[id(sys._getframe(1)) + 1] = turns
 
     def running_line(self) -> int:
         return self.line_in(_of_statement(sys._getframe(2)))

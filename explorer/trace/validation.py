@@ -1,8 +1,8 @@
 """Checks of what a child has answered, after the codec has checked its types.
 
-A child can answer anything. A page draws what passes here without
-checking it again, in bounded time: counts, sizes and lines are in range, and what is referred to
-exists. The bounds are well above what a run records.
+A child can answer anything. A page draws what passes here without checking it again, in bounded
+time: counts, sizes and lines are in range, and what is referred to exists. The bounds are well
+above what a run records.
 """
 
 from __future__ import annotations

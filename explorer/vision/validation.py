@@ -1,7 +1,7 @@
 """Checks of what a child has sent about a reader's network, after the codec has checked its types.
 
-A child can answer anything. `explorer.trace.validation` bounds texts,
-counts and arrays; this checks that numbers are finite and that shapes belong together.
+A child can answer anything. `explorer.trace.validation` bounds texts, counts and arrays; this
+checks that numbers are finite and that shapes belong together.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Small programs in the style of scripts, one for each theme of `vocabulary/everyday`."""
+"""Small programs in the style of scripts, one for each theme."""
 
 SCRIPTS = {
     "os.path": """

@@ -106,7 +106,9 @@ print(double(square(torch.tensor(3.0))), traced(torch.ones(1)).shape)
 def test_functions_are_not_compiled() -> None:
     trace = explorer.run(COMPILED)
     assert trace.output == "tensor(18.) torch.Size([1])\n"
-    assert trace.readings == ("Functions run as they are here: nothing was compiled (lines 4, 9).",)
+    assert trace.readings == (
+        "torch.compile does nothing here: the functions run as written (lines 4, 9).",
+    )
 
 
 def test_the_default_dtype_is_that_of_one_run() -> None:

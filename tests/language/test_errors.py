@@ -13,9 +13,9 @@ T = "import torch\n"
 
 #: program -> (line, part of the message, part of the hint)
 ERRORS = {
-    "open('x')": (1, "There is no such file here", "Write the data into the program"),
+    "open('x')": (1, "There is no file x here", "Write the data into the program"),
     "import torch.nn.functionl as F\nF.relu(1)": (2, "torch.nn.functionl", "torch.nn.functional"),
-    T + "torch.load('x')": (2, "There is no such file here", "Write the data"),
+    T + "torch.load('x')": (2, "There is no file x here", "Write the data"),
     T + "torch.ranndn(2)": (2, "torch has no ranndn", "Did you mean torch.randn?"),
     T + "torch.gels(1, 2)": (2, "torch has no gels", "Use torch.linalg.lstsq."),
     T + "torch.Linear(1, 1)": (2, "torch has no Linear", "Did you mean torch.nn.Linear?"),

@@ -107,5 +107,5 @@ def test_an_argument_without_a_default_is_explained():
     )
     error = refusal(f"{source}\np.parse_args()")
     assert error.line == 4
-    assert error.message.startswith("There is no command line here")
+    assert error.message.startswith("The program needs command-line arguments")
     assert "Give each a default" in error.hint

@@ -12,7 +12,6 @@ import os
 import random
 import sys
 import threading
-import traceback
 import warnings
 from contextlib import redirect_stdout
 from typing import Any
@@ -22,12 +21,14 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.fx import traceback
 from torch.optim.optimizer import _global_optimizer_post_hooks
 
 import explorer
 from explorer.language.devices import accelerator_patches, device_patches
 from explorer.language.downloads import download_patches
 from explorer.language.figures import figure_patches, notebook_patches
+from explorer.language.process_state import _autocast_depth
 from explorer.language.saved_hooks import saved_hook_patches
 from explorer.language.watched_calls import APPLY, watched_calls
 
@@ -54,6 +55,10 @@ np.set_printoptions(precision=1)
 plt.rcParams["figure.dpi"] = 33
 plt.plot([1, 2])
 logging.getLogger().setLevel(1)
+log = logging.getLogger("of the program")
+log.addHandler(logging.StreamHandler(sys.stdout))
+log.propagate, log.level = False, 1
+torch.set_default_device("cpu")
 decimal.getcontext().prec = 3
 sys.argv.append("--more")
 nn.modules.module.register_module_forward_hook(lambda *args: None)
@@ -101,7 +106,7 @@ def state() -> dict[str, Any]:
     settings: dict[str, Any] = {
         f"{patch.owner} {patch.name}": vars(patch.owner).get(patch.name) for patch in PATCHES
     }
-    root = logging.getLogger()
+    root, log = logging.getLogger(), logging.getLogger("of the program")
     return settings | {
         "main": sys.modules["__main__"],
         "streams": (sys.stdin, sys.stdout, sys.stderr, sys.argv[:], sys.path[:]),
@@ -115,12 +120,13 @@ def state() -> dict[str, Any]:
         "numpy.random": repr(np.random.get_state()),
         "torch.random": torch.get_rng_state().tolist(),
         "matplotlib": dict(mpl.rcParams),
-        "logging": (root.level, root.handlers[:]),
+        "logging": (root.level, root.handlers[:], log.level, log.handlers[:], log.propagate),
+        "device": torch.utils._device.CURRENT_DEVICE,
         "warnings": warnings.filters[:],
         "decimal": decimal.getcontext().prec,
         "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
         "levels": torch._C._functorch.get_dynamic_layer_stack_depth(),
-        "autocast": torch.is_autocast_enabled("cpu"),
+        "autocast": (torch.is_autocast_enabled("cpu"), _autocast_depth()),
         "attention": torch.backends.cuda.flash_sdp_enabled(),
         "hooks": len(nn.modules.module._global_forward_hooks),
         "hooks of optimizers": len(_global_optimizer_post_hooks),
@@ -154,6 +160,18 @@ def test_a_mode_that_a_program_has_not_left_ends_with_it(name: str, is_enabled: 
         gc.collect()
         assert state() == before
     assert trace.variables["x"].grad.tolist() == [2]
+
+
+def test_a_second_program_finds_what_the_first_has_found() -> None:
+    source = (
+        "import logging, sys, torch\nlog = logging.getLogger('mine')\n"
+        "print(log.handlers, torch.ones(1).device)\n"
+        "log.addHandler(logging.StreamHandler(sys.stdout))\nlog.warning('heard')\n"
+        "torch.set_default_device('meta')\nprint(torch.ones(1).device)\n"
+    )
+    first, second = explorer.run(source), explorer.run(source)
+    assert first.output == "[] cpu\nheard\nmeta\n"
+    assert second.output == first.output
 
 
 @pytest.mark.parametrize("transform", ["grad", "jvp"])

@@ -25,8 +25,9 @@ print(w.grad)
 
 
 def test_threads_of_a_program_run_and_its_own_is_watched() -> None:
-    calls = []
-    trace = run(PROGRAM, on_pulse=calls.append)
+    pulses = []
+    trace = run(PROGRAM, on_pulse=pulses.append)
+    assert pulses
     assert trace.error is None
     assert trace.output == "[44850.0, 44851.0, 44852.0, 44853.0]\ntensor([6., 6.])\n"
     assert [one.line for one in trace.passes] == [13, 13, 13]

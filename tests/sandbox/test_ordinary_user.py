@@ -43,9 +43,7 @@ TESTS = [
     "tests/sandbox/test_kernel_restrictions.py::test_torch_works_under_the_restrictions[narrow]",
 ]
 
-THOROUGH = [
-    "tests/sandbox/test_attacks.py", "tests/sandbox/test_scratch.py", "tests/hostile/test_raw.py"
-]  # fmt: skip
+THOROUGH = ["tests/sandbox/test_attacks.py", "tests/sandbox/test_scratch.py"]
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def multiply_out(step: BackwardStep) -> bool:
 
 
 @pytest.mark.parametrize("group", EXPRESSIONS)
-def test_the_rules_of_the_vocabulary_multiply_out(group: str) -> None:
+def test_the_rules_of_all_functions_multiply_out(group: str) -> None:
     for expression in EXPRESSIONS[group]:
         for step in steps_from(expression):
             known = step.name in RULES or step.name in WITHOUT

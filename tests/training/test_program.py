@@ -93,7 +93,7 @@ def test_setups_that_cannot_be_used(setup, words):
         ("x[0] = 3.0\nx.sum()", "leaf"),
         ("(x @ torch.ones(3)).sum()", "In the loss"),
         ("y.sum()", "name y is not defined"),
-        ("open('secret')", "There is no such file here"),
+        ("open('secret')", "There is no file secret here"),
     ],
 )
 def test_losses_that_cannot_be_used(loss, words):

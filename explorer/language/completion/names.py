@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import symtable
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
 
-from explorer.language.real_names import module_names, star_names
+from explorer.language.real_names import closest_name, module_names, star_names
 from explorer.language.thread_safe_ast import AST_LOCK
 
 #: Modules under the names by which they are known, and how each is imported.
@@ -50,8 +49,6 @@ _CREATORS = set(_CREATOR_NAMES.split())
 _OPTIONS = {"dim", "axis", "keepdim", "dtype", "device", "size", "shape", "lr", "requires_grad"}
 #: Functions of counts, and of functions.
 _OF_OTHERS = {"range", "grad", "vmap", "jacrev", "jacfwd", "hessian", "map", "filter", "reduce"}
-#: How similar a name is to another one if it is probably that one, misspelt.
-SIMILAR = 0.75
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class Use:
         """Whether a tensor could be used here: not as a count, a key or an option, nor alone."""
         parent = self.parent
         if isinstance(parent, ast.Attribute):
-            return parent.attr in _TENSOR_NAMES or bool(_closest(parent.attr, _TENSOR_NAMES))
+            return parent.attr in _TENSOR_NAMES or bool(closest_name(parent.attr, _TENSOR_NAMES))
         if isinstance(parent, ast.Subscript) and parent.value is self.node:
             index = parent.slice
             return not (isinstance(index, ast.Constant) and isinstance(index.value, str))
@@ -184,7 +181,7 @@ def find_inputs(uses: Mapping[str, list[Use]], defined: set[str]) -> list[str]:
         and not (name in _TORCH and name in _MATH)  # sin^2(x)
         and not any(use.is_call for use in places)
         and any(use.is_number for use in places)
-        and not (_is_object(places) and _closest(name, MODULES))
+        and not (_is_object(places) and closest_name(name, MODULES))
         and not _is_misspelt(name, defined)
     ]
 
@@ -195,17 +192,12 @@ def _is_object(uses: list[Use]) -> bool:
 
 def _is_misspelt(name: str, defined: set[str]) -> bool:
     """Whether a name looks like one of these, and not like another in the same series: w1, w2."""
-    similar = _closest(name, [d for d in defined if len(d) > 3])
+    similar = closest_name(name, (d for d in defined if len(d) > 3))
     return len(name) > 3 and bool(similar) and _letters(name) != _letters(similar)
 
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name if not letter.isdigit())
-
-
-def _closest(name: str, known: object) -> str:
-    matches = difflib.get_close_matches(name[:60], known, 1, SIMILAR)  # type: ignore[call-overload]
-    return matches[0] if matches else ""
 
 
 def makes_tensors(tree: ast.Module) -> bool:

@@ -97,10 +97,10 @@ def _hint(what: str, name: str, owner: object, *, is_module: bool) -> str:
     homes = _HOMES if is_module and what.startswith("torch") else ()
     if home := next((home for home in homes if name in (module_names(home) or ())), ""):
         return f"Did you mean {home}.{name}?"
-    if closest := closest_name(name, _names(owner)):
+    if closest := closest_name(name, _names(owner), cutoff=0.6):
         return f"Did you mean {f'{what}.' if is_module else '.'}{closest}?"
     if type(owner).__module__ == "__main__" and hasattr(owner, "named_parameters"):
-        return f"Give it one in __init__: self.{name} = …"
+        return f"Set it in __init__: self.{name} = …"
     return hint_for(what, name)
 
 

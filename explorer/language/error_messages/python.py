@@ -32,7 +32,7 @@ PYTHON = (
     Known(
         r"attribute '(\w+)' of 'torch\._C\.TensorBase' objects is not writable",
         "Tensor.{0} cannot be assigned.",
-        "Use a variable of its own instead.",
+        "Assign the value to a variable instead.",
     ),
     Known(
         r"'type' object does not support the context manager protocol",
@@ -68,7 +68,7 @@ PYTHON = (
     Known(
         r"'module' object is not callable",
         "This is a module of a library, not a function or a class.",
-        "Classes begin with a capital letter: torch.optim.SGD, nn.Linear.",
+        "Call what is in it: torch.optim.SGD, or tqdm after `from tqdm import tqdm`.",
     ),
     Known(
         r"'(\w+)' object is not callable",

@@ -87,7 +87,7 @@ def _state(
         if axes:
             words.append(_summed(part.letter, axes))
     if len(inputs) > MOST_INPUTS:
-        words.append(f"The rule of the other {len(inputs) - MOST_INPUTS} inputs is the same.")
+        words.append("The other inputs follow the same rule.")
     return Statement(_aligned(formulas), _aligned(numbers), " ".join(dict.fromkeys(words)))
 
 

@@ -34,7 +34,7 @@ def glossary_button(page: Page) -> None:
         icon=":material/menu_book:",
         type="tertiary",
         key="lookup",
-        help="Terms used on this page, and all others",
+        help="The terms of this page, then all others",
     )
     clicked = _clicks(key="words", data={}, width=1, on_word_change=lambda: None).word
     term = known(clicked)

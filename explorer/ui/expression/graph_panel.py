@@ -166,8 +166,8 @@ def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
         sentences.append(run.repeated)
     elif trace.pass_count > len(trace.passes):
         sentences.append(
-            f"Of {trace.pass_count:,} backward passes, {iterations.recorded(trace)} are recorded; "
-            "for any other the program runs again."
+            f"Of {trace.pass_count:,} backward passes, numbers {iterations.recorded(trace)} are "
+            "recorded; for any other the program runs again."
         )
     if not shown and not trace.error and not trace.needs_upstream:
         sentences.append(_why_no_graph(trace))

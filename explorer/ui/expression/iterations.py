@@ -93,7 +93,7 @@ def compare_runs(first: Trace, again: Trace, number: int) -> str:
                 f"{number_text(a)} and {number_text(b)}. {_WHY}"
             )
     if first.output != again.output:
-        return f"{said} It printed something else than the first time. {_WHY}"
+        return f"{said} Its output differs from that of the first run. {_WHY}"
     if first.pass_count != again.pass_count:
         return (
             f"{said} The first run made {first.pass_count:,} passes, this one "

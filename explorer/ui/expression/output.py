@@ -101,7 +101,7 @@ def _draw_figure(number: int, figures: tuple[Figure, ...]) -> bool:
         download(
             lambda: png,
             f"figure-{number + 1}.png",
-            f"Figure {number + 1} at print size: 150 dots per inch",
+            f"Figure {number + 1}, {figure.width} × {figure.height} pixels",
             key=f"figure-{number}",
         )
     return True

@@ -19,7 +19,6 @@ ROOT = Path(__file__).parent.parent.parent.parent
 PLACES = {
     "explorer/trace/colours.py",
     "explorer/ui/common/icon.svg",
-    "explorer/language/vocabulary/plotting/artists.py",  # matplotlib's own, for programs
 }
 WRITTEN = re.compile(r"(?<!\w)#[0-9a-fA-F]{3,8}\b|rgba?\(\s*\d|hsla?\(\s*\d")
 THEME = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"]
