@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import re
 import socket
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -211,7 +212,10 @@ def _look_up(failure: Failure, error: BaseException) -> tuple[str, str, str | No
     for kind, (message, hint) in EXCEPTION_MESSAGES.items():
         if isinstance(error, kind):
             return message, hint, None
-    return original_sentence(failure.text) or _FAILED, "", None
+    said = original_sentence(failure.text)
+    if said and re.search(r"\braise\b", line_of(failure.source, failure.line)):
+        said = f"{type(error).__name__[:60]}: {said}"  # the program's own word for it
+    return said or _FAILED, "", None
 
 
 def short_text(error: BaseException) -> str:

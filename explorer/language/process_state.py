@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import gc
+import logging
 import random
 import sys
 import threading
@@ -25,6 +26,8 @@ from torch.utils._python_dispatch import _pop_mode
 
 from explorer.language.explain import FILE
 from explorer.language.saved_hooks import remove_all_hooks
+
+_LOG = logging.getLogger(__name__)
 
 #: To be held while drawing from torch's random generator or changing its gradient mode: both belong
 #: to the whole process.
@@ -107,9 +110,10 @@ def _modes() -> Callable[[], None]:
     depth = torch._C._functorch.get_dynamic_layer_stack_depth()
     functions, dispatch = torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
     defaults, device = vars(torch._GLOBAL_DEVICE_CONTEXT), _device.CURRENT_DEVICE
-    before = dict(defaults)
+    before, dispatcher = dict(defaults), torch._C._get_torch_function_state()  # type: ignore[attr-defined]
 
     def restore() -> None:
+        torch._C._set_torch_function_state(dispatcher)  # type: ignore[attr-defined]
         defaults.clear()
         defaults.update(before)
         _device.CURRENT_DEVICE = device
@@ -126,14 +130,32 @@ def _modes() -> Callable[[], None]:
 
 def _generators() -> Callable[[], None]:
     state, numpy_state = random.getstate(), np.random.get_state()
-    options = {name: value for name, value in np.get_printoptions().items() if name != "legacy"}
-    errors = np.geterr()
 
     def restore() -> None:
         random.setstate(state)
         np.random.set_state(numpy_state)
-        np.set_printoptions(**options)  # type: ignore[arg-type]
+
+    return restore
+
+
+def _numpy_options() -> Callable[[], None]:
+    options, errors, called = np.get_printoptions(), np.geterr(), np.geterrcall()
+
+    def restore() -> None:
+        np.set_printoptions(**options)
         np.seterr(**errors)
+        np.seterrcall(called)
+
+    return restore
+
+
+def _warnings() -> Callable[[], None]:
+    """What `warnings.catch_warnings` does not put back."""
+    written, captured = warnings.formatwarning, vars(logging)["_warnings_showwarning"]
+
+    def restore() -> None:
+        warnings.formatwarning = written
+        vars(logging)["_warnings_showwarning"] = captured
 
     return restore
 
@@ -194,6 +216,12 @@ def _anomaly() -> Callable[[], None]:
     return restore
 
 
+_PARTS = (
+    _modes, _torch_options, _autocast, _hooks, _switches, _generators, _numpy_options, _warnings,
+    _figures, _anomaly,
+)  # fmt: skip
+
+
 def seed_generators(seed: int) -> None:
     """Seed the random generators of torch, Python and numpy as a run begins with them."""
     torch.default_generator.manual_seed(seed)
@@ -217,12 +245,14 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
         decimal.localcontext(),
         warnings.catch_warnings(record=True) as caught,
     ):
-        parts = (_modes, _torch_options, _autocast, _hooks, _switches, _generators, _figures)
-        restores = [save() for save in (*parts, _anomaly)]
+        restores = [save() for save in _PARTS]
         warnings.simplefilter("default")
         seed_generators(seed)
         try:
             yield caught
         finally:
             for restore in restores:
-                restore()
+                try:
+                    restore()
+                except Exception:  # of what a program has put there; the rest is put back
+                    _LOG.exception("the state of the process could not be put back")

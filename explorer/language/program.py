@@ -23,7 +23,7 @@ from explorer.language.devices import (
 )
 from explorer.language.downloads import download_patches
 from explorer.language.errors import ProgramError, ProgramRefused, ProgramStopped
-from explorer.language.explain import FILE, comes_from_arguments, exit_code, explain
+from explorer.language.explain import FILE, comes_from_arguments, exit_code, explain, locate
 from explorer.language.figures import draws_figures, figure_patches, notebook_patches
 from explorer.language.missing import MissingImports
 from explorer.language.notebook import without_commands
@@ -42,7 +42,7 @@ from explorer.language.saved_hooks import saved_hook_patches
 from explorer.language.streams import own_log, printed_to
 from explorer.language.thread_safe_ast import AST_LOCK
 from explorer.language.watchdog import GiveUp, Watchdog
-from explorer.language.watched_calls import APPLY, Patch, patched, watched_calls
+from explorer.language.watched_calls import APPLY, OWN_TRACEBACK, Patch, patched, watched_calls
 from explorer.language.watcher import Watcher
 
 __all__ = ["Environment", "Program", "isolated"]
@@ -176,7 +176,8 @@ class Environment:
                 raise ProgramRefused(self.explain(ended, program)) from None
             if type(code := exit_code(ended)) is str:
                 self.watcher.write(f"{code}\n")
-            self.watcher.notices.add("The program ended itself.", self.watcher.line)
+            line, _ = locate(ended)
+            self.watcher.notices.add("The program ended itself.", line or self.watcher.line)
         except BaseException as error:
             self.watcher.reserve = None
             if isinstance(error, KeyboardInterrupt):
@@ -205,7 +206,7 @@ class Environment:
 
     @contextmanager
     def _as_script(self, program: Program) -> Iterator[None]:
-        with _as_main(self.module, program), printed_to(self.watcher.write), own_log():
+        with own_log(), _as_main(self.module, program), printed_to(self.watcher.write):
             yield
 
     def _watched(self, give_up: GiveUp | None) -> AbstractContextManager[None]:
@@ -225,8 +226,9 @@ class Environment:
         return fixed if fixed.fix is not None or described.fix is None else described
 
 
-#: Whether the calls of torch stay patched, in a process that runs programs alone.
-_watches_always = False
+#: Whether the calls of torch stay patched, in a process that runs programs alone; and whether this
+#: one ends after its programs, so that what they find may stay changed.
+_watches_always = _ends_with_programs = False
 
 
 def _watching() -> list[Patch]:
@@ -243,9 +245,15 @@ def watch_always() -> None:
         _watches_always = True
 
 
+def end_with_programs() -> None:
+    """This process runs some programs, and ends."""
+    global _ends_with_programs
+    _ends_with_programs = True
+
+
 def _patches(source: str, watcher: Watcher) -> list[Patch]:
     """What is patched while a program with this text runs."""
-    patches = [] if _watches_always else device_patches()
+    patches = [OWN_TRACEBACK] if _watches_always else [OWN_TRACEBACK, *device_patches()]
     if watcher.watches_calls and not _watches_always:
         patches += _watching()
     if watcher.watches_apply:
@@ -266,12 +274,14 @@ def _as_main(module: types.ModuleType, program: Program) -> Iterator[None]:
     lines = program.source.splitlines(keepends=True)
     sources = {name: linecache.cache.get(name) for name in (FILE, SCRIPT)}
     sys.modules["__main__"], sys.argv = module, [SCRIPT]
+    if _ends_with_programs:  # elsewhere a library that is imported now would keep it
+        sys.modules["builtins"] = vars(module)["__builtins__"]
     for name in sources:
         linecache.cache[name] = len(program.source), None, lines, name
     try:
         yield
     finally:
-        sys.argv = arguments
+        sys.argv, sys.modules["builtins"] = arguments, builtins
         if before is not None:
             sys.modules["__main__"] = before
         for name, entry in sources.items():

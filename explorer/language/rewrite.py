@@ -13,6 +13,7 @@ The helpers' names begin with a dot, so no program can spell them. They are buil
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _MOST_TEXT = 120
 #: The classes whose handlers catch an import of what is not here.
 _IMPORT_ERRORS = frozenset(["ImportError", "ModuleNotFoundError", "Exception", "BaseException"])
+#: Python's other exceptions.
+_OTHER_ERRORS = {
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+} - _IMPORT_ERRORS
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class _Rewriter(ast.NodeTransformer):
         #: The ids of the statements that are echoed, and of those that end a cell.
         self.bare: set[int] = set()
         self.ends_of_cells: set[int] = set()
-        #: Whether an error of an import is caught here, by the handlers of a `try`.
+        #: Whether an error of an import may be caught here: in a `try`, or by who calls a function.
         self.catches_imports = False
 
     # -- calls of helpers -----------------------------------------------------------------------
@@ -111,9 +118,7 @@ class _Rewriter(ast.NodeTransformer):
     def binds(self, at: ast.AST, names: list[str]) -> list[ast.stmt]:
         """One `.bind` for each different name."""
         return [
-            self.statement(
-                "bind", at, self.location(at), ast.Constant(name), ast.Name(name, ast.Load())
-            )
+            self.statement("bind", at, self.location(at), _shown(name), ast.Name(name, ast.Load()))
             for name in dict.fromkeys(names)
         ]
 
@@ -133,7 +138,7 @@ class _Rewriter(ast.NodeTransformer):
         return cast(ast.expr, self.generic_visit(node)) if is_plain else self.noted(node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        name, value = ast.Constant(node.target.id), self.transform(node.value)
+        name, value = _shown(node.target.id), self.transform(node.value)
         node.value = self.call("named", node, self.location(node), name, value)
         return node
 
@@ -241,7 +246,14 @@ class _Rewriter(ast.NodeTransformer):
         names = list(root_names(call)) if changed else []
         node.value = self.transform(call)
         shown = self.echo(node, node.value) if id(node) in self.bare else node
-        return [shown, *self.binds(node, names)]
+        binds = self.binds(node, names)
+        if not binds:
+            return [shown]
+        gone = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+        after: ast.stmt = ast.Try(binds, [gone], [], [])  # the call may have deleted the name
+        for part in ast.walk(after):
+            ast.copy_location(part, node)
+        return [shown, after]
 
     # -- control flow ---------------------------------------------------------------------------
 
@@ -268,7 +280,10 @@ class _Rewriter(ast.NodeTransformer):
             if item.optional_vars is not None:
                 names += target_names(item.optional_vars)
                 item.optional_vars = self.visit(item.optional_vars)
+        outer, contexts = self.catches_imports, [item.context_expr for item in node.items]
+        self.catches_imports = outer or any(map(_names_import_errors, contexts))
         node.body = self.block(node.body, self.binds(node, names))
+        self.catches_imports = outer
         return node
 
     visit_AsyncWith = visit_With  # type: ignore[assignment]
@@ -303,7 +318,7 @@ class _Rewriter(ast.NodeTransformer):
         self.scopes.append(node.name)
         own = _own_nodes(node.body)
         is_generator = any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await) for n in own)
-        around, self.catches_imports = self.catches_imports, False
+        around, self.catches_imports = self.catches_imports, True
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [a.arg for a in arguments if a.arg != "self"]
         enter = self.statement("enter", node, ast.Constant(".".join(self.scopes)))
@@ -341,8 +356,8 @@ class _Rewriter(ast.NodeTransformer):
         return self.imported(node, [alias.asname or alias.name for alias in node.names])
 
     def imported(self, node: ast.Import | ast.ImportFrom, names: list[str]) -> list[ast.stmt]:
-        """The import; where it finds nothing, and no `try` of the program asks whether it does, its
-        names stand for what is missing: `except ImportError as .error: a = .missing(.error, …)`."""
+        """The import; where it finds nothing, and nothing of the program may ask whether it does,
+        its names stand for what is missing: `except ImportError as .error: a = .missing(…)`."""
         if self.catches_imports:
             return [node]
         path = "." * getattr(node, "level", 0) + (getattr(node, "module", "") or "")
@@ -363,6 +378,11 @@ class _Rewriter(ast.NodeTransformer):
             for part in ast.walk(attempt):
                 ast.copy_location(part, node)
         return attempts
+
+
+def _shown(name: str) -> ast.Constant:
+    """A name as it is shown."""
+    return ast.Constant(name[:_MOST_TEXT])
 
 
 def _import_of(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
@@ -415,9 +435,15 @@ def _is_opening(statement: ast.stmt) -> bool:
 
 
 def _may_catch_imports(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler, before it is rewritten, names a class that catches an ImportError."""
+    """Whether a handler, before it is rewritten, may catch an ImportError: it names a class that
+    does, or something that is not an exception of Python's."""
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(k is None or (isinstance(k, ast.Name) and k.id in _IMPORT_ERRORS) for k in kinds)
+    return any(not isinstance(k, ast.Name) or k.id not in _OTHER_ERRORS for k in kinds)
+
+
+def _names_import_errors(context: ast.expr) -> bool:
+    """Whether this is such a thing as `suppress(ImportError)` or `pytest.raises(ImportError)`."""
+    return any(isinstance(n, ast.Name) and n.id in _IMPORT_ERRORS for n in ast.walk(context))
 
 
 def _own_nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:

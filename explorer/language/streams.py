@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import logging
 import re
@@ -9,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
 
@@ -19,49 +20,32 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub("", text)
 
 
-class _Stream(io.TextIOBase):
+class _Stream(io.TextIOWrapper):
     """`sys.stdout` or `sys.stderr` while a program runs. What threads write that were there before
     goes where it would go without the program."""
 
-    encoding = "utf-8"
-    errors = "replace"
-
-    def __init__(self, write: Callable[[str], None], before: TextIO, others: set[int]) -> None:
-        self._write, self._before, self._others = write, before, others
+    def __init__(self, name: str, write: Callable[[str], None], others: set[int]) -> None:
+        self._write, self._before, self._others = write, getattr(sys, name), others
+        bytes_of = _Bytes(f"<{name}>", self.write)
+        super().__init__(bytes_of, encoding="utf-8", errors="replace", write_through=True)
 
     def write(self, text: str) -> int:
         """Write text, without memory addresses."""
         if threading.get_ident() in self._others:
-            return self._before.write(text)
+            return int(self._before.write(text))
         self._write(without_addresses(text))
         return len(text)
 
-    def writable(self) -> bool:
-        """It is written to."""
-        return True
-
-    def reconfigure(self, **options: Any) -> None:
-        """Nothing here has an encoding or a buffer to set."""
-
-    def isatty(self) -> bool:
-        """Nobody sits there."""
-        return False
-
-    @property
-    def buffer(self) -> Any:
-        """The bytes of the text."""
-        return _Bytes(self)
-
-    def fileno(self) -> int:
-        raise io.UnsupportedOperation("fileno")
-
 
 class _Bytes(io.RawIOBase):
-    def __init__(self, stream: _Stream) -> None:
-        self._stream = stream
+    """`sys.stdout.buffer`"""
+
+    def __init__(self, name: str, write: Callable[[str], object]) -> None:
+        self.name, self._write = name, write
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def write(self, data: Any) -> int:
-        self._stream.write(bytes(data).decode(errors="replace"))
+        self._write(self._decoder.decode(bytes(data)))
         return len(data)
 
     def writable(self) -> bool:
@@ -76,6 +60,8 @@ def own_log() -> Iterator[None]:
     before = {log: {name: getattr(log, name) for name in _OF_LOGS} for log in _logs()}
     handlers = {log: log.handlers[:] for log in before}
     root.handlers, root.level, manager.disable = [], logging.WARNING, 0
+    ours = logging.getLogger("explorer")  # what it says is not for the program's log
+    ours.handlers, ours.propagate = handlers[root] or [logging.StreamHandler(sys.stderr)], False
     manager._clear_cache()  # type: ignore[attr-defined]
     try:
         yield
@@ -102,10 +88,12 @@ def printed_to(write: Callable[[str], None]) -> Iterator[None]:
     """Meanwhile, `write` gets what is printed; nobody answers `input()`."""
     here = threading.get_ident()
     others = {thread.ident or 0 for thread in threading.enumerate()} - {here}
-    before = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin = io.StringIO()
-    sys.stdout, sys.stderr = (_Stream(write, stream, others) for stream in before[1:])
+    output, errors = (_Stream(name, write, others) for name in ("stdout", "stderr"))
+    streams = {"stdin": io.TextIOWrapper(io.BytesIO()), "stdout": output, "stderr": errors}
+    streams |= {"__stdout__": output, "__stderr__": errors}
+    before = {name: getattr(sys, name) for name in streams}
+    vars(sys).update(streams)
     try:
         yield
     finally:
-        sys.stdin, sys.stdout, sys.stderr = before
+        vars(sys).update(before)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import traceback
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -387,6 +388,23 @@ def _applied(apply: Any) -> Any:
 
 #: Reports calls of `Function.apply`.
 APPLY = Patch(torch.autograd.Function, "apply", _applied)
+
+
+def _without_ours(walk: Callable[..., Any]) -> Callable[..., Any]:
+    """The frames of a traceback, without those of the explorer, which calls what it watches."""
+
+    @functools.wraps(walk)
+    def call(tb: Any) -> Iterator[Any]:
+        frames = walk(tb)
+        if running() is None:
+            return frames
+        return (one for one in frames if not one[0].f_code.co_filename.startswith(_EXPLORER))
+
+    return call
+
+
+#: What a program prints of an exception shows its own frames, and those of libraries.
+OWN_TRACEBACK = Patch(traceback, "_walk_tb_with_full_positions", _without_ours)
 
 
 def watched_calls() -> list[Patch]:

@@ -22,6 +22,7 @@ PULSE = 0.05
 #: Reading the clock takes as long as a short statement, so it is read as often as this many seconds
 #: go by, and at least once in so many statements.
 _INTERVAL, _MOST_STATEMENTS = 0.01, 16
+OTHER_THREADS = "What other threads of the program do is not recorded."
 #: The message of a program that was stopped at its deadline.
 TOOK_TOO_LONG = "The program took too long and was stopped."
 
@@ -129,6 +130,7 @@ class Watcher:
         """Line `line` is about to run: at the top level (depth 0), in a function (1), or in a loop
         there (one more each); None in a class or generator, which run within what calls them."""
         if get_ident() != self.thread:
+            self.notices.add(OTHER_THREADS)
             return
         self.run_counts[line] += 1
         self.line = line

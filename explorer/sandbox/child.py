@@ -26,6 +26,7 @@ import numpy as np
 import torch
 
 from explorer.language import ProgramError, ProgramRefused
+from explorer.language.program import end_with_programs
 from explorer.sandbox import exit_reasons, limits, protocol
 from explorer.sandbox.answer_limits import PART_BYTES, limits_of
 from explorer.sandbox.kernel_restrictions import Walls
@@ -67,6 +68,7 @@ def perform_tasks(
     task = receive_task(connection)
     if task is None:
         return
+    end_with_programs()
     folder = enter(scratch)
     limits.set_time_limit(LIFE + _LATE if task.live else task.timeout)
     tempfile.tempdir = folder

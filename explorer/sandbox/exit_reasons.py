@@ -58,6 +58,9 @@ def explain_exit(status: int, line: int | None, timeout: float) -> ProgramError:
     if status == -getattr(signal, "SIGALRM", 14):
         return out_of_time(timeout, line)
     message, hint = _MESSAGES.get(status, _NO_RESULT)
+    if status > 0:
+        message = f"The program's process ended with status {status}, without a result."
+        hint = "Calls such as os._exit end it at once: raise SystemExit instead."
     return ProgramError(message, line=line, hint=hint, detail=_describe_status(status))
 
 

@@ -16,7 +16,7 @@ from explorer.trace.check import Check
 from explorer.trace.running import validate_arguments
 from explorer.trace.sampling import Samples
 
-_EARLIER = "The program was ended from outside: what is shown is from a moment before that."
+_EARLIER = "The program's process has ended: what is shown is from a moment before that."
 
 
 def run(

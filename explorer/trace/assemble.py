@@ -21,6 +21,7 @@ from explorer.language.missing import MissingImport
 from explorer.trace.answers import explain
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.none_reasons import why_none
+from explorer.trace.own_objects import is_a
 from explorer.trace.pass_graph import MAX_NODES, dot_text, fold, pass_graph
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.recorder import ProgramRecorder
@@ -39,6 +40,7 @@ from explorer.trace.rules import Statement, own_backward, state, stored
 from explorer.trace.run_analysis import RunAnalysis, Warned
 from explorer.trace.special_tensors import shape_of
 from explorer.trace.tensor_registry import (
+    MAX_NAME,
     LiveTensor,
     first_items,
     first_pairs,
@@ -53,6 +55,8 @@ MAX_TEXT, MAX_ITEMS = 500, 200
 MAX_VALUES = 10_000
 #: Most tensors in lists and dicts that become variables, and how deep they are looked for.
 MOST_CONTAINED, MOST_NESTED = 200, 3
+#: What joblib, of scikit-learn, says where a program may not start processes.
+_OF_THE_WALLS = "joblib will operate in serial mode"
 _ANOMALY = re.compile(r"Error detected in (\w+)\.")
 #: Most of torch's warnings that are kept.
 MOST_NOTES = 5
@@ -61,8 +65,9 @@ FIRST_STEPS, LAST_STEPS = 1000, 1000
 #: Most nodes of all passes that are shown together, unless two are larger; of a larger pass, only
 #: those of the steps that are kept.
 MOST_NODES = 8000
-#: Most inputs of an operation whose gradients are kept: torch.cat may have any number.
-MOST_FLOWS = 1000
+#: Most inputs and outputs of an operation whose gradients, and numbers that it saved, are kept:
+#: torch.cat and torch.split may have any number. And most names of what a pass starts from.
+MOST_FLOWS, MOST_ROOTS = 1000, 4
 #: Most variables, those in models and containers with them, and most tensors in all.
 MOST_VARIABLES, MOST_TENSORS = 2000, 4000
 
@@ -131,8 +136,11 @@ def _for_users(warned: Sequence[warnings.WarningMessage]) -> list[warnings.Warni
     return [
         w
         for w in warned
-        if issubclass(w.category, UserWarning | FutureWarning | RuntimeWarning)
-        or (issubclass(w.category, DeprecationWarning) and w.filename == FILE)
+        if (
+            issubclass(w.category, UserWarning | FutureWarning | RuntimeWarning)
+            or (issubclass(w.category, DeprecationWarning) and w.filename == FILE)
+        )
+        and _OF_THE_WALLS not in str(w.message)
     ]
 
 
@@ -172,10 +180,10 @@ def _final_values(
     records = _NamedRecords(recorder)
     plain, count = PlainValues(), 0
     shown = ((n, v) for n, v in variables.items() if not _is_definition(v))
-    for name, value in list(islice(shown, MAX_ITEMS)):
-        if isinstance(value, torch.Tensor):
+    for name, value in [(name[:MAX_NAME], value) for name, value in islice(shown, MAX_ITEMS)]:
+        if is_a(value, torch.Tensor):
             finals[name] = records.final(name, value)
-        elif isinstance(value, nn.Module):
+        elif is_a(value, nn.Module):
             finals[name] = _describe(value)
             room = min(MAX_ITEMS, MOST_VARIABLES - len(finals))
             for label, parameter in islice(named_parameters(value), max(0, room)):
@@ -189,15 +197,15 @@ def _final_values(
                 count += 1
     for live in list(recorder.leaves.values()):
         if live.scope and live.named and live.requires_grad:
-            recorder.refresh(live.tensor)
+            recorder.refresh(live.tensor, at_end=True)
     return finals
 
 
 def _tensors_in(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors in a list, tuple or dict, named as Python writes them: `params[0]`."""
-    if isinstance(value, list | tuple | dict) and depth < MOST_NESTED:
+    if is_a(value, list | tuple | dict) and depth < MOST_NESTED:
         for path, item in items_of(name, value):
-            if isinstance(item, torch.Tensor):
+            if is_a(item, torch.Tensor):
                 yield path, item
             else:
                 yield from _tensors_in(path, item, depth + 1)
@@ -238,8 +246,8 @@ class _NamedRecords:
 
 
 def _is_definition(value: Any) -> bool:
-    is_function = callable(value) and not isinstance(value, nn.Module)
-    return is_function or isinstance(value, types.ModuleType | MissingImport | __future__._Feature)
+    is_function = callable(value) and not is_a(value, nn.Module)
+    return is_function or is_a(value, types.ModuleType | MissingImport | __future__._Feature)
 
 
 class PlainValues:
@@ -252,18 +260,18 @@ class PlainValues:
 
     def convert(self, value: Any, depth: int = 0) -> Plain:
         self.room -= 1
-        if value is None or isinstance(value, bool | float):
+        if value is None or is_a(value, bool | float):
             return value
-        if isinstance(value, int):
+        if is_a(value, int):
             return int(value) if int.bit_length(value) < 64 else _describe(value)
-        if isinstance(value, str):
+        if is_a(value, str):
             return str.__getitem__(value, slice(MAX_TEXT))
-        if isinstance(value, list | tuple | dict) and depth < 3 and self.room > 0:
-            if not isinstance(value, dict):
+        if is_a(value, list | tuple | dict) and depth < 3 and self.room > 0:
+            if not is_a(value, dict):
                 return [self.convert(item, depth + 1) for item in first_items(value, MAX_ITEMS)]
             pairs = first_pairs(value, MAX_ITEMS)
             return {_key(key)[:100]: self.convert(item, depth + 1) for key, item in pairs}
-        if isinstance(value, torch.Tensor) and self.tensors > 0:
+        if is_a(value, torch.Tensor) and self.tensors > 0:
             self.tensors -= 1
             array = capture_values(value).array()
             return _describe(value) if array is None else array
@@ -272,22 +280,22 @@ class PlainValues:
 
 def _key(key: Any, depth: int = 0) -> str:
     """A key of a dict as Python writes it; for other objects, the name of the class."""
-    if isinstance(key, str):
+    if is_a(key, str):
         return repr(key[:100]) if depth else key
-    if key is None or isinstance(key, float) or (isinstance(key, int) and key.bit_length() < 64):
+    if key is None or is_a(key, float) or (is_a(key, int) and key.bit_length() < 64):
         return str(key)
-    if isinstance(key, tuple) and depth < 3:
+    if is_a(key, tuple) and depth < 3:
         return f"({', '.join(_key(item, depth + 1) for item in key[:MAX_ITEMS])})"
     return _describe(key)
 
 
 def _describe(value: Any) -> str:
     """A short text for an object. Its __repr__ may be code of the program, so it is not called."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         return f"tensor of shape {tuple(value.size())}"
-    if isinstance(value, int):
+    if is_a(value, int):
         return f"a whole number of {value.bit_length()} bits"
-    if isinstance(value, nn.Module) or type(value).__module__ != "__main__":
+    if is_a(value, nn.Module) or type(value).__module__ != "__main__":
         return f"{type(value).__name__}"
     return f"{type(value).__name__} object"
 
@@ -342,7 +350,7 @@ def _record(live: LiveTensor, index: int, analysis: RunAnalysis) -> TensorRecord
         scope=live.scope,
         visit=live.visit,
         why_none=why,
-        nbytes=tensor.numel() * tensor.element_size(),
+        nbytes=min(tensor.numel() * tensor.element_size(), 2**63 - 1),
         remark=live.remark or (analysis.recorder.modern.remark_on(tensor) if live.is_leaf else ""),
         visits=max(live.visit, analysis.recorder.run_counts[live.statement]),
         module=analysis.recorder.module_name(live.module),
@@ -370,7 +378,7 @@ def _assemble_pass(
         number=raw.number,
         line=raw.line,
         call=raw.call,
-        root=", ".join(_root_name(root, recorder) for root in raw.roots),
+        root=_names_of_roots([_root_name(root, recorder) for root in raw.roots]),
         nodes=tuple(nodes),
         edges=tuple(edges),
         dot=dot_text(*shown, dict(enumerate(records))),
@@ -389,6 +397,13 @@ def _around(
     kept = kept | ({end for edge in near for end in (edge.source, edge.target)} & others)
     shown = [edge for edge in edges if edge.source in kept and edge.target in kept]
     return [node for node in nodes if node.id in kept], shown
+
+
+def _names_of_roots(names: Sequence[str]) -> str:
+    """The first names; how many others there are is said."""
+    if len(names) <= MOST_ROOTS:
+        return ", ".join(names)
+    return f"{', '.join(names[: MOST_ROOTS - 1])} and {len(names) - MOST_ROOTS + 1} others"
 
 
 def _root_name(tensor: torch.Tensor, recorder: ProgramRecorder) -> str:
@@ -431,7 +446,7 @@ def _assemble_step(
     return BackwardStep(
         node=f"n{step.function}",
         name=name,
-        grads_in=grads_in,
+        grads_in=grads_in[:MOST_FLOWS],
         grads_out=flows[:MOST_FLOWS],
         formula=statement.formula,
         numbers=statement.numbers,
@@ -445,4 +460,6 @@ def _assemble_step(
 
 
 def _plain_saved(value: Any) -> Array | Plain:
+    if isinstance(value, list | tuple):
+        value = value[:MOST_FLOWS]
     return value.array() if isinstance(value, CapturedValues) else value

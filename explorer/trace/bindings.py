@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer.trace.own_objects import fields_of, is_a, is_own_object
 from explorer.trace.tensor_registry import FIRST_VISITS, items_of, join_path, named_modules
 
 #: Most names that are followed, and most modules in which names are looked for at once.
@@ -59,11 +60,11 @@ class Bindings:
         at = (line, visit)
         if name == "self":  # the caller has named it otherwise
             self._look_inside(value, at)
-        elif isinstance(value, _FOLLOWED):
+        elif is_a(value, _FOLLOWED):
             self._add(name, value, at, scope)
-            if isinstance(value, nn.Module):
+            if is_a(value, nn.Module):
                 self._look_through(value, at)
-        elif _is_own_object(value):
+        elif is_own_object(value):
             self._add(name, value, at, scope)
             self._look_inside(value, at)
         else:
@@ -75,35 +76,35 @@ class Bindings:
 
     def _look_inside(self, owner: Any, at: tuple[int, int]) -> None:
         """The attributes of a module or an object of the program; of those that are new, theirs."""
-        fields = getattr(owner, "__dict__", {})
-        if isinstance(owner, nn.Module):
+        fields = fields_of(owner)
+        if is_a(owner, nn.Module):
             for store in ("_parameters", "_modules"):
                 for name, value in fields.get(store, {}).items():
                     if value is not None and self._add(name, value, at, owner=owner):
                         self._look_through_new(value, at)
         for name, value in islice(fields.items(), MOST_MODULES):
-            if isinstance(value, _FOLLOWED):
+            if is_a(value, _FOLLOWED):
                 if self._add(name, value, at, owner=owner):
                     self._look_through_new(value, at)
-            elif name[:1] != "_" and isinstance(value, list | tuple | dict):
+            elif name[:1] != "_" and is_a(value, list | tuple | dict):
                 self._add_items(name, value, at, owner=owner)
 
     def _look_through_new(self, value: Any, at: tuple[int, int]) -> None:
-        if isinstance(value, nn.Module):
+        if is_a(value, nn.Module):
             self._look_through(value, at)
 
     def _add_items(
         self, name: str, items: Any, at: tuple[int, int], scope: str = "", owner: Any = None
     ) -> None:
         for label, item in items_of(name, items):
-            if isinstance(item, _FOLLOWED):
+            if is_a(item, _FOLLOWED):
                 inside = [(label, item)]
-            elif isinstance(owner, nn.Module) and isinstance(item, list | tuple):
+            elif is_a(owner, nn.Module) and is_a(item, list | tuple):
                 inside = list(items_of(label, item))  # layers in a list of lists
             else:
                 continue
             for path, part in inside:
-                if isinstance(part, _FOLLOWED) and self._add(path, part, at, scope, owner):
+                if is_a(part, _FOLLOWED) and self._add(path, part, at, scope, owner):
                     self._look_through_new(part, at)
 
     def _add(
@@ -172,7 +173,3 @@ class Bindings:
         if not names or len(inside) > MAX_DEPTH:
             return type(value).__name__
         return self._path(min(names, key=lambda b: bool(b.scope)), inside)
-
-
-def _is_own_object(value: Any) -> bool:
-    return type(value).__module__ == "__main__" and hasattr(value, "__dict__")

@@ -99,7 +99,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray | None:
             tensor = get_unwrapped(tensor)
         with temporarily_clear_interpreter_stack():
             return _copy(tensor)
-    except (RuntimeError, TypeError, NotImplementedError, MemoryError):
+    except (RuntimeError, TypeError, ValueError, NotImplementedError, MemoryError):
         return None
 
 

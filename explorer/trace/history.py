@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from explorer.language.thread_safe_ast import parse_tree
+from explorer.trace.own_objects import is_a
 
 #: Values without history stored for each function on each line; older ones are discarded.
 MOST_VALUES = 8
@@ -116,7 +117,7 @@ class History:
 
         Integers are not stored by id: Python shares one object among all small equal integers.
         """
-        if isinstance(value, float | np.ndarray | list):
+        if is_a(value, float | np.ndarray | list):
             self.add_cuts(value, (cut,), cut.line, cut.function)
         earlier = self._last_read[1] if self._last_read[0] == cut.line else ()
         if not any((c.name, c.function) == (cut.name, cut.function) for c in earlier):
@@ -128,7 +129,7 @@ class History:
         Arithmetic on plain numbers creates new objects, so the origin of such a value is taken
         from the names that the statement reads.
         """
-        if isinstance(value, float | int | np.generic | np.ndarray | list | tuple | dict):
+        if is_a(value, float | int | np.generic | np.ndarray | list | tuple | dict):
             cuts = self.cuts_of(value) or self.cuts_read_by(line, text)
             if cuts:
                 self.names[name] = cuts

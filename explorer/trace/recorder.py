@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -26,15 +27,18 @@ from explorer.trace.history import Cut
 from explorer.trace.history_of import grad_fn_of
 from explorer.trace.modern_calls import ModernCalls
 from explorer.trace.observed_calls import ObservedCalls
+from explorer.trace.own_objects import is_a
 from explorer.trace.passes import RawPass
 from explorer.trace.run_log import POINTS
 from explorer.trace.shared_hooks import SHARED_HOOKS
 from explorer.trace.special_tensors import quiet
-from explorer.trace.tensor_registry import FIRST_VISITS, LiveTensor
+from explorer.trace.tensor_registry import FIRST_VISITS, MAX_ITEMS, LiveTensor, first_items
 from explorer.trace.text import shortened
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.training_calls import TrainingCalls
 from explorer.trace.turn_recorder import MANY_RECORDS, TurnRecorder
+
+_LOG = logging.getLogger(__name__)
 
 #: Most elements of a leaf whose values are followed from pass to pass.
 MOST_FOLLOWED = 16
@@ -49,6 +53,8 @@ MOST_ECHOES, MAX_ECHO = 100, 2000
 MOST_LINES = 60
 #: Most accumulated gradients that are recorded.
 MOST_ADDED = 12
+#: What tensors are looked for in.
+_HOLDERS = (torch.Tensor, nn.Module, list, tuple, dict)
 #: What is known from the line on that makes it.
 _KNOWN = (torch.optim.Optimizer, LRScheduler)
 _OLD_CONSTRUCTOR = re.compile(r"\b(Float|Double)?Tensor\(\s*\[")
@@ -168,12 +174,13 @@ class ProgramRecorder(TurnRecorder):
     def note(self, place: int, value: Any) -> Any:
         if get_ident() != self.thread:
             return value
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             if not self.recording:
                 self.last_note = (place, value)
                 return value
             if _is_traced():
                 return value
+            self.tick()  # one statement may compute thousands of tensors
             with quiet():
                 self.look_at_line(place)
                 live = self.find(value)
@@ -183,7 +190,7 @@ class ProgramRecorder(TurnRecorder):
                     self.add(("note", place), location.line, location.text, value)
                 elif live is not None and not live.named and location.text:
                     live.name, live.line = location.text, location.line
-        elif isinstance(value, _KNOWN):
+        elif is_a(value, _KNOWN):
             self.training.know(value, self.locations[place].line)
         return value
 
@@ -191,10 +198,15 @@ class ProgramRecorder(TurnRecorder):
         """Keep the text of a bare expression's value, unless it says only what kind it is of."""
         if value is None or len(self.echoes) >= MOST_ECHOES or get_ident() != self.thread:
             return
-        if any(map(_is_unshown, value if isinstance(value, list | tuple) else (value,))):
-            return
         line = self.line
         with quiet(), suppress(Exception):
+            if any(
+                map(
+                    _is_unshown,
+                    first_items(value, MAX_ITEMS) if is_a(value, list | tuple) else [value],
+                )
+            ):
+                return
             text = without_addresses(repr(value))
             if not text.lstrip("[(").startswith("<") or isinstance(
                 value, torch.autograd.graph.Node
@@ -225,8 +237,8 @@ class ProgramRecorder(TurnRecorder):
     def bind(self, place: int, name: str, value: Any) -> None:
         if get_ident() != self.thread:
             return
-        is_tensor = isinstance(value, torch.Tensor)
-        if not is_tensor and isinstance(value, _KNOWN):
+        is_tensor = is_a(value, torch.Tensor)
+        if not is_tensor and is_a(value, _KNOWN):
             self.training.know(value, self.locations[place].line)
         if not self.recording:
             if is_tensor:
@@ -239,22 +251,26 @@ class ProgramRecorder(TurnRecorder):
             return
         if _is_traced():
             return
-        if isinstance(value, torch.Tensor | nn.Module | list | tuple | dict) or hasattr(
-            value, "__dict__"
-        ):
-            with quiet():
-                self.look_at_line(place)
-                if isinstance(value, torch.Tensor) and self.find(value) is None:
-                    self.find_cuts_in_statement(value, self.locations[place])
-                self.bind_value(place, name, value)
-                location = self.locations[place]
-                visit = self.run_counts[self.line]
-                self.bindings.give(name, value, location.line, visit, location.scope)
+        if is_a(value, _HOLDERS) or type(value).__dictoffset__:
+            try:
+                with quiet():
+                    self._bind_recorded(place, name, value)
+            except Exception:  # of an object that nobody thought of: no error of the program
+                _LOG.exception("a value could not be recorded")
         if self.history.active:
             location = self.locations[place]
             self.history.note_assignment(location.line, location.text, name, value)
         if self.events.running_hook is not None:
             self.events.running_hook.note_assignment(name, value)
+
+    def _bind_recorded(self, place: int, name: str, value: Any) -> None:
+        self.look_at_line(place)
+        location = self.locations[place]
+        if is_a(value, torch.Tensor) and self.find(value) is None:
+            self.find_cuts_in_statement(value, location)
+        self.bind_value(place, name, value)
+        visit = self.run_counts[self.line]
+        self.bindings.give(name, value, location.line, visit, location.scope)
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any

@@ -39,6 +39,8 @@ _LOG = logging.getLogger(__name__)
 
 #: The most inputs of a program, and the most elements of one of them.
 MOST_INPUTS, MOST_ELEMENTS = 64, 4096
+#: The most numbers of a gradient to start from.
+MOST_STARTS = 100_000
 
 #: A program without a deadline that takes more seconds than this, or nearly, runs only once.
 MOST_AGAIN = 60
@@ -82,7 +84,7 @@ def run(
 
     Never raises for a bad program: `Trace.error` describes the error, and the Trace contains
     everything up to the failing line. Raises ValueError for an invalid `capture`, `seed`,
-    `iteration` or `inputs`.
+    `iteration`, `inputs` or `upstream`.
     """
     arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
     seed, start = arguments["seed"], arguments["upstream"]
@@ -161,14 +163,34 @@ def validate_arguments(
     return {
         "seed": seed,
         "capture": capture,
-        "upstream": _to_lists(upstream),
+        "upstream": _plain_upstream(upstream),
         "iteration": iteration,
         "inputs": _plain_inputs(inputs or {}),
     }
 
 
 def _to_lists(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic | torch.Tensor) else value
+    """The numbers of an array or a tensor; None for a tensor that has none, or of a torch layout
+    that cannot be written as lists."""
+    try:
+        is_array = isinstance(value, np.ndarray | np.generic | torch.Tensor)
+        return value.tolist() if is_array else value
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def _plain_upstream(upstream: Upstream) -> str | float | list[Any] | None:
+    """The gradient to start from, in plain values. Raises ValueError for anything else than
+    `Upstream` names, and for more numbers than `MOST_STARTS`."""
+    if upstream is None or isinstance(upstream, str):
+        return upstream
+    try:
+        numbers = np.array(_to_lists(upstream))
+    except Exception:  # of the value's own class, too
+        numbers = np.array("")
+    if numbers.dtype.kind not in "biuf" or numbers.size > MOST_STARTS:
+        raise ValueError(f"upstream is 'sum', 'mean' or at most {MOST_STARTS:,} numbers")
+    return numbers.astype(float).tolist()
 
 
 def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
@@ -178,7 +200,7 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
     for name, value in inputs.items():
         try:
             numbers = np.array(_to_lists(value))
-        except (TypeError, ValueError, OverflowError, RecursionError):
+        except Exception:  # of the value's own class, too
             numbers = np.array("")
         if numbers.dtype.kind not in "iuf":
             raise ValueError(f"{name!r} needs a number, or lists of equal lengths")

@@ -243,7 +243,7 @@ def _record_value(name, line, value, scope="", moment=""):
     elif isinstance(value, torch.Tensor):
         label = f"{{scope.split('.')[-1]}}.{{name}}_{{_calls[scope]}}" if scope else name
         _add_row((line, scope, name, moment), label, value)
-    elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+    elif type(value).__module__ == "__main__" and isinstance(getattr(value, "__dict__", 0), dict):
         for field, item in list(vars(value).items())[:20]:
             _record_value(f"{{name}}.{{field}}", line, item, scope, moment)
 

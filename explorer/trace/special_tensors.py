@@ -10,6 +10,9 @@ from torch.autograd import forward_ad
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils._python_dispatch import _disable_current_modes
 
+#: As many as numpy can have.
+MOST_DIMENSIONS = 64
+
 
 def quiet() -> AbstractContextManager[Any]:
     """Meanwhile torch computes what the program has not asked for: neither its classes of tensors
@@ -29,8 +32,11 @@ def has_no_shape(tensor: torch.Tensor) -> bool:
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """The shape of a tensor; () of a nested one, whose parts have different ones."""
-    return () if tensor.is_nested else tuple(tensor.size())  # .shape of a lazy layer's raises
+    """The shape of a tensor, of its first dimensions if it has very many; () of a nested one, whose
+    parts have different ones."""
+    if tensor.is_nested:
+        return ()
+    return tuple(tensor.size())[:MOST_DIMENSIONS]  # .shape of a lazy layer's raises
 
 
 def has_no_values(tensor: torch.Tensor) -> bool:

@@ -14,6 +14,7 @@ from explorer.language import Watcher
 from explorer.trace.capture import CapturedValues, capture_values
 from explorer.trace.history import Cut
 from explorer.trace.history_of import grad_fn_of, history_of
+from explorer.trace.own_objects import fields_of, is_a, is_own_object
 from explorer.trace.special_tensors import has_no_shape, tangent_of
 
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
@@ -22,6 +23,8 @@ FIRST_VISITS = 3
 MAX_ITEMS, MAX_PARAMETERS = 20, 200
 #: In the position of the records of leaves that `refresh` makes.
 _CHANGED = "changed"
+#: The same at the end of the program.
+_FINAL = "final"
 #: Longest name of a tensor or module; a program may use keys of any length.
 MAX_NAME = 200
 NO_SHAPE = "no shape yet: the first call of its layer decides it"
@@ -197,12 +200,13 @@ class TensorRegistry(Watcher):
         else:
             self.by_output.pop(key, None)
 
-    def refresh(self, leaf: torch.Tensor) -> LiveTensor | None:
-        """The record of a leaf as it is now: a new one if the leaf has changed since the last."""
+    def refresh(self, leaf: torch.Tensor, *, at_end: bool = False) -> LiveTensor | None:
+        """The record of a leaf as it is now: a new one if the leaf has changed since the last. That
+        `at_end` takes the place of no other."""
         old = self.leaves.get(id(leaf))
         if old is None or old.is_current():
             return old
-        new = self.add((_CHANGED, old.name), old.line, old.name, leaf)
+        new = self.add((_FINAL if at_end else _CHANGED, old.name), old.line, old.name, leaf)
         new.visit = self.run_counts.get(self.line, 0)
         new.named, new.scope, new.first_name = old.named, old.scope, old.first_name
         return new
@@ -226,16 +230,16 @@ class TensorRegistry(Watcher):
 
     def bind_value(self, place: int, name: str, value: Any) -> None:
         """Name the tensors in `value`, which the program assigned to `name`."""
-        if isinstance(value, torch.Tensor):
+        if is_a(value, torch.Tensor):
             self.bind_tensor(place, name, value)
-        elif isinstance(value, nn.Module):
+        elif is_a(value, nn.Module):
             if name != "self":
                 self.bind_parameters(place, name, value)
         else:
             for label, item in items_of(name, value):
-                if isinstance(item, torch.Tensor):
+                if is_a(item, torch.Tensor):
                     self.bind_tensor(place, label, item)
-                elif isinstance(item, nn.Module):
+                elif is_a(item, nn.Module):
                     self.bind_parameters(place, label, item)
 
     def bind_parameters(self, place: int, name: str, module: nn.Module) -> None:
@@ -304,27 +308,27 @@ def join_path(name: str, path: str) -> str:
 
 def items_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a list, a dict or an object of the program, named as Python writes them."""
-    if isinstance(value, list | tuple):
+    if is_a(value, list | tuple):
         items = first_items(value, MAX_ITEMS)
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(items))
-    elif isinstance(value, dict):
+    elif is_a(value, dict):
         pairs = first_pairs(value, MAX_ITEMS)
         plain = ((key, item) for key, item in pairs if is_plain_key(key))
         yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
-    elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
-        fields = first_pairs(vars(value), MAX_ITEMS)
+    elif is_own_object(value):
+        fields = first_pairs(fields_of(value), MAX_ITEMS)
         yield from ((join_path(name, field), item) for field, item in fields)
 
 
 def first_items(value: list[Any] | tuple[Any, ...], most: int) -> list[Any]:
     """The first items, without calling what a class of the program may have overridden."""
-    kind = list if isinstance(value, list) else tuple
+    kind = list if is_a(value, list) else tuple
     return list(islice(kind.__iter__(value), most))  # type: ignore[arg-type]
 
 
 def first_pairs(value: dict[Any, Any], most: int) -> list[tuple[Any, Any]]:
     """The first keys, with their values, likewise."""
-    kind = OrderedDict if isinstance(value, OrderedDict) else dict  # which has an order of its own
+    kind = OrderedDict if is_a(value, OrderedDict) else dict  # which has an order of its own
     return list(islice(kind.items(value), most))
 
 
@@ -349,11 +353,9 @@ def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             visited.add(id(part))
             yield path, part
             prefix = f"{path}." if path else ""
-            children = part.__dict__.get("_modules", {}).items()
+            children = fields_of(part).get("_modules", {}).items()
             submodules = [
-                (f"{prefix}{name}", child)
-                for name, child in children
-                if isinstance(child, nn.Module)
+                (f"{prefix}{name}", child) for name, child in children if is_a(child, nn.Module)
             ]
             pending += reversed(submodules)
 
@@ -363,7 +365,7 @@ def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     visited: set[int] = set()
     for path, part in named_modules(module):
         prefix = f"{path}." if path else ""
-        for name, parameter in part.__dict__.get("_parameters", {}).items():
+        for name, parameter in fields_of(part).get("_parameters", {}).items():
             if parameter is not None and id(parameter) not in visited:
                 visited.add(id(parameter))
                 yield f"{prefix}{name}", parameter

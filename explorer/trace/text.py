@@ -104,3 +104,13 @@ def join_names(names: Iterable[str], most: int = 4) -> str:
     if len(unique) > most:
         return f"{', '.join(unique[:most])} and {len(unique) - most} more"
     return " and ".join(filter(None, (", ".join(unique[:-1]), unique[-1]))) if unique else ""
+
+
+#: What is written over by what follows it in the same line, as progress bars are; and colours.
+_REWRITTEN = re.compile(r"[^\r\n]*\r(?=[^\r\n])|\x1b\[[0-9;]*m")
+
+
+def as_on_a_terminal(text: str) -> str:
+    """Printed text as a terminal shows it in the end: of a line that is written again and again,
+    the last state."""
+    return _REWRITTEN.sub("", text)

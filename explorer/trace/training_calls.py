@@ -9,6 +9,7 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from explorer.trace.events import OptimizerUse, ScheduleUse
+from explorer.trace.own_objects import is_a
 from explorer.trace.run_log import RunLog
 from explorer.trace.special_tensors import quiet
 
@@ -33,7 +34,7 @@ class TrainingCalls:
 
     def know(self, value: Any, line: int) -> None:
         """An optimizer or a scheduler is a value on this line, which may have made it."""
-        if isinstance(value, torch.optim.Optimizer):
+        if is_a(value, torch.optim.Optimizer):
             self.use_of(value, line)
         else:
             self.schedule_of(value, line)

@@ -24,7 +24,9 @@ import torch
 from explorer.language import ProgramStopped
 from explorer.language.explain import FILE
 from explorer.language.turns import ONCE, Turns, length_of
+from explorer.language.watcher import OTHER_THREADS
 from explorer.trace.operations import Operations
+from explorer.trace.own_objects import is_a
 from explorer.trace.run_log import POINTS, RunLog
 from explorer.trace.tensor_registry import FIRST_VISITS, MAX_ITEMS
 from explorer.trace.torchviz_graph import leaf_of
@@ -115,6 +117,7 @@ class TurnRecorder(RunLog):
 
     def step(self, line: int, depth: int | None = 0) -> None:
         if get_ident() != self.thread:
+            self.notices.add(OTHER_THREADS)
             return
         self.ordinal = 0
         self._stepped = frame = id(sys._getframe(1))
@@ -234,7 +237,7 @@ class TurnRecorder(RunLog):
         self.assigned, self.last_note = {}, None
         is_between, self.is_between = self.is_between, True
         for place, (name, value, self.line) in unrecorded.items():
-            self.unrecorded_visits[place] -= isinstance(value, torch.Tensor)
+            self.unrecorded_visits[place] -= is_a(value, torch.Tensor)
             with suppress(RuntimeError):  # it belonged to a call of vmap that has ended
                 self.bind(place, name, value)
                 self._date_items(value, self._lengths.pop(place, ()))
@@ -255,8 +258,8 @@ class TurnRecorder(RunLog):
     def _date_items(self, items: Any, lengths: Iterable[tuple[int, int]]) -> None:
         """Say of the items of a list in which turns they were added."""
         for length, visit in lengths:
-            item = items[length - 1] if 0 < length <= len(items) else None
-            live = self.find(item) if isinstance(item, torch.Tensor) else None
+            item: Any = items[length - 1] if 0 < length <= len(items) else None
+            live = self.find(item) if is_a(item, torch.Tensor) else None
             if live is not None and live.is_between:
                 live.visit = visit
 

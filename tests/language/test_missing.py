@@ -106,10 +106,17 @@ def test_a_try_around_an_import_is_told(kind: str, line: str) -> None:
     assert ours(source)[0] == plain(source)[0]
 
 
-def test_an_import_in_a_function_of_a_try_waits() -> None:
-    body = "    def f():\n        import absent\n        return 1\n"
-    source = f"try:\n{body}except ImportError:\n    pass\n"
-    assert ours(source + "print(f())")[0] == "1\n"
+@pytest.mark.parametrize(
+    "asks",
+    [
+        "def load():\n    import absent\ntry:\n    load()\nexcept ImportError:\n    print('no')",
+        "from contextlib import suppress\nfound = 'no'\nwith suppress(ImportError):\n"
+        "    import absent\n    found = 'yes'\nprint(found)",
+        "errors = ImportError, OSError\ntry:\n    import absent\nexcept errors:\n    print('no')",
+    ],
+)
+def test_an_import_that_something_may_ask_for_fails_at_once(asks: str) -> None:
+    assert ours(asks)[0] == "no\n"
 
 
 def test_other_handlers_do_not_ask_for_the_import() -> None:

@@ -51,7 +51,10 @@ torch.set_default_dtype(torch.float64)
 torch.autograd.set_grad_enabled(False)
 torch.autograd.set_detect_anomaly(True)
 torch.set_printoptions(precision=1)
-np.set_printoptions(precision=1)
+np.set_printoptions(precision=1, legacy="1.13")
+np.seterrcall(print)
+logging.captureWarnings(True)
+warnings.formatwarning = repr
 plt.rcParams["figure.dpi"] = 33
 plt.plot([1, 2])
 logging.getLogger().setLevel(1)
@@ -86,6 +89,7 @@ ENTERED = {
     "entered = FlopCounterMode(display=False)",
     "attention": "from torch.nn import attention\n"
     "entered = attention.sdpa_kernel(attention.SDPBackend.MATH)",
+    "disabled": "entered = torch._C.DisableTorchFunction()",
     "dual level": "entered = torch.autograd.forward_ad.dual_level()",
 }
 ENDS = {
@@ -115,7 +119,9 @@ def state() -> dict[str, Any]:
         "anomaly": torch.is_anomaly_enabled(),
         "dtype": torch.get_default_dtype(),
         "options": repr(vars(torch._tensor_str.PRINT_OPTS)),
-        "numpy": repr(np.get_printoptions()),
+        "numpy": (repr(np.get_printoptions()), np.geterr(), np.geterrcall()),
+        "function": torch._C._is_torch_function_enabled(),
+        "formats": (warnings.formatwarning, logging._warnings_showwarning),
         "random": random.getstate(),
         "numpy.random": repr(np.random.get_state()),
         "torch.random": torch.get_rng_state().tolist(),

@@ -21,6 +21,26 @@ PROGRAMS = {
         3,
     ),
     "results": (LEAF + "sum(x.repeat(800).unbind()).backward()\n", 800, 2403),
+    "outputs": (
+        LEAF + "total = 0\nfor v in x.repeat(2000):\n    total = total + v\ntotal.backward()\n",
+        2000,
+        6000,
+    ),
+    "parts": (
+        LEAF + "sum(part.sum() for part in x.repeat(2000).split([1] * 6000)).backward()\n",
+        2000,
+        12_000,
+    ),
+    "roots": (
+        LEAF + "torch.autograd.backward([(x * i).sum() for i in range(400)])\n",
+        sum(range(400)),
+        800,
+    ),
+    "dimensions and names": (
+        LEAF + f"{'long' * 300} = x.reshape([1] * 64 + [3])\n{'long' * 300}.sum().backward()\n",
+        1,
+        3,
+    ),
     "nodes": (
         LEAF + "y = x\nfor i in range(21_000):\n    y = y * 1\ny.sum().backward()\n",
         1,

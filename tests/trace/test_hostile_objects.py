@@ -190,6 +190,56 @@ def test_what_a_program_ends_itself_with_is_not_asked_of_its_class(code):
     assert trace.readings == ("The program ended itself (line 5).",)
 
 
+ASKED = """
+class Lazy:
+    def __init__(s):
+        object.__setattr__(s, "made", [1])
+    @property
+    def __class__(s):
+        print("class")
+        return list
+    def __getattribute__(s, name):
+        print("get", name)
+        return object.__getattribute__(s, name)
+
+class Slots:
+    __slots__ = ("fields",)
+    def __init__(s):
+        s.fields = {}
+    def __getattr__(s, name):
+        return s.fields[name]
+
+class Registry(type):
+    made = {}
+    def __new__(cls, name, bases, body):
+        kind = super().__new__(cls, name, bases, body)
+        cls.made[name] = kind
+        return kind
+    def __call__(cls, *args):
+        if cls not in Registry.made:
+            Registry.made[cls] = super().__call__(*args)
+        return Registry.made[cls]
+
+class Single(metaclass=Registry):
+    rate = 0.1
+
+def same(kind):
+    return kind
+
+lazy, slots = Lazy(), Slots()
+pair = [lazy, slots, same(Single)]
+alias = Single
+print(Single() is alias())
+"""
+
+
+def test_objects_and_classes_of_a_program_are_not_asked_what_they_are(caplog):
+    trace = run(ASKED)
+    assert trace.error is None
+    assert trace.output == "True\n"
+    assert not caplog.records
+
+
 def test_nested_lists_are_recorded_up_to_a_number_of_values():
     trace = run("a = ['x'] * 200\nb = [a] * 200\nc = [b] * 200\nd = 5\ne = [1]")
     assert trace.variables["a"] == ["x"] * 200

@@ -20,6 +20,7 @@ from explorer.trace.loops import (
     header_of,
     targets_of,
 )
+from explorer.trace.own_objects import fields_of, is_own_object
 from explorer.trace.tensor_registry import join_path, named_modules
 
 #: Operations that take the mean of a total, or scale it.
@@ -109,7 +110,7 @@ def _kept_in_attribute(
     for text in expressions_read(draft, statement) if statement is not None else ():
         name, _, attribute = text.partition(".")
         owner = variables.get(name)
-        value = vars(owner).get(attribute) if hasattr(owner, "__dict__") else None
+        value = fields_of(owner).get(attribute)
         if _holds(value, entry.node):
             return text, "items"
         kept = _kept_as(text, variables, draft, loop) if attribute else None
@@ -167,9 +168,9 @@ def _owner(attribute: str, variables: Mapping[str, Any]) -> tuple[str, str]:
     for name, value in list(variables.items())[:MOST_VARIABLES]:
         parts = named_modules(value) if isinstance(value, nn.Module) else [("", value)]
         for path, part in parts:
-            if type(part).__module__ != "__main__" or not hasattr(part, "__dict__"):
+            if not is_own_object(part):
                 continue
-            own = vars(part).get(attribute)
+            own = fields_of(part).get(attribute)
             if isinstance(own, torch.Tensor):
                 return join_path(name, path), "tensor"
             if type(own) in (tuple, list):

@@ -18,9 +18,11 @@ from explorer.trace.answers.earlier_graph import earlier_graph
 from explorer.trace.answers.freed_graph import FreedGraph
 from explorer.trace.history_of import grad_fn_of
 from explorer.trace.loops import Loop, contains, loops_around
+from explorer.trace.own_objects import fields_of, is_a, is_own_object
 from explorer.trace.passes import RawPass, RawStep
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.tensor_registry import first_items, first_pairs
 from explorer.trace.text import join_names
 from explorer.trace.torchviz_graph import leaf_of, leaves_of, walk_graph
 
@@ -77,14 +79,14 @@ def _listed(analysis: RunAnalysis, draft: Draft, name: str, value: Any) -> Itera
 
 def _lists_in(value: Any) -> Iterator[tuple[str, list[Any]]]:
     """The lists in a variable: itself, or one of its values or attributes."""
-    if isinstance(value, list):
-        yield "", value[:MOST_ITEMS]
+    if is_a(value, list):
+        yield "", first_items(value, MOST_ITEMS)
         return
     fields: dict[Any, Any] = {}
-    if isinstance(value, dict):
-        fields = value
-    elif type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
-        fields = vars(value)
+    if is_a(value, dict):
+        fields = dict(first_pairs(value, MOST_ITEMS))
+    elif is_own_object(value):
+        fields = fields_of(value)
     for key, items in list(fields.items())[:MOST_ITEMS]:
         if isinstance(key, str) and type(items) is list:
             yield key, items[:MOST_ITEMS]

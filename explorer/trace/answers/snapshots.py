@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from explorer.language.draft import Draft, called_name
+from explorer.trace.own_objects import fields_of, is_own_object
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.run_analysis import RunAnalysis
 from explorer.trace.tensor_registry import named_parameters
@@ -51,8 +52,8 @@ def _kept_in_attribute(assignment: ast.Assign, analysis: RunAnalysis) -> Iterato
     if not isinstance(target, ast.Attribute) or not is_conditional:
         return
     for owner in analysis.variables.values():
-        if type(owner).__module__ == "__main__" and target.attr in getattr(owner, "__dict__", {}):
-            kept = owner.__dict__[target.attr]
+        if is_own_object(owner) and target.attr in fields_of(owner):
+            kept = fields_of(owner)[target.attr]
             name, line = draft.of(target), assignment.lineno
             yield from _alive(name, assignment.value, kept, line, analysis)
             return

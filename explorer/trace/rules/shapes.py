@@ -42,7 +42,7 @@ def _catted(v: Values) -> np.ndarray:
 
 
 def _catted_tex(v: Values) -> str:
-    axis, start = int(v.saved["dim"]) % v.raw("G").ndim, v.saved.get(".start")
+    axis, start = int(v.saved["dim"]) % len(v.raw("G").shape), v.saved.get(".start")
     if start is None:
         return r"\operatorname{part}(<G>)"
     return rf"<G>[{start}:{start + v.shape[axis]}]\ \text{{of axis}}\ {axis}"

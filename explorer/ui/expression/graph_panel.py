@@ -178,11 +178,11 @@ def _remarks(run: ProgramRun, shown: BackwardPass | None) -> None:
 def _why_no_graph(trace: Trace) -> str:
     """Why a program that ran has no backward pass."""
     if not trace.tensors:
-        return "The program created no tensor. Assign one to a name to see it here."
+        return "No tensor has a name. Assign one to a name to see it here."
     if not any(record.requires_grad for record in trace.tensors):
         return "No tensor here requires a gradient, so there is no graph to go back through."
     if all(record.is_leaf for record in trace.tensors):
-        return "Autograd recorded no operation, so there is no graph to go back through."
+        return "No operation that autograd follows was recorded, so there is no graph."
     return "backward has not run, so no graph is shown."
 
 

@@ -10,13 +10,15 @@ import streamlit as st
 
 from explorer.trace import Trace
 from explorer.trace.tensor_registry import FIRST_VISITS
-from explorer.trace.text import join_names
+from explorer.trace.text import as_on_a_terminal, join_names
 from explorer.trace.text import number as number_text
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import label, whole
 
 #: The key of the field, which is its query parameter.
 KEY = "iteration"
+#: The key in the session of the first program that was shown.
+_PROGRAM = "iteration.program"
 _WHY = (
     "A program that reads the clock can give other results in each run. Random numbers repeat, "
     "because the app seeds them."
@@ -61,7 +63,13 @@ def recorded(trace: Trace) -> str:
 
 
 def validate_link(trace: Trace) -> None:
-    """Remember that the link asks for a pass that the program does not have."""
+    """Remember that the link asks for a pass that the program does not have. Once another program
+    has taken the place of the first, that is no mistake of the link: its first pass is shown."""
+    asked = str(st.session_state.get(KEY, st.query_params.get(KEY, "")))
+    of = st.session_state.setdefault(_PROGRAM, trace.source)
+    if of != trace.source and asked and not _is_pass(asked, trace):
+        st.session_state.pop(KEY, None)
+        st.query_params.pop(KEY, None)
     validate(KEY, lambda asked: _is_pass(asked, trace))
 
 
@@ -92,7 +100,7 @@ def compare_runs(first: Trace, again: Trace, number: int) -> str:
                 f"{said} The losses of the two runs differ, first at pass {at:,}: "
                 f"{number_text(a)} and {number_text(b)}. {_WHY}"
             )
-    if first.output != again.output:
+    if as_on_a_terminal(first.output) != as_on_a_terminal(again.output):
         return f"{said} Its output differs from that of the first run. {_WHY}"
     if first.pass_count != again.pass_count:
         return (

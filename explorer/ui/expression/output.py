@@ -14,7 +14,7 @@ from explorer import sandbox
 from explorer.language import ProgramRefused
 from explorer.language.cells import find_cells
 from explorer.trace import Figure, Trace
-from explorer.trace.text import outside_numbers
+from explorer.trace.text import as_on_a_terminal, outside_numbers
 from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.widgets import download
@@ -72,7 +72,7 @@ def parts(trace: Trace) -> Iterator[str | int | tuple[int, str]]:
 
 
 def _shortened(text: str, most: int) -> Iterator[str]:
-    text, half = text.strip("\n"), most // 2
+    text, half = as_on_a_terminal(text).strip("\n"), most // 2
     if len(text) > most:
         start, end = outside_numbers(text, half), outside_numbers(text, len(text) - half)
         text = f"{text[:start]}\n… {end - start:,} characters …\n{text[end:]}"

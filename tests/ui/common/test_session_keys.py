@@ -115,6 +115,7 @@ KEYS = {
         common/player.py {self.key}.moved {self.key}.playing
         common/rerun_rate.py frame.rerun-rate frame.use
         common/sandbox_call.py sandbox.arrived sandbox.jobs sandbox.page
+        expression/iterations.py iteration.program
         feature_maps/automatic.py network-turned
         feature_maps/comparison.py comparison.chosen
         network/runs.py {place}
