@@ -13,8 +13,6 @@ import torch
 from explorer.trace import run
 
 PROGRAM = """\
-import asyncio
-
 def make(a, b):
     return a + b
 
@@ -34,6 +32,12 @@ def generate():
     for i in range(2):
         yield sorted(locals()), dir(), sorted(vars())
 
+def finish(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+
 async def wait():
     async for i in each():
         pass
@@ -52,7 +56,7 @@ def recurse(n):
         recurse(n - 1)
     return sorted(locals())
 
-print(build(1), sorted(vars(Config(1, 2))), list(generate()), asyncio.run(wait()))
+print(build(1), sorted(vars(Config(1, 2))), list(generate()), finish(wait()))
 print(Table.names, recurse(3), make(**{"a": 1, "b": 2}))
 for turn in range(2):
     print(sorted(name for name in globals() if name[:2] != "__"))
