@@ -206,7 +206,8 @@ class Environment:
 
     @contextmanager
     def _as_script(self, program: Program) -> Iterator[None]:
-        with own_log(), _as_main(self.module, program), printed_to(self.watcher.write):
+        log = own_log(restores_all=not _ends_with_programs)
+        with log, _as_main(self.module, program), printed_to(self.watcher.write):
             yield
 
     def _watched(self, give_up: GiveUp | None) -> AbstractContextManager[None]:

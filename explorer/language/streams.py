@@ -8,8 +8,9 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}")
@@ -53,34 +54,39 @@ class _Bytes(io.RawIOBase):
 
 
 @contextmanager
-def own_log() -> Iterator[None]:
-    """Meanwhile `logging` is as a new process has it: a program that logs sets up its own."""
-    root = logging.root
-    manager, disabled = root.manager, root.manager.disable
-    before = {log: {name: getattr(log, name) for name in _OF_LOGS} for log in _logs()}
-    handlers = {log: log.handlers[:] for log in before}
-    root.handlers, root.level, manager.disable = [], logging.WARNING, 0
-    ours = logging.getLogger("explorer")  # what it says is not for the program's log
-    ours.handlers, ours.propagate = handlers[root] or [logging.StreamHandler(sys.stderr)], False
-    manager._clear_cache()  # type: ignore[attr-defined]
+def own_log(*, restores_all: bool) -> Iterator[None]:
+    """Meanwhile `logging` is as a new process has it: a program that logs sets up its own. What it
+    has set of logs that were there is put back if `restores_all`: in a fork, looking at each of
+    them copies many pages."""
+    root, known = logging.root, logging.root.manager.loggerDict
+    old = _logs(known.values()) if restores_all else []
+    changed = [root, logging.getLogger("explorer"), *old]
+    before = [(log, [*log.handlers], {n: getattr(log, n) for n in _OF_LOGS}) for log in changed]
+    disabled, count = root.manager.disable, len(known)
+    ours = changed[1]  # what it says is not for the program's log
+    ours.handlers, ours.propagate = root.handlers or [logging.StreamHandler(sys.stderr)], False
+    root.handlers, root.level, root.manager.disable = [], logging.WARNING, 0
+    if restores_all:
+        root.manager._clear_cache()  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        new = {"handlers": [], "level": logging.NOTSET, "propagate": True, "disabled": False}
-        for log in _logs():
-            vars(log).update(before.get(log, new))
-            log.handlers[:] = handlers.get(log, [])
-        manager.disable = disabled
-        manager._clear_cache()  # type: ignore[attr-defined]
+        for log in _logs(islice(reversed(known.values()), len(known) - count)):
+            vars(log).update(handlers=[], level=logging.NOTSET, propagate=True, disabled=False)
+        for log, handlers, attributes in before:
+            vars(log).update(attributes)
+            log.handlers[:] = handlers
+        root.manager.disable = disabled
+        if restores_all:
+            root.manager._clear_cache()  # type: ignore[attr-defined]
 
 
 #: What a program may set of a log.
 _OF_LOGS = ("handlers", "level", "propagate", "disabled")
 
 
-def _logs() -> list[logging.Logger]:
-    known = list(logging.root.manager.loggerDict.values())
-    return [logging.root, *(log for log in known if isinstance(log, logging.Logger))]
+def _logs(entries: Iterable[object]) -> list[logging.Logger]:
+    return [log for log in entries if isinstance(log, logging.Logger)]
 
 
 @contextmanager
