@@ -117,8 +117,13 @@ def _without_workers(initialise: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def names_compiler_or_workers(source: str) -> bool:
+    """Whether the text of a program may compile something, or start workers."""
+    return "compile" in source or "Loader" in source or "import *" in source
+
+
 def device_patches() -> list[Patch]:
-    """The patches that are needed whatever a program says."""
+    """The patches of what compiles, and of what starts workers."""
     return [
         Patch(torch, "compile", _uncompiled),
         Patch(nn.Module, "compile", _module_compile),

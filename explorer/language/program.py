@@ -20,6 +20,7 @@ from explorer.language.devices import (
     accelerator_patches,
     device_patches,
     names_accelerator,
+    names_compiler_or_workers,
 )
 from explorer.language.downloads import download_patches
 from explorer.language.errors import ProgramError, ProgramRefused, ProgramStopped
@@ -133,6 +134,8 @@ class Environment:
         self.module = types.ModuleType("__main__")
         self.names: dict[str, Any] = vars(self.module)
         self.missing = MissingImports()
+        #: The text of all programs that have run here, and what is patched while one does.
+        self._text, self._patches = "", list[Patch]()
         #: What `import *` has given names to.
         self.starred: dict[str, Any] = {}
         built_in = types.ModuleType("builtins", builtins.__doc__)
@@ -196,9 +199,12 @@ class Environment:
             yield
             return
         self.watcher.thread = get_ident()
+        if program.source not in self._text:
+            self._text += f"{program.source}\n"
+            self._patches = _patches(self._text, self.watcher)
         with (
             collected_in(self.watcher),
-            patched(_patches(program.source, self.watcher)),
+            patched(self._patches),
             self._as_script(program) if self._owns_process else nullcontext(),
             OnCPU() if names_accelerator(program.source) else nullcontext(),
         ):
@@ -252,9 +258,15 @@ def end_with_programs() -> None:
     _ends_with_programs = True
 
 
+#: What a text contains that writes tracebacks itself.
+_WRITE_TRACEBACKS = ("traceback", "exc_info", "exception(", "import *")
+
+
 def _patches(source: str, watcher: Watcher) -> list[Patch]:
-    """What is patched while a program with this text runs."""
-    patches = [OWN_TRACEBACK] if _watches_always else [OWN_TRACEBACK, *device_patches()]
+    """What is patched while programs with this text run."""
+    patches = [OWN_TRACEBACK] if any(word in source for word in _WRITE_TRACEBACKS) else []
+    if not _watches_always and (watcher.watches_calls or names_compiler_or_workers(source)):
+        patches += device_patches()  # torch compiles by itself, too
     if watcher.watches_calls and not _watches_always:
         patches += _watching()
     if watcher.watches_apply:
