@@ -263,6 +263,8 @@ def _run_and_assemble(
         except ProgramRefused as refused:
             error = refused.error
         recorder.reserve = None
+        with quiet(), suppress(RuntimeError):
+            recorder.random = torch.default_generator.get_state().numpy().tobytes()
         recorder.lift_limits()
         recorder.finish()
         figures = recorder.figures.finish(recorder.written)

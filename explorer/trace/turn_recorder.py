@@ -88,6 +88,8 @@ class TurnRecorder(RunLog):
         self._started = self._end = monotonic()
         self._stop: ProgramStopped | None = None
         self._records_all = capture == "retain_grad"
+        #: The state of torch's generator when the program had ended.
+        self.random = b""
         #: By place: what was assigned there since the last record (name, value, running line).
         self.assigned: dict[int, tuple[str, Any, int]] = {}
         #: By place: each length of the list that was assigned there, and the run of its line.
@@ -106,9 +108,9 @@ class TurnRecorder(RunLog):
         return bool(self.stale) and (is_unseen or is_small) and not self.was_stopped
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What two runs have in common that do the same: how often each line ran, and what was
-        printed."""
-        return dict(self.run_counts), self.output
+        """What two runs have in common that do the same: how often each line ran, what was printed,
+        and how far the random numbers had come."""
+        return dict(self.run_counts), self.output, self.random
 
     @property
     def was_stopped(self) -> bool:

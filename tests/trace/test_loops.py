@@ -4,6 +4,7 @@ A loop may end otherwise, or do otherwise, than its first turns promise.
 """
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -505,3 +506,18 @@ def test_the_curves_are_in_the_order_of_the_passes() -> None:
     assert [curve.at for curve in trace.curves] == [(1, 2), (1, 2)]
     inner = torch.full((2,), 2.0)
     assert trace.curves[1].values == pytest.approx([float((inner + 3).norm()), float(inner.norm())])
+
+
+@pytest.mark.parametrize(("draws", "shown"), [("1", 2), ("sys.runs", 1)])
+def test_a_second_run_that_draws_other_numbers_is_not_shown(
+    draws: str, shown: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "runs", 0, raising=False)
+    source = (
+        "import sys\nimport torch\nsys.runs += 1\nrun = sys.runs\n"
+        "w = torch.ones(1, requires_grad=True)\nn = 0\n"
+        f"while n < 95:\n    n += 1\n    (w * w).sum().backward()\ntorch.rand({draws})\n"
+    )
+    trace = run(source)
+    assert sys.runs == 2
+    assert trace.variables["run"] == shown
