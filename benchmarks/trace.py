@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.measure import Budget, Row, medians
-from explorer.language import Environment, Program, Watcher, isolated
+from explorer.program import Environment, Program, Watcher, isolated
 from explorer.trace import run
 
 EXAMPLE_A = """

@@ -17,7 +17,7 @@ from benchmarks.measure import Budget, Row
 from explorer import sandbox
 from explorer.trace import prove, run
 from explorer.trace.examples import EXAMPLES
-from explorer.trace.prove import LONGEST, has_tries
+from explorer.trace.proof.prove import LONGEST, has_tries
 
 _PICTURES = 30
 #: Its answer has a cure that is tried.

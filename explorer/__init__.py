@@ -17,7 +17,7 @@ _HOME = {
     "ProgramProblem": "training",
     "TrainingSession": "training",
 }
-_PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
+_PACKAGES = ("program", "trace", "training", "networks", "vision", "sandbox")
 
 
 def __dir__() -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from explorer.trace.examples import EXAMPLES
 from tests.healthy.corpus import PROGRAMS as HEALTHY
-from tests.language.everyday import SCRIPTS
-from tests.language.forms import FORMS
-from tests.language.modern_training import PROGRAMS as MODERN
-from tests.language.programs import PROGRAMS as TUTORIALS
+from tests.program.everyday import SCRIPTS
+from tests.program.forms import FORMS
+from tests.program.modern_training import PROGRAMS as MODERN
+from tests.program.programs import PROGRAMS as TUTORIALS
 from tests.questions.corpus import QUESTIONS, SET_ASIDE
 from tests.trace.programs import PROGRAMS as OPERATIONS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.language import devices, downloads, figures, saved_hooks, watched_calls
+from explorer.program import devices, downloads, figures, saved_hooks, watched_calls
 
 pytestmark = pytest.mark.fast
 
@@ -127,7 +127,7 @@ def callers(*functions: str) -> set[str]:
 
 def test_exec_and_torchvision_are_each_used_in_one_file():
     """The files that the page names."""
-    runs = {"explorer/language/program.py"}
+    runs = {"explorer/program/execution.py"}
     assert callers("exec", "eval", "compile") == runs
     imports = {
         path.relative_to(ROOT).as_posix()
@@ -153,8 +153,8 @@ def test_names_on_the_page_exist():
 
 def test_every_module_of_answers_is_on_the_page():
     """Beside the question that it answers."""
-    table = PAGE.partition("In `explorer/trace/answers` a family")[2].partition("\n## ")[0]
-    files = {path.stem for path in (ROOT / "explorer/trace/answers").glob("[a-z]*.py")}
+    table = PAGE.partition("In `explorer/trace/explain` a family")[2].partition("\n## ")[0]
+    files = {path.stem for path in (ROOT / "explorer/trace/explain").glob("[a-z]*.py")}
     assert set(re.findall(r"`([a-z_]+)`", table)) == files
 
 

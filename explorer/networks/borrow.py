@@ -1,7 +1,7 @@
 """Use a model, and give it back exactly as it was.
 
 Two locks keep users apart. Every model has its own, so that readers who share a model take turns.
-`explorer.language.TORCH_LOCK` guards the random numbers, which torch keeps once per process. Code
+`explorer.program.TORCH_LOCK` guards the random numbers, which torch keeps once per process. Code
 that needs both takes TORCH_LOCK first, as `borrow_seeded` does.
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
-from explorer.language import TORCH_LOCK
+from explorer.program import TORCH_LOCK
 from explorer.training.problem import random_stream
 
 _locks: weakref.WeakKeyDictionary[nn.Module, threading.RLock] = weakref.WeakKeyDictionary()

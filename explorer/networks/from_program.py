@@ -11,14 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.language import (
-    Environment,
-    Program,
-    ProgramError,
-    ProgramRefused,
-    ProgramStopped,
-    isolated,
-)
 from explorer.networks.problems import ModuleProblem, Network, SampledProblem, Samples
 from explorer.networks.program_inputs import InputChoice
 from explorer.networks.program_loss import (
@@ -37,6 +29,14 @@ from explorer.networks.program_model import (
     others,
 )
 from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
+from explorer.program import (
+    Environment,
+    Program,
+    ProgramError,
+    ProgramRefused,
+    ProgramStopped,
+    isolated,
+)
 from explorer.trace.running import validate_arguments
 from explorer.training.problem import random_stream
 from explorer.training.program import MOST_ELEMENTS, Limits

@@ -17,8 +17,8 @@ from explorer.networks.error_messages import explain
 from explorer.networks.inspection import copy_tensors, scalar_loss
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
+from explorer.trace.recording.torchviz_graph import DrawnNode, draw_graph, walk_graph
 from explorer.trace.records import Edge, Node
-from explorer.trace.torchviz_graph import DrawnNode, draw_graph, walk_graph
 
 #: Neighbouring blocks of equal structure are shown as one when there are at least this many.
 REPEATS = 4

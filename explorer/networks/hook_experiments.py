@@ -17,7 +17,7 @@ from explorer.networks.inspection import copy_tensors, inspect, scalar_loss
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.records import LayerError
 from explorer.networks.statistics import dense
-from explorer.trace.capture import CapturedValues
+from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.records import Array
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from explorer.networks.borrow import Loan
 from explorer.networks.layer_recorder import tensors_in
-from explorer.trace.capture import CapturedValues
+from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.records import Array
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.language.thread_safe_ast import get_source
 from explorer.networks.statistics import dense
+from explorer.program.thread_safe_ast import get_source
 from explorer.training.problem import ModuleProblem, Network, random_stream
 
 __all__ = [

@@ -13,20 +13,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from explorer.language import (
-    Environment,
-    Program,
-    ProgramError,
-    ProgramRefused,
-    ProgramStopped,
-)
 from explorer.networks.borrow import borrow_seeded
 from explorer.networks.input_guess import Guess, SizeSearch, required
 from explorer.networks.inspection import copy_tensors
 from explorer.networks.layer_recorder import tensors_in
 from explorer.networks.program_model import refused
 from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
-from explorer.trace.tensor_registry import named_modules
+from explorer.program import (
+    Environment,
+    Program,
+    ProgramError,
+    ProgramRefused,
+    ProgramStopped,
+)
+from explorer.trace.recording.tensor_registry import named_modules
 
 #: Names that a variable with the input usually has, the likeliest first.
 _NAMES = ("x", "X", "inputs", "input", "images", "image", "data", "batch", "tokens", "features")

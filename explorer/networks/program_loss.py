@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.language import Environment, Program
-from explorer.language.completion import Completed
-from explorer.language.thread_safe_ast import parse_tree
 from explorer.networks.inspection import scalar_loss
 from explorer.networks.program_watcher import LossUse, NetworkWatcher
+from explorer.program import Environment, Program
+from explorer.program.completion import Completed
+from explorer.program.thread_safe_ast import parse_tree
 from explorer.training.split import statements_before
 
 #: The name of the network's output in the code of a loss.

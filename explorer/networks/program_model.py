@@ -10,10 +10,10 @@ from typing import Any
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from explorer.language import Environment, Program, ProgramError, ProgramRefused, line_of
-from explorer.language.thread_safe_ast import parse_tree
 from explorer.networks.program_watcher import NetworkWatcher
-from explorer.trace.tensor_registry import named_modules
+from explorer.program import Environment, Program, ProgramError, ProgramRefused, line_of
+from explorer.program.thread_safe_ast import parse_tree
+from explorer.trace.recording.tensor_registry import named_modules
 
 #: The most elements that all parameters may have together, and the most modules.
 MOST_ELEMENTS, MOST_MODULES = 30_000_000, 5_000

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.language import ProgramStopped, Watcher
-from explorer.language.completion import Completed
-from explorer.language.explain import FILE
-from explorer.language.notices import BackwardCall
-from explorer.language.thread_safe_ast import parse_tree
+from explorer.program import ProgramStopped, Watcher
+from explorer.program.completion import Completed
+from explorer.program.explain import FILE
+from explorer.program.notices import BackwardCall
+from explorer.program.thread_safe_ast import parse_tree
 
 #: The most modules whose calls are observed.
 MOST_OBSERVED = 200

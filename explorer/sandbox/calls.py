@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox import bubblewrap, exit_reasons, protocol
 from explorer.sandbox.answer_limits import OTHER_MEMORY, AnswerLimits, fits
 from explorer.sandbox.scratch import remove_at_last

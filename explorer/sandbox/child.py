@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramError, ProgramRefused
-from explorer.language.program import end_with_programs
+from explorer.program import ProgramError, ProgramRefused
+from explorer.program.execution import end_with_programs
 from explorer.sandbox import exit_reasons, limits, protocol
 from explorer.sandbox.answer_limits import PART_BYTES, limits_of
 from explorer.sandbox.kernel_restrictions import Walls

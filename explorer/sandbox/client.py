@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import bubblewrap, exit_reasons
 from explorer.sandbox.ahead import start_server, take_started
 from explorer.sandbox.answer_limits import limits_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from explorer.language import ProgramError
-from explorer.language.watcher import TOOK_TOO_LONG
+from explorer.program import ProgramError
+from explorer.program.watcher import TOOK_TOO_LONG
 from explorer.sandbox import scratch
 from explorer.sandbox.task import Reason
 

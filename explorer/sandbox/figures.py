@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from explorer.language import ProgramRefused
-from explorer.language.figures import MOST_PIXELS, Figure
+from explorer.program import ProgramRefused
+from explorer.program.figures import MOST_PIXELS, Figure
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call
 from explorer.sandbox.client import TIMEOUT, Sandbox, app_sandbox

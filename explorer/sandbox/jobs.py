@@ -21,7 +21,7 @@ from explorer.sandbox.self_test import self_test
 from explorer.sandbox.task import Context, Job
 from explorer.trace import to_plain
 from explorer.trace.check import check
-from explorer.trace.prove import IS_ANOTHER, Proof, name_of_answers, untried
+from explorer.trace.proof.prove import IS_ANOTHER, Proof, name_of_answers, untried
 from explorer.trace.sampling import sample
 from explorer.training.program import Limits
 from explorer.training.replay import replay, replay_ahead

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from explorer.language import ProgramRefused
-from explorer.language.completion import complete
-from explorer.language.thread_safe_ast import parse_tree
+from explorer.program import ProgramRefused
+from explorer.program.completion import complete
+from explorer.program.thread_safe_ast import parse_tree
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call
 from explorer.sandbox.client import submit

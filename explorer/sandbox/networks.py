@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from explorer.language import ProgramRefused
 from explorer.networks.runs import read_run
 from explorer.networks.setting import Setting
+from explorer.program import ProgramRefused
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call
 from explorer.sandbox.client import Sandbox, app_sandbox

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.calls import Call, OnWait, Unanswered, parse_answer
 from explorer.sandbox.client import TIMEOUT, Sandbox, app_sandbox, submit
 from explorer.trace import Trace

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from explorer.language import ProgramStopped, Watcher
+from explorer.program import ProgramStopped, Watcher
 from explorer.sandbox.task import Context
 from explorer.trace import to_plain
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox.calls import Call, parse_answer
 from explorer.sandbox.client import submit
 from explorer.trace import Trace
-from explorer.trace.prove import NO_TIME, Proof, name_of_answers, untried
+from explorer.trace.proof.prove import NO_TIME, Proof, name_of_answers, untried
 
 #: Seconds that a child may take. It works at the lowest priority: on a busy machine that is many
 #: times the processor time that all tries may have.

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from explorer import trace
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox.exit_reasons import is_out_of_time, is_temporary
 from explorer.sandbox.task import Context
 from explorer.trace.examples import EXAMPLES

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 
 from explorer import trace
-from explorer.language.program import watch_always
+from explorer.program.execution import watch_always
 from explorer.trace.examples import EXAMPLES
 
 #: Modules that are imported lazily, at the first optimizer, vmap, dispatch mode or figure. A child

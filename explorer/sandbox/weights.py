@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call, WithData
 from explorer.sandbox.client import Sandbox, app_sandbox

@@ -6,10 +6,10 @@ program's gradients with central differences; `script.script` turns the Trace in
 script.
 """
 
-from explorer.language.figures import Figure
+from explorer.program.figures import Figure
 from explorer.trace.codec import from_plain, to_plain
-from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
-from explorer.trace.prove import prove
+from explorer.trace.proof.prove import prove
+from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold
 from explorer.trace.records import (
     Answer,
     Array,

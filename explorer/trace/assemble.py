@@ -15,16 +15,27 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.language import ProgramError, line_of, without_addresses, without_prompts
-from explorer.language.explain import FILE
-from explorer.language.missing import MissingImport
-from explorer.trace.answers import explain
-from explorer.trace.capture import CapturedValues, capture_values
-from explorer.trace.none_reasons import why_none
-from explorer.trace.own_objects import is_a
-from explorer.trace.pass_graph import MAX_NODES, dot_text, fold, pass_graph
-from explorer.trace.passes import RawPass, RawStep
-from explorer.trace.recorder import ProgramRecorder
+from explorer.program import ProgramError, line_of, without_addresses, without_prompts
+from explorer.program.explain import FILE
+from explorer.program.missing import MissingImport
+from explorer.trace.explain import explain
+from explorer.trace.explain.none_reasons import why_none
+from explorer.trace.explain.run_analysis import RunAnalysis, Warned
+from explorer.trace.recording.capture import CapturedValues, capture_values
+from explorer.trace.recording.own_objects import is_a
+from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold, pass_graph
+from explorer.trace.recording.passes import RawPass, RawStep
+from explorer.trace.recording.recorder import ProgramRecorder
+from explorer.trace.recording.special_tensors import shape_of
+from explorer.trace.recording.tensor_registry import (
+    MAX_NAME,
+    LiveTensor,
+    first_items,
+    first_pairs,
+    items_of,
+    join_path,
+    named_parameters,
+)
 from explorer.trace.records import (
     Array,
     BackwardPass,
@@ -37,17 +48,6 @@ from explorer.trace.records import (
     Trace,
 )
 from explorer.trace.rules import Statement, own_backward, state, stored
-from explorer.trace.run_analysis import RunAnalysis, Warned
-from explorer.trace.special_tensors import shape_of
-from explorer.trace.tensor_registry import (
-    MAX_NAME,
-    LiveTensor,
-    first_items,
-    first_pairs,
-    items_of,
-    join_path,
-    named_parameters,
-)
 
 #: Longest text of a variable that is not a tensor, and most variables and items recorded.
 MAX_TEXT, MAX_ITEMS = 500, 200

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from explorer.language.completion import Completed
-from explorer.language.completion.text import Text
-from explorer.language.thread_safe_ast import parse_tree
+from explorer.program.completion import Completed
+from explorer.program.completion.text import Text
+from explorer.program.thread_safe_ast import parse_tree
 from explorer.trace.records import TensorRecord, Trace
 
 #: What the name of a tensor consists of: "y", "net.0.weight", "d['x']".

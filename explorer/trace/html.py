@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.trace import render_dot
-from explorer.trace.answers.order import can_be_tried
 from explorer.trace.colours import GRADIENT, HOOK, INK, PAPER, REMARK, SECONDARY
 from explorer.trace.diff import changed_lines
+from explorer.trace.explain.order import can_be_tried
 from explorer.trace.records import Answer, TensorRecord, Trace
 from explorer.trace.text import array_lines, shape_text, shortened
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.language import ProgramError
-from explorer.language.figures import Figure
+from explorer.program import ProgramError
+from explorer.program.figures import Figure
 from explorer.trace.colours import FILLS
 
 #: Tensors of at most this many elements are stored whole, larger ones as a `Summary`.

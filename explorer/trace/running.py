@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import (
+from explorer.program import (
     Environment,
     Program,
     ProgramError,
@@ -24,16 +24,16 @@ from explorer.language import (
     isolated,
     line_of,
 )
-from explorer.language.explain import explain
-from explorer.language.figures import Figure
-from explorer.language.watched_calls import OURS
+from explorer.program.explain import explain
+from explorer.program.figures import Figure
+from explorer.program.watched_calls import OURS
 from explorer.trace.assemble import MOST_NOTES, assemble
 from explorer.trace.completed import completed_code
-from explorer.trace.recorder import ProgramRecorder
+from explorer.trace.recording.recorder import ProgramRecorder
+from explorer.trace.recording.special_tensors import quiet
+from explorer.trace.recording.tensor_registry import LiveTensor
+from explorer.trace.recording.torchviz_graph import walk_graph
 from explorer.trace.records import Trace
-from explorer.trace.special_tensors import quiet
-from explorer.trace.tensor_registry import LiveTensor
-from explorer.trace.torchviz_graph import walk_graph
 
 _LOG = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def run(
 
     `deadline` is a time.monotonic() value after which the program is stopped at its next statement;
     without one, a program without an end runs for ever. `on_line` is called with each line number
-    before the line runs, `on_pulse` about every `explorer.language.watcher.PULSE` seconds with the
+    before the line runs, `on_pulse` about every `explorer.program.watcher.PULSE` seconds with the
     `Watcher`; it ends the program by raising ProgramStopped. A program that cannot be ended is
     given up: `on_stuck` is called with the Trace, in another thread, and should end the process.
 

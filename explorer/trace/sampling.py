@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import (
+from explorer.program import (
     Environment,
     Program,
     ProgramRefused,
@@ -24,7 +24,7 @@ from explorer.language import (
     isolated,
     seed_generators,
 )
-from explorer.language.literals import leaf_literals
+from explorer.program.literals import leaf_literals
 
 #: How many values of one leaf, and of each of two, are tried one after the other, as long as there
 #: is time for more. Odd numbers, so that the middle is one of them.

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from explorer.language.figures import MOST_BYTES, MOST_FIGURES, MOST_PIXELS, Figure
-from explorer.language.parsing import MAX_SOURCE
-from explorer.language.watcher import MAX_OUTPUT
-from explorer.trace.answers.order import MOST_ANSWERS
+from explorer.program.figures import MOST_BYTES, MOST_FIGURES, MOST_PIXELS, Figure
+from explorer.program.parsing import MAX_SOURCE
+from explorer.program.watcher import MAX_OUTPUT
 from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
-from explorer.trace.curves import MOST_LEAVES, MOST_LOSSES
-from explorer.trace.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
+from explorer.trace.explain.order import MOST_ANSWERS
+from explorer.trace.recording.curves import MOST_LEAVES, MOST_LOSSES
+from explorer.trace.recording.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
 from explorer.trace.records import WHOLE, BackwardPass, Curve, Trace
 
 T = TypeVar("T")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from explorer.language import ProgramError
-from explorer.language.explain import short_text
+from explorer.program import ProgramError
+from explorer.program.explain import short_text
 
 _TWICE = "backward through the graph a second time"
 _REFUSALS = (

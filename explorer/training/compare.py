@@ -10,7 +10,7 @@ from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.trace.codec import to_plain
 from explorer.training.history import Action, to_data
 from explorer.training.optimizers import optimizer_spec

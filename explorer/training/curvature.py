@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.language import ProgramStopped
+from explorer.program import ProgramStopped
 from explorer.training.problem import Live, random_stream
 
 #: Parameters of which the whole Hessian is computed, and of which the largest eigenvalue is.

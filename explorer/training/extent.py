@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training.planes import Plane
 from explorer.training.views import Point, View
 

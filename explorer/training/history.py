@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.trace import capture
 from explorer.trace.codec import from_plain
+from explorer.trace.recording import capture
 from explorer.training.formatting import pluralize
 
 #: A call and its argument: ("forward", None), ("set", {"lr": 0.2}), ("reset", (seed, hyper,

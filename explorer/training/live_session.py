@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.language import ProgramError, ProgramRefused, ProgramStopped
-from explorer.language.explain import short_text
+from explorer.program import ProgramError, ProgramRefused, ProgramStopped
+from explorer.program.explain import short_text
 from explorer.training.arguments import split_name
 from explorer.training.call_errors import explain_backward_error, explain_step_error
 from explorer.training.clipping import clip_spec

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.language import ProgramError, ProgramRefused, ProgramStopped
+from explorer.program import ProgramError, ProgramRefused, ProgramStopped
 from explorer.trace.records import WHOLE
 from explorer.training.batches import whole_problem
 from explorer.training.curvature import Curvature, measure_curvature

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.language.missing import MissingImport
-from explorer.language.thread_safe_ast import parse_tree
-from explorer.trace.tensor_registry import named_modules
+from explorer.program.missing import MissingImport
+from explorer.program.thread_safe_ast import parse_tree
+from explorer.trace.recording.tensor_registry import named_modules
 
 #: Reading one of these attributes does not extend the graph.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.language import ProgramError, ProgramRefused
-from explorer.language.thread_safe_ast import get_source
+from explorer.program import ProgramError, ProgramRefused
+from explorer.program.thread_safe_ast import get_source
 from explorer.trace.text import join_names
 from explorer.training.derivation import Derivation, Rule, Update
 from explorer.training.history import to_numpy

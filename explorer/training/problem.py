@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from explorer.language import TORCH_LOCK
+from explorer.program import TORCH_LOCK
 from explorer.training.batches import Batch, Rows, Shuffle, read_batch
 from explorer.training.history import copy_tensors
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.language import (
+from explorer.program import (
     Environment,
     Output,
     Program,
@@ -24,8 +24,8 @@ from explorer.language import (
     Watcher,
     without_prompts,
 )
-from explorer.language.thread_safe_ast import parse_tree
-from explorer.trace.tensor_registry import is_plain_key, named_parameters
+from explorer.program.thread_safe_ast import parse_tree
+from explorer.trace.recording.tensor_registry import is_plain_key, named_parameters
 from explorer.training.batches import Batch, Rows, read_batch
 from explorer.training.history import copy_tensors, to_numpy
 from explorer.training.loss_state import VariableWatch

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.training.history import FORWARD, Action, Timeline
 from explorer.training.live_session import ActionFailed, LiveSession
 

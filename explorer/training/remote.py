@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.trace.codec import from_plain, to_plain
 from explorer.trace.validation import require, validate
 from explorer.training.arguments import validate_count

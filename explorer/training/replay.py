@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramRefused, isolated
+from explorer.program import ProgramRefused, isolated
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.history import Action, Snapshot, Track, from_data, to_data
 from explorer.training.landscape import Surface

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.training import explain
 from explorer.training.arguments import validate_count
 from explorer.training.curvature import Curvature

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from explorer.language import ProgramError
-from explorer.trace.pass_graph import MAX_NODES, dot_text, fold
+from explorer.program import ProgramError
+from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold
+from explorer.trace.recording.torchviz_graph import draw_graph, walk_graph
 from explorer.trace.records import WHOLE, Edge, Node
-from explorer.trace.torchviz_graph import draw_graph, walk_graph
 from explorer.training import explain
 from explorer.training.batches import Batch
 from explorer.training.clipping import Clip, derive_clip

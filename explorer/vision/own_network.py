@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from explorer.language import ProgramError, ProgramRefused
 from explorer.networks.borrow import borrow_frozen
 from explorer.networks.from_program import from_program
+from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import from_plain, to_plain
 from explorer.training.problem import random_stream
 from explorer.vision import checkpoint

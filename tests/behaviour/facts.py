@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from explorer import prove, run
-from explorer.language import figures
+from explorer.program import figures
 from explorer.trace import Array, BackwardPass, Figure, Summary, TensorRecord, to_plain
 from explorer.trace.records import BackwardStep, Event
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from explorer.language.parsing import MAX_SOURCE
+from explorer.program.parsing import MAX_SOURCE
 from explorer.ui.common.editor import MOST_IN_LINK
 from explorer.ui.common.open_file import MAX_FILE
 

@@ -9,7 +9,7 @@ import explorer
 pytestmark = pytest.mark.fast
 
 CALLS = {"run", "prove", "ProgramProblem", "TrainingSession"}
-PACKAGES = ("language", "trace", "training", "networks", "vision", "sandbox")
+PACKAGES = ("program", "trace", "training", "networks", "vision", "sandbox")
 
 
 def test_the_package_lists_what_it_has():

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def path_of(module: str) -> Path:
-    """The file of a module or package, such as `explorer.language.rewrite`."""
+    """The file of a module or package, such as `explorer.program.rewrite`."""
     path = ROOT.joinpath(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 

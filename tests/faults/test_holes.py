@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from explorer import trace
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.jobs import replay_training
 from explorer.sandbox.task import Context
 from explorer.trace import Summary

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, calls, protocol
 from explorer.sandbox.answer_limits import limits_of
 from explorer.sandbox.kernel_reports import is_halted

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, bubblewrap, kernel_restrictions
 from explorer.sandbox.exit_reasons import FORBIDDEN
 

@@ -34,7 +34,7 @@ from tests.healthy import (
     torch_func,
     transfer,
 )
-from tests.language.compare import plain
+from tests.program.compare import plain
 
 MODULES: tuple[ModuleType, ...] = (
     optimizers,

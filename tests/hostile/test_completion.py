@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.language import Program, ProgramRefused
-from explorer.language.completion import complete
-from explorer.language.completion.text import MAX_COMPLETED
+from explorer.program import Program, ProgramRefused
+from explorer.program.completion import complete
+from explorer.program.completion.text import MAX_COMPLETED
 
 
 @pytest.mark.parametrize("part", ["sin 2x^", "√x", "|x", "d/dx ", "x→", "(", "f'{x", "\\"])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from explorer import sandbox
 from tests.hostile.corpus import GROUPS
-from tests.language.forms import FORMS
-from tests.language.programs import PROGRAMS
+from tests.program.forms import FORMS
+from tests.program.programs import PROGRAMS
 
 HOSTILE = [program.format(file="x", name="X", port=1) for g in GROUPS.values() for program in g]
 BASES = [*FORMS.values(), *PROGRAMS.values(), *(p for p in HOSTILE if len(p) < 2000)]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
 from explorer.networks.setting import Setting
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from tests.hostile.corpus import GROUPS
 from tests.hostile.corpus.own_networks import NETWORKS

@@ -12,8 +12,8 @@ from unittest import mock
 import pytest
 import torch
 
-from explorer.language import ProgramRefused
 from explorer.networks.image_networks import shapes_net
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, read_weights
 from explorer.vision import WeightsError, load_weights
 from explorer.vision.checkpoint import read_checkpoint

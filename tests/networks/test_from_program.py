@@ -5,10 +5,10 @@ import contextlib
 import pytest
 import torch
 
-from explorer.language import ProgramRefused
 from explorer.networks import SampledProblem, accumulate, from_program, inspect
 from explorer.networks.from_program import confined
 from explorer.networks.program_inputs import InputChoice
+from explorer.program import ProgramRefused
 from explorer.training.program import Limits
 from tests.networks.own_modules import MODULES
 

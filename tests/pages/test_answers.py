@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import explorer
 from explorer.trace import Answer, Symptom, Trace
-from explorer.trace.prove import IS_ANOTHER, NOT_TRIED, untried
+from explorer.trace.proof.prove import IS_ANOTHER, NOT_TRIED, untried
 from explorer.ui.common import sandbox_call, tries
 from explorer.ui.common.shared_cache import SharedCache
 from tests.pages.test_inputs import opened

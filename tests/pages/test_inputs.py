@@ -10,7 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.trace import prove, run
 from explorer.trace.sampling import Samples
 from explorer.ui.common import errors

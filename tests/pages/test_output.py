@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import Figure, Trace
 from explorer.ui.expression import output
 from explorer.ui.expression.output import parts

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.language.compare import ours, plain, same
+from tests.program.compare import ours, plain, same
 
 pytestmark = pytest.mark.fast
 

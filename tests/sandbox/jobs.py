@@ -18,7 +18,7 @@ import torch.nn.functional as F
 import torch.utils.checkpoint
 from torch import nn
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.task import Context, Job
 from tests.sandbox.attacks import call_numbers
 

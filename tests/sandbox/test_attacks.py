@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, bubblewrap, exit_reasons, kernel_restrictions
 from explorer.sandbox.limits import THREADS
 from tests.sandbox.attacks import ATTACKS, ENDLESS, Attack

@@ -13,7 +13,7 @@ import pytest
 
 import explorer
 from explorer.sandbox import Call, Sandbox, proofs
-from explorer.trace.prove import IS_ANOTHER, NO_TIME
+from explorer.trace.proof.prove import IS_ANOTHER, NO_TIME
 
 VECTOR = "import torch\nx = torch.ones(2, requires_grad=True)\n(x * 2).backward()\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import calls
 from explorer.sandbox.calls import parse_answer
 from explorer.trace import Trace

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from explorer.sandbox.protocol import CHUNK
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox, protocol
 
 #: Job -> part of its error message, the line it must name.

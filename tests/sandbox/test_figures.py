@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.trace import Figure
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 4, 4), dtype=np.uint8)

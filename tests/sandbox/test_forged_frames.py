@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.sandbox import Sandbox
 from explorer.sandbox.answer_limits import LIMITS
 

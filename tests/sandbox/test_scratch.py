@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, kernel_restrictions, scratch
 from explorer.sandbox.scratch import BYTES, FILES, Scratch
 from tests.sandbox.conftest import OPTIONS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, calls, protocol
 from explorer.sandbox.answer_limits import limits_of
 from tests.sandbox.test_calls import eventually, gone

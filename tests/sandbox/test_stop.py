@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from explorer.sandbox.answer_limits import LIMITS, AnswerLimits
 from explorer.sandbox.client import app_sandbox

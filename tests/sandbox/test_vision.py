@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from explorer.language import ProgramRefused
 from explorer.networks.from_program import from_program
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, submit_own_network, submit_vision
 from explorer.trace import to_plain
 from explorer.training.problem import random_stream

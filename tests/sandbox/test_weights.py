@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, read_weights
 from explorer.sandbox import weights as module
 from explorer.torchvision_guard import torchvision

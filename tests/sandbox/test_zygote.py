@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually, gone

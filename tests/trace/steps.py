@@ -10,8 +10,8 @@ import torch.nn.functional as F
 
 from explorer import trace
 from explorer.trace import BackwardStep, Flow, Trace
-from explorer.trace.capture import capture_values
-from explorer.trace.passes import RawStep, saved_values
+from explorer.trace.recording.capture import capture_values
+from explorer.trace.recording.passes import RawStep, saved_values
 from explorer.trace.rules import state
 from tests.trace.corners import CORNERS, PLAIN
 from tests.trace.expressions import EXPRESSIONS, SETUP, program

@@ -10,9 +10,9 @@ import torch
 
 import explorer
 from explorer.trace import Answer, assemble
-from explorer.trace.answers import explain
-from explorer.trace.bindings import MOST_NAMES, Binding, Bindings
-from explorer.trace.run_analysis import RunAnalysis
+from explorer.trace.explain import explain
+from explorer.trace.explain.run_analysis import RunAnalysis
+from explorer.trace.recording.bindings import MOST_NAMES, Binding, Bindings
 
 HEAD = "import torch\nfrom torch import nn\n"
 

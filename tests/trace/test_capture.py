@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from explorer.trace.capture import summarise
+from explorer.trace.recording.capture import summarise
 
 pytestmark = pytest.mark.fast
 

@@ -10,9 +10,9 @@ import torch
 from explorer.trace import Trace, run
 from explorer.trace.assemble import assemble
 from explorer.trace.codec import from_plain, to_plain
-from explorer.trace.recorder import ProgramRecorder
+from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.validation import validate
-from tests.language.compare import plain
+from tests.program.compare import plain
 
 pytestmark = pytest.mark.fast
 

@@ -3,9 +3,9 @@
 import pytest
 
 from explorer.trace import run
-from explorer.trace.answers.gradient_check import explain_check
 from explorer.trace.check import check
 from explorer.trace.examples import EXAMPLES
+from explorer.trace.explain.gradient_check import explain_check
 from explorer.trace.terms import GLOSSARY
 
 pytestmark = pytest.mark.fast

@@ -10,10 +10,12 @@ import weakref
 import pytest
 import torch
 
-from explorer.trace import operations, run, run_analysis, running
-from explorer.trace.passes import RawStep, saved_values
-from explorer.trace.tensor_registry import MAX_NAME
-from explorer.trace.torchviz_graph import leaf_of, leaves_of, nodes_behind, walk_graph
+from explorer.trace import run, running
+from explorer.trace.explain import run_analysis
+from explorer.trace.recording import operations
+from explorer.trace.recording.passes import RawStep, saved_values
+from explorer.trace.recording.tensor_registry import MAX_NAME
+from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, nodes_behind, walk_graph
 
 pytestmark = pytest.mark.fast
 

@@ -14,18 +14,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.language import Program, ProgramStopped, process_state
-from explorer.trace import (
-    Trace,
-    recorder,
-    run,
-    running,
-    tensor_registry,
-    to_plain,
-    turn_recorder,
-)
-from explorer.trace.curves import MOST_LEAVES
-from explorer.trace.recorder import MOST_LINES, ProgramRecorder
+from explorer.program import Program, ProgramStopped, process_state
+from explorer.trace import Trace, run, running, to_plain
+from explorer.trace.recording import recorder, tensor_registry, turn_recorder
+from explorer.trace.recording.curves import MOST_LEAVES
+from explorer.trace.recording.recorder import MOST_LINES, ProgramRecorder
 from explorer.trace.running import _run_and_assemble
 from explorer.trace.validation import validate
 

@@ -9,10 +9,10 @@ import torch
 
 from explorer import trace
 from explorer.trace import BackwardStep, Flow
-from explorer.trace.capture import capture_values
-from explorer.trace.passes import RawStep, saved_values
+from explorer.trace.recording.capture import capture_values
+from explorer.trace.recording.passes import RawStep, saved_values
+from explorer.trace.recording.torchviz_graph import walk_graph
 from explorer.trace.rules import RULES, UNKNOWN, state, statement
-from explorer.trace.torchviz_graph import walk_graph
 from tests.trace.steps import steps_of
 from tests.trace.test_rules import multiply_out
 

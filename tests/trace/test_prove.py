@@ -12,7 +12,7 @@ import pytest
 import explorer
 from explorer.sandbox import proofs
 from explorer.trace import Answer, Symptom, Trace, running
-from explorer.trace.prove import IS_ANOTHER, LIMIT, LONGEST, NO_TIME, NOT_TRIED, REASONS
+from explorer.trace.proof.prove import IS_ANOTHER, LIMIT, LONGEST, NO_TIME, NOT_TRIED, REASONS
 
 VECTOR = """\
 import torch
@@ -132,7 +132,7 @@ def test_a_run_that_had_to_wait_is_not_too_long_to_be_tried() -> None:
 
 def test_tries_that_have_to_wait_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = partial(running.run, on_line=lambda _: time.sleep(LIMIT / 2))
-    monkeypatch.setattr(sys.modules["explorer.trace.prove"], "run", slow)
+    monkeypatch.setattr(sys.modules["explorer.trace.proof.prove"], "run", slow)
     (kept,) = explorer.prove(explorer.run(VECTOR)).answers
     assert kept.fix is not None
     assert kept.tried not in REASONS

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from explorer import trace
-from explorer.language import without_addresses
+from explorer.program import without_addresses
 from explorer.trace import Summary, Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.script import script

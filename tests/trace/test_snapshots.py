@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import Watcher, watcher
+from explorer.program import Watcher, watcher
 from explorer.trace import Trace, to_plain
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.running import run

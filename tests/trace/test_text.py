@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer.trace.symptoms import MAX_VALUES, values_text
+from explorer.trace.proof.symptoms import MAX_VALUES, values_text
 from explorer.trace.text import outside_numbers, shortened
 
 pytestmark = pytest.mark.fast

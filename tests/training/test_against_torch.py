@@ -5,8 +5,8 @@ import json
 import pytest
 
 from explorer import networks
-from explorer.language import ProgramRefused
 from explorer.networks.planar import DATA, planar
+from explorer.program import ProgramRefused
 from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
 from explorer.training.replay import replay
 from tests.training.plain import MATRICES, SETTINGS, loop, same, suited

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import ProgramProblem, RemoteSession, through_element
 from explorer.training.history import from_data
 from explorer.training.replay import replay

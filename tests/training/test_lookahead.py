@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from explorer.language import ProgramRefused
 from explorer.networks.planar import planar
+from explorer.program import ProgramRefused
 from explorer.training import (
     PRESETS,
     Ahead,

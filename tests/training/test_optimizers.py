@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
 from explorer.training.optimizer_spec import PARTS
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import ProgramProblem, TrainingSession
 from explorer.training.program import Limits
 from tests.training.plain import loop, same

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import (
     PRESETS,
     Ahead,

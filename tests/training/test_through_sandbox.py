@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import ProgramProblem, RemoteSession, through_elements
 from explorer.training.extent import extent_of_path
 from tests.training.plain import loop, same

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox.calls import parse_answer
 from explorer.trace import Node, Trace, run, to_plain
 from explorer.training.derivation import DerivationLine

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import Environment, Program, ProgramRefused, ProgramStopped, isolated
-from explorer.language.notices import BackwardCall
+from explorer.program import Environment, Program, ProgramRefused, ProgramStopped, isolated
+from explorer.program.notices import BackwardCall
 from explorer.trace.check.records import Check, Element, LeafCheck
 from explorer.trace.check.slopes import STEP, CheckedPass, Repetition
 from explorer.trace.check.tape import CannotRepeat, Tape, preserve_random_state
-from explorer.trace.recorder import ProgramRecorder
+from explorer.trace.recording.recorder import ProgramRecorder
+from explorer.trace.recording.torchviz_graph import leaf_of, walk_graph
 from explorer.trace.running import (
     Upstream,
     backward_from_output,
     starting_gradient,
     validate_arguments,
 )
-from explorer.trace.torchviz_graph import leaf_of, walk_graph
 
 #: A leaf of at most `MAX_WHOLE` elements is checked completely, `SAMPLE` elements of a larger one.
 MAX_WHOLE, SAMPLE = 64, 32

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.language import ProgramStopped
-from explorer.language.explain import short_text
+from explorer.program import ProgramStopped
+from explorer.program.explain import short_text
 from explorer.trace.check.records import Element
 from explorer.trace.check.tape import (
     CannotRepeat,

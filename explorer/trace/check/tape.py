@@ -16,8 +16,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
-from explorer.trace.history_of import grad_fn_of
-from explorer.trace.torchviz_graph import leaf_of
+from explorer.trace.recording.history_of import grad_fn_of
+from explorer.trace.recording.torchviz_graph import leaf_of
 
 #: Most calls recorded, and most bytes of their results; the oldest calls are discarded.
 MOST_CALLS, MOST_BYTES = 20_000, 256 * 2**20

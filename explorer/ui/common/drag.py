@@ -21,7 +21,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.language.literals import leaf_literals
+from explorer.program.literals import leaf_literals
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.text import COLUMNS, ROWS
 from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input

@@ -6,7 +6,7 @@ const LINE = 20 // pixels, as in editor.css
 const TOP = 8
 const GUTTER = 36
 const PAUSE = 300 // milliseconds without a key until what was typed is run
-const MARK = /^#\s?%%(?!%)/ // begins a cell, see explorer/language/cells.py
+const MARK = /^#\s?%%(?!%)/ // begins a cell, see explorer/program/cells.py
 const LIKE_PASTING = 20 // lines; insertText writes each by itself, which takes seconds for thousands
 
 // By the key of the text area's container.

@@ -8,7 +8,7 @@ from html import escape
 
 import streamlit as st
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.ui.common.widgets import refuse
 
 #: The most sentences about other lines that are shown.

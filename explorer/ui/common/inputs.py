@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.language.completion import complete
+from explorer.program.completion import complete
 from explorer.trace import TensorRecord, Trace
 from explorer.trace.running import MOST_INPUTS, validate_arguments
 from explorer.trace.text import array_lines

@@ -1,5 +1,5 @@
 // A notebook as the text of a program: its code cells, each after a line `# %%` with the heading that
-// stands above it (see explorer/language/cells.py). Format:
+// stands above it (see explorer/program/cells.py). Format:
 // https://nbformat.readthedocs.io/en/latest/format_description.html
 
 const joined = (source) => (Array.isArray(source) ? source.join("") : String(source ?? ""))

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language.parsing import MAX_SOURCE
+from explorer.program.parsing import MAX_SOURCE
 from explorer.ui.common.consent import OPEN_FILE
 
 #: The largest file in bytes: outputs with pictures make a notebook large, its code is small.

@@ -18,7 +18,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
 from explorer.ui.common.live_run import end_live_run, reader

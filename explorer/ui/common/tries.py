@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.trace import Trace
-from explorer.trace.prove import (
+from explorer.trace.proof.prove import (
     LONGEST,
     NO_TIME,
     Proof,

@@ -12,9 +12,9 @@ import streamlit as st
 
 from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
-from explorer.trace.answers.order import arrange, can_be_tried, is_about_error
 from explorer.trace.examples import EXAMPLES, Example
-from explorer.trace.prove import REASONS, has_tries, untried
+from explorer.trace.explain.order import arrange, can_be_tried, is_about_error
+from explorer.trace.proof.prove import REASONS, has_tries, untried
 from explorer.trace.records import Answer
 from explorer.ui.common import errors
 from explorer.ui.common.fix import fix_html, room_html

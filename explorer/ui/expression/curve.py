@@ -14,7 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.trace import TensorRecord, Trace
 from explorer.trace.colours import SURFACE
 from explorer.trace.render_dot import digest

@@ -9,10 +9,10 @@ from typing import Any
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.trace import Trace
-from explorer.trace.answers.gradient_check import explain_check
 from explorer.trace.check import Check, Element, LeafCheck
+from explorer.trace.explain.gradient_check import explain_check
 from explorer.trace.records import Answer
 from explorer.trace.render_dot import digest
 from explorer.trace.text import number

@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from explorer.trace import Trace
-from explorer.trace.tensor_registry import FIRST_VISITS
+from explorer.trace.recording.tensor_registry import FIRST_VISITS
 from explorer.trace.text import as_on_a_terminal, join_names
 from explorer.trace.text import number as number_text
 from explorer.ui.common.query_params import is_finite, validate

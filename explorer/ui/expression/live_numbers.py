@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import Trace
-from explorer.trace.pass_graph import node_numbers
 from explorer.trace.pass_hooks import hooked_tensors
+from explorer.trace.recording.pass_graph import node_numbers
 from explorer.trace.text import array_lines, shortened
 from explorer.ui.common.drag import Numbers, follow_drag
 from explorer.ui.common.inputs import input_numbers

@@ -11,8 +11,8 @@ from html import escape
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
-from explorer.language.cells import find_cells
+from explorer.program import ProgramRefused
+from explorer.program.cells import find_cells
 from explorer.trace import Figure, Trace
 from explorer.trace.text import as_on_a_terminal, outside_numbers
 from explorer.ui.common.sandbox_call import ask, forget

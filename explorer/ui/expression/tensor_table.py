@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from explorer.trace import Array, TensorRecord, Trace
-from explorer.trace.symptoms import is_equal
+from explorer.trace.proof.symptoms import is_equal
 from explorer.trace.text import shape_text
 from explorer.ui.common import values
 from explorer.ui.common.glossary import GLOSSARY

@@ -14,8 +14,8 @@ import streamlit as st
 from matplotlib import get_data_path
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
 from explorer.networks.synthetic_images import CLASSES, draw_one
+from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.reconnect import ask_again, size_limit

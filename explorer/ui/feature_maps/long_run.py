@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.language import ProgramRefused
 from explorer.networks.job import Abandoned
+from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.job_queue import NetworkJob, await_result, leave
 from explorer.ui.common.reconnect import keep, restore_once

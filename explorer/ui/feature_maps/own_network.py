@@ -13,7 +13,7 @@ import streamlit as st
 from torch import Tensor, nn
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.editor import TOO_LONG, fits_in_link
 from explorer.ui.common.open_network import take_program

@@ -13,9 +13,9 @@ import numpy as np
 import streamlit as st
 from torch import OutOfMemoryError, Tensor
 
-from explorer.language import ProgramRefused
 from explorer.networks import CPU
 from explorer.networks.error_messages import explain
+from explorer.program import ProgramRefused
 from explorer.ui.common.shared_cache import SharedCache, shared
 from explorer.ui.common.widgets import device, refuse
 from explorer.ui.feature_maps.image_choice import ChosenImage

@@ -16,7 +16,7 @@ import streamlit as st
 from torch import Tensor, nn
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.reconnect import ask_again, size_limit
 from explorer.ui.common.sandbox_call import wait_for

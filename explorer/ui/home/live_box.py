@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from explorer.trace import Trace, dot_text
-from explorer.trace.pass_graph import node_numbers
+from explorer.trace.recording.pass_graph import node_numbers
 from explorer.ui.common import errors
 from explorer.ui.common.drag import draggable_leaves, follow_drag
 from explorer.ui.common.editor import draw_lines, height_of

@@ -8,10 +8,10 @@ from functools import partial
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language import ProgramError, ProgramRefused
 from explorer.networks.examples import EXAMPLES
 from explorer.networks.runs import InspectedNetwork, InspectedProgram
 from explorer.networks.setting import PresetFacts, Setting
+from explorer.program import ProgramError, ProgramRefused
 from explorer.ui.common.editor import draw_lines, editor
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.open_network import OWN, take_program

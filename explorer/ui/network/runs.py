@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language import ProgramRefused
 from explorer.networks import LayerError
 from explorer.networks.runs import RUNS
 from explorer.networks.setting import Setting
+from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.job_queue import PATIENCE, NetworkJob, await_result
 from explorer.ui.common.widgets import note, refuse

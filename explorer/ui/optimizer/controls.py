@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import View
 from explorer.training.formatting import pluralize
 from explorer.ui.common.errors import as_html, program_error

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.training import Ahead, Point, Stability
 from explorer.ui.common.drag import Frame, draw_follower
 from explorer.ui.common.live_run import end_live_run

@@ -11,9 +11,9 @@ from typing import Any
 import streamlit as st
 
 from explorer import networks
-from explorer.language import ProgramError
 from explorer.networks import constant_init, planar, small_networks
 from explorer.networks.classifiers import CLASSIFIERS
+from explorer.program import ProgramError
 from explorer.training import PRESETS, Problem, ProgramProblem
 from explorer.training.batches import Rows, in_batches
 from explorer.training.optimizers import optimizer_spec

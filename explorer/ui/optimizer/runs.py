@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.trace.colours import SURFACE
 from explorer.training import Follower, RunSetting
 from explorer.training.compare import MOST_RUNS, format_runs, parse_runs

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import sandbox
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
 from explorer.training import PressEvent, ProgramProblem, RemoteSession, TrainingSession
 from explorer.training.compare import Session

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.language import ProgramRefused
+from explorer.program import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, View, history
 from explorer.training.compare import Session

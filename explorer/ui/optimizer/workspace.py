@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.training import (
     Point,
     PressEvent,

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.ui.common.errors import as_html
 
 pytestmark = pytest.mark.fast

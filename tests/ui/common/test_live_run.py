@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import Trace
 from explorer.ui.common import live_run as module
 from explorer.ui.common import sandbox_call

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
 from explorer.ui.common import sandbox_call

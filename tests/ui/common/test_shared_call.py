@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from explorer import sandbox
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import Trace
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.shared_call import SharedCall, join

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from explorer import sandbox
-from explorer.language import ProgramError, ProgramRefused
+from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, kernel_restrictions
 from explorer.sandbox.exit_reasons import out_of_time, queue_full
 from explorer.ui.common import startup

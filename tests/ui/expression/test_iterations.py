@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import explorer
-from explorer.language import ProgramError
+from explorer.program import ProgramError
 from explorer.trace import Trace
 from explorer.trace.records import Curve
 from explorer.ui.expression import curves_panel

@@ -1,0 +1,249 @@
+"""Datasets and trained weights that cannot be downloaded: made-up ones take their place.
+
+Where the real files are, or can be had, they are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils import data
+
+from explorer.program.drawings import draw
+from explorer.program.notices import notice, running
+from explorer.program.watched_calls import Patch
+
+#: How many images are made for training and for testing.
+TRAIN, TEST = 512, 128
+RANDOM_WEIGHTS = "Weights are random here: trained ones could not be downloaded."
+_HUB = "pytorch/vision"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a dataset of `torchvision.datasets` looks like; `train` and `test` are the numbers of
+    its real images."""
+
+    drawing: str  # "digits", "clothes" or "shapes"
+    shows: str
+    classes: int
+    size: int
+    channels: int
+    train: int
+    test: int
+
+
+#: By the name of the class.
+KINDS = {
+    "FashionMNIST": Kind("clothes", "clothes", 10, 28, 1, 60_000, 10_000),
+    "KMNIST": Kind("shapes", "shapes", 10, 28, 1, 60_000, 10_000),
+    "QMNIST": Kind("digits", "digits", 10, 28, 1, 60_000, 60_000),
+    "EMNIST": Kind("digits", "digits", 10, 28, 1, 240_000, 40_000),
+    "MNIST": Kind("digits", "digits", 10, 28, 1, 60_000, 10_000),
+    "USPS": Kind("digits", "digits", 10, 16, 1, 7_291, 2_007),
+    "CIFAR100": Kind("shapes", "coloured shapes", 100, 32, 3, 50_000, 10_000),
+    "CIFAR10": Kind("shapes", "coloured shapes", 10, 32, 3, 50_000, 10_000),
+    "SVHN": Kind("digits", "coloured digits", 10, 32, 3, 73_257, 26_032),
+    "STL10": Kind("shapes", "coloured shapes", 10, 96, 3, 5_000, 8_000),
+    "ImageFolder": Kind("shapes", "coloured shapes", 2, 96, 3, 128, 128),
+}
+_CIFAR = "airplane automobile bird cat deer dog frog horse ship truck"
+_HUNDRED = """
+    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus
+    butterfly camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab
+    crocodile cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo keyboard
+    lamp lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain mouse mushroom
+    oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain plate poppy porcupine
+    possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk skyscraper snail snake
+    spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger tractor
+    train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+"""
+#: Names of classes that the real files would say.
+_CLASSES = {
+    "CIFAR10": _CIFAR.split(),
+    "CIFAR100": _HUNDRED.split(),
+    "STL10": ["airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"],
+    "ImageFolder": ["first", "second"],
+}
+
+
+# -- datasets -------------------------------------------------------------------------------------
+
+
+def _made_up(initialise: Callable[..., Any]) -> Callable[..., Any]:
+    """`__init__` of a dataset: the real one, or a few made-up images in its place."""
+
+    @functools.wraps(initialise)
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        kind = next((c.__name__ for c in type(self).__mro__ if c.__name__ in KINDS), "")
+        if running() is None or not kind:
+            initialise(self, *args, **kwargs)
+            return
+        given = inspect.signature(initialise).bind(self, *args, **kwargs).arguments
+        try:
+            with _silence():
+                initialise(self, *args, **kwargs)
+        except (OSError, RuntimeError):  # not found, or no network
+            if kind == "ImageFolder" and os.path.isdir(str(given.get("root"))):
+                raise
+            is_test = given.get("split") == "test" or given.get("train", True) in (False, "test")
+            is_test = is_test or getattr(self, "what", "").startswith("test")
+            _fill(self, kind, is_test)
+
+    return call
+
+
+def _fill(dataset: Any, name: str, is_test: bool) -> None:
+    """Give a dataset without files its images, in the form that its class expects."""
+    kind = KINDS[name]
+    real = kind.test if is_test else kind.train
+    count = min(TEST if is_test else TRAIN, real)
+    pixels, labels = draw(kind.drawing, int(is_test), count, kind.classes, kind.size, kind.channels)
+    pixels, labels = pixels.copy(), labels.copy()
+    dataset._real_length = real
+    if name in _CLASSES:
+        dataset.classes = list(_CLASSES[name])
+        dataset.class_to_idx = {label: number for number, label in enumerate(dataset.classes)}
+    if name == "ImageFolder":
+        dataset.samples = [(f"{dataset.classes[i]}/{n}.png", int(i)) for n, i in enumerate(labels)]
+        dataset.imgs, dataset.targets = dataset.samples, labels.tolist()
+        dataset.loader, dataset.extensions = functools.partial(_image, pixels), None
+    elif name in ("SVHN", "STL10"):
+        dataset.data, dataset.labels = pixels.transpose(0, 3, 1, 2).copy(), labels
+    elif kind.channels == 1 and name != "USPS":
+        dataset.data, dataset.targets = torch.tensor(pixels), torch.tensor(labels)
+        if name == "QMNIST":
+            dataset.targets = dataset.targets[:, None].expand(-1, 8).clone()
+    else:
+        dataset.data, dataset.targets = pixels, labels.tolist()
+    why = f"the real one, with {real:,}, could not be loaded"
+    why = "the folder was not found" if name == "ImageFolder" else why
+    notice(f"{name} has {count:,} made-up images of {kind.shows} here: {why}.")
+
+
+def _image(pixels: np.ndarray, path: str) -> Any:
+    from PIL import Image
+
+    number = path.rpartition("/")[2].partition(".")[0]
+    return Image.fromarray(pixels[int(number)])
+
+
+def _started_again(get: Callable[..., Any]) -> Callable[..., Any]:
+    """`__getitem__` of a dataset: numbers up to the length of the real one start again."""
+
+    @functools.wraps(get)
+    def call(self: Any, index: Any) -> Any:
+        real = getattr(self, "_real_length", 0)
+        if real and type(index) is int and len(self) <= index < real:
+            notice("Indices beyond the made-up images start again from the first.")
+            index %= len(self)
+        return get(self, index)
+
+    return call
+
+
+def _iterated(self: Any) -> Any:
+    """Each image once: without this, Python would go on to the length of the real dataset."""
+    return (self[number] for number in range(len(self)))
+
+
+def _split(split: Callable[..., Any]) -> Callable[..., Any]:
+    """`random_split`: a made-up dataset is divided in the same proportions as the real one."""
+
+    @functools.wraps(split)
+    def call(dataset: Any, lengths: Any, *args: Any, **kwargs: Any) -> Any:
+        lengths = list(lengths)
+        real = getattr(dataset, "_real_length", 0)
+        if real and sum(lengths) == real != len(dataset):
+            notice("random_split keeps the proportions of the real dataset.")
+            parts = [int(len(dataset) * length / real) for length in lengths]
+            parts[0] += len(dataset) - sum(parts)
+            lengths = parts
+        return split(dataset, lengths, *args, **kwargs)
+
+    return call
+
+
+# -- weights --------------------------------------------------------------------------------------
+
+
+class Untrained(dict[str, Any]):
+    """Takes the place of weights that could not be downloaded: loading it changes nothing."""
+
+
+def _or_random(load: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if running() is None:
+            return load(*args, **kwargs)
+        try:
+            with _silence():
+                return load(*args, **kwargs)
+        except OSError:
+            notice(RANDOM_WEIGHTS)
+            return Untrained()
+
+    return call
+
+
+def _load_state(load: Callable[..., Any]) -> Callable[..., Any]:
+    """`Module.load_state_dict`, which leaves random weights where there are no trained ones."""
+
+    @functools.wraps(load)
+    def call(self: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(state_dict, Untrained):
+            state_dict = self.state_dict()
+        return load(self, state_dict, *args, **kwargs)
+
+    return call
+
+
+def _from_hub(load: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.hub.load`: networks of torchvision are those that are installed."""
+
+    @functools.wraps(load)
+    def call(repo_or_dir: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
+        models = sys.modules.get("torchvision.models")
+        is_known = str(repo_or_dir).split(":")[0] == _HUB and hasattr(models, str(model))
+        if running() is None or not is_known:
+            return load(repo_or_dir, model, *args, **kwargs)
+        for option in ("force_reload", "trust_repo", "skip_validation", "verbose", "source"):
+            kwargs.pop(option, None)
+        return getattr(models, model)(*args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def _silence() -> Any:
+    """Nothing is said of an attempt to download."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
+def download_patches() -> list[Patch]:
+    """The patches for a program that uses torchvision, which is loaded here, or `torch.hub`."""
+    from explorer.torchvision_guard import torchvision  # costs a second, so only now
+
+    sets, api = torchvision.datasets, sys.modules["torchvision.models._api"]
+    own = (sets.MNIST, sets.CIFAR10, sets.SVHN, sets.STL10, sets.USPS, sets.DatasetFolder)
+    return [
+        *(Patch(kind, "__init__", _made_up) for kind in own),
+        *(Patch(kind, "__getitem__", _started_again) for kind in (*own, sets.QMNIST)),
+        *(Patch(kind, "__iter__", lambda _: _iterated) for kind in own),
+        *(Patch(owner, "random_split", _split) for owner in (data, data.dataset)),
+        *(Patch(owner, "load_state_dict_from_url", _or_random) for owner in (api, torch.hub)),
+        Patch(nn.Module, "load_state_dict", _load_state),
+        Patch(torch.hub, "load", _from_hub),
+    ]

@@ -1,0 +1,190 @@
+"""Errors of Python itself that gradient programs raise."""
+
+from __future__ import annotations
+
+from explorer.program.error_messages import cures
+from explorer.program.error_messages.known import Known
+
+PYTHON = (
+    Known(
+        r"can't allocate memory|not enough memory|DefaultCPUAllocator|bad_alloc"
+        r"|Storage size calculation overflowed|integer multiplication overflow",
+        "The program needed more memory than one run may use.",
+        "Use smaller tensors.",
+    ),
+    Known(
+        r"'NoneType' object is not subscriptable|unsupported operand type\(s\) for .*NoneType",
+        "A value on this line is None, often a .grad read before backward.",
+        "A .grad is None before backward, for non-leaf tensors, and after zero_grad(), which "
+        "sets None. zero_grad(set_to_none=False) keeps zeros.",
+    ),
+    Known(
+        r"not compiled with CUDA|no NVIDIA driver|CUDA driver version|No CUDA GPUs"
+        r"|initialize CUDA|get CUDA generator|Cannot access accelerator device",
+        "Programs run on the CPU: there is no CUDA device here.",
+        "Leave the device out, or write device = 'cuda' if torch.cuda.is_available() else 'cpu'.",
+    ),
+    Known(
+        r"maximum recursion depth exceeded",
+        "A function calls itself without end.",
+        "Check the condition that should stop it.",
+    ),
+    Known(
+        r"attribute '(\w+)' of 'torch\._C\.TensorBase' objects is not writable",
+        "Tensor.{0} cannot be assigned.",
+        "Assign the value to a variable instead.",
+    ),
+    Known(
+        r"'type' object does not support the context manager protocol",
+        "`with` needs an object, and this is a class: its parentheses are missing.",
+        "Write with torch.no_grad():",
+        "",
+        cures.call_the_manager,
+    ),
+    Known(
+        r"'(\w+)' object does not support the context manager protocol",
+        "`with` cannot be used with {0:a}.",
+    ),
+    Known(
+        r"'torch\.Size' object is not callable",
+        "shape is not a method: it has no parentheses.",
+        "Write x.shape, or x.size().",
+        "",
+        cures.without_call,
+    ),
+    Known(
+        r"'NoneType' object is not callable",
+        "This optimizer evaluates the loss several times in a step, so step needs a function.",
+        "Define closure() that clears the gradients, computes the loss, calls backward and returns "
+        "the loss; then call step(closure).",
+        code=r"\.step\(\)",
+    ),
+    Known(
+        r"'Tensor' object is not callable",
+        "step takes a function, not a tensor.",
+        "Call loss.backward() first, then step() without arguments.",
+        code=r"\.step\(",
+    ),
+    Known(
+        r"'module' object is not callable",
+        "This is a module of a library, not a function or a class.",
+        "Call what is in it: torch.optim.SGD, or tqdm after `from tqdm import tqdm`.",
+    ),
+    Known(
+        r"'(\w+)' object is not callable",
+        "{0:A} cannot be called like a function.",
+        "Check for a variable that has the name of a function, or a missing operator such as *.",
+    ),
+    Known(
+        r"'(?:builtin_function_or_method|method)' object is not (?:subscriptable|iterable)"
+        r"|unsupported operand type\(s\) for .*'(?:builtin_function_or_method|method)'",
+        "This is a method that was not called: its parentheses are missing.",
+        "Write () after its name, such as x.size() or model.parameters().",
+        "",
+        cures.call_the_method,
+    ),
+    Known(
+        r"([\w.]+?)(?:\.__init__|\.forward)?\(\) missing (\d+) required "
+        r"(?:positional|keyword-only) arguments?: (.*)",
+        "{0} needs {1} more: {2}.",
+    ),
+    Known(
+        r"([\w.]+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) w\w+ given",
+        "{0} takes {1} arguments, and got {2}.",
+        "In a method, self counts as one.",
+    ),
+    Known(
+        r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'",
+        "{0} has no argument {1}.",
+        "Check its spelling, and whether it belongs to another function.",
+    ),
+    Known(
+        r"cannot access local variable '(\w+)' where it is not associated with a value",
+        "The function assigns to {0}, which makes it a variable of the function, without a value "
+        "so far.",
+        "Pass it as an argument, or write `global {0}` at the beginning of the function.",
+    ),
+    Known(
+        r"'(\w+)' object is not iterable|cannot unpack non-iterable (\w+) object",
+        "{0:A}{1:A} has no items to go through.",
+        "For a count, write range(n).",
+        "",
+        cures.count_with_range,
+    ),
+    Known(
+        r"object of type '(\w+)' has no len\(\)",
+        "{0:A} has no length.",
+    ),
+    Known(
+        r"'(\w+)' object does not support item assignment",
+        "The items of {0:a} cannot be changed.",
+        "Use a list, or build a new one.",
+    ),
+    Known(
+        r"'(\w+)' object is not subscriptable",
+        "{0:A} has no items: it cannot be indexed with [ ].",
+    ),
+    Known(
+        r"can only concatenate str \(not \"(\w+)\"\) to str",
+        "Text and {0:a} cannot be added.",
+        'Convert it with str(…), or write an f-string: f"loss {{loss}}".',
+    ),
+    Known(
+        r"unsupported operand type\(s\) for (\S+): '(\w+)' and '(\w+)'",
+        "{0} does not work between {1:a} and {2:a}.",
+        "Check what both are. A layer or a loss is called with its input: nn.ReLU()(x).",
+    ),
+    Known(
+        r"'(\S+)' not supported between instances of '(\w+)' and '(\w+)'",
+        "{1:A} and {2:a} cannot be compared with {0}.",
+    ),
+    Known(
+        r"can't multiply sequence by non-int of type '(\w+)'",
+        "A list can be repeated a whole number of times, but not multiplied by {0:a}.",
+        "Make a tensor of it: torch.tensor(…) * 1.5.",
+    ),
+    Known(
+        r"'(\w+)' object cannot be interpreted as an integer",
+        "A whole number is needed here, not {0:a}.",
+        "Use // for a division without remainder, or int(…).",
+    ),
+    Known(
+        r"invalid literal for int\(\) with base \d+: (.*)|could not convert string to float: (.*)",
+        "The text {0}{1} is not a number.",
+    ),
+    Known(
+        r"math domain error|expected a positive input|expected a nonnegative input",
+        "This function of math does not exist for this number, such as the root or logarithm of a "
+        "negative one.",
+        "torch's functions return nan instead.",
+    ),
+    Known(
+        r"math range error",
+        "The result is too large for a floating-point number.",
+        "torch's functions return inf instead.",
+    ),
+    Known(
+        r"(list|tuple|string|range object) index out of range",
+        "There is no item with this index: the {0} is shorter. Indices count from 0.",
+        "Print its length.",
+    ),
+    Known(
+        r"KeyError: (.{1,80})$",
+        "The key {0} is not in the dictionary.",
+        "Print its keys.",
+    ),
+    Known(
+        r"StopIteration",
+        "The iterator has no more items.",
+        "Make a new one, with iter(…), or use a for loop.",
+    ),
+    Known(
+        r"AssertionError: (.{1,200})",
+        "The assertion on this line does not hold: {0}",
+    ),
+    Known(
+        r"division by zero|modulo by zero",
+        "This line divides by zero.",
+        "Check the divisor.",
+    ),
+)

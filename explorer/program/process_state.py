@@ -1,0 +1,258 @@
+"""What a run changes in the whole process, put back when it ends."""
+
+from __future__ import annotations
+
+import decimal
+import gc
+import logging
+import random
+import sys
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+from torch.fx import traceback
+from torch.nn.modules import module as modules
+from torch.nn.utils import parametrize
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+from torch.utils import _device, checkpoint
+from torch.utils._python_dispatch import _pop_mode
+
+from explorer.program.explain import FILE
+from explorer.program.saved_hooks import remove_all_hooks
+
+_LOG = logging.getLogger(__name__)
+
+#: To be held while drawing from torch's random generator or changing its gradient mode: both belong
+#: to the whole process.
+TORCH_LOCK = threading.RLock()
+
+_DEVICES = ("cpu", "cuda")
+#: Hooks for all modules and optimizers of the process.
+GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = (
+    *(
+        value
+        for name, value in vars(modules).items()
+        if name.startswith("_global_") and isinstance(value, dict)
+    ),
+    _global_optimizer_pre_hooks,
+    _global_optimizer_post_hooks,
+)
+
+
+def _autocast() -> Callable[[], None]:
+    old = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in _DEVICES]
+    is_cached, depth = torch.is_autocast_cache_enabled(), _autocast_depth()
+
+    def restore() -> None:
+        for _ in range(_autocast_depth() - depth):
+            torch.autocast_decrement_nesting()
+        for device, is_enabled, dtype in old:
+            torch.set_autocast_enabled(device, is_enabled)
+            torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(is_cached)
+        torch.clear_autocast_cache()
+
+    return restore
+
+
+def _autocast_depth() -> int:
+    """How many `torch.autocast` are entered; torch keeps its cache until all are left."""
+    depth = int(torch.autocast_increment_nesting())
+    torch.autocast_decrement_nesting()
+    return depth - 1
+
+
+def _hooks() -> Callable[[], None]:
+    old = [(hooks, dict(hooks)) for hooks in GLOBAL_HOOKS]
+    is_full = modules._global_is_full_backward_hook
+
+    def restore() -> None:
+        for hooks, before in old:
+            hooks.clear()
+            hooks.update(before)
+        modules._global_is_full_backward_hook = is_full
+
+    return restore
+
+
+def _switches() -> Callable[[], None]:
+    early_stop = checkpoint._enable_checkpoint_early_stop
+    warns_always = torch.is_warn_always_enabled()
+    is_cached, cache = parametrize._cache_enabled, dict(parametrize._cache)
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
+    cudnn = torch.backends.cudnn
+    flags = cudnn.enabled, cudnn.benchmark, cudnn.deterministic
+
+    def restore() -> None:
+        checkpoint._enable_checkpoint_early_stop = early_stop
+        parametrize._cache_enabled = is_cached
+        parametrize._cache = cache
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+        torch.use_deterministic_algorithms(is_deterministic)
+        torch.set_warn_always(warns_always)
+        cudnn.enabled, cudnn.benchmark, cudnn.deterministic = flags
+
+    return restore
+
+
+def _modes() -> Callable[[], None]:
+    """Modes and levels of torch.func that a program has entered and not left."""
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()
+    functions, dispatch = torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+    defaults, device = vars(torch._GLOBAL_DEVICE_CONTEXT), _device.CURRENT_DEVICE
+    before, dispatcher = dict(defaults), torch._C._get_torch_function_state()  # type: ignore[attr-defined]
+
+    def restore() -> None:
+        torch._C._set_torch_function_state(dispatcher)  # type: ignore[attr-defined]
+        defaults.clear()
+        defaults.update(before)
+        _device.CURRENT_DEVICE = device
+        torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
+        while torch._C._len_torch_function_stack() > functions:
+            torch._C._pop_torch_function_stack()
+        while torch._C._len_torch_dispatch_stack() > dispatch:
+            _pop_mode()
+        if torch.is_inference_mode_enabled():
+            gc.collect()  # ends with the object that has begun it
+
+    return restore
+
+
+def _generators() -> Callable[[], None]:
+    state, numpy_state = random.getstate(), np.random.get_state()
+
+    def restore() -> None:
+        random.setstate(state)
+        np.random.set_state(numpy_state)
+
+    return restore
+
+
+def _numpy_options() -> Callable[[], None]:
+    options, errors, called = np.get_printoptions(), np.geterr(), np.geterrcall()
+
+    def restore() -> None:
+        np.set_printoptions(**options)
+        np.seterr(**errors)
+        np.seterrcall(called)
+
+    return restore
+
+
+def _warnings() -> Callable[[], None]:
+    """What `warnings.catch_warnings` does not put back."""
+    written, captured = warnings.formatwarning, vars(logging)["_warnings_showwarning"]
+
+    def restore() -> None:
+        warnings.formatwarning = written
+        vars(logging)["_warnings_showwarning"] = captured
+
+    return restore
+
+
+def _torch_options() -> Callable[[], None]:
+    options, dtype = torch._tensor_str.PRINT_OPTS, torch.get_default_dtype()
+    saved = dict(vars(options))
+
+    def restore() -> None:
+        vars(options).update(saved)
+        torch.set_default_dtype(dtype)
+        while forward_ad._current_level >= 0:  # of a program that ended inside one
+            forward_ad.exit_dual_level()
+        torch._C._set_fwd_grad_enabled(True)
+        remove_all_hooks()
+
+    return restore
+
+
+def _figures() -> Callable[[], None]:
+    """The settings of matplotlib, if it is loaded, and the open figures of pyplot, for the program
+    draws into its own."""
+    matplotlib = sys.modules.get("matplotlib")
+    parameters = dict(matplotlib.rcParams) if matplotlib is not None else {}
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    figures = OrderedDict[int, Any]() if helpers is None else helpers.Gcf.figs
+    if helpers is not None:
+        helpers.Gcf.figs = OrderedDict()
+
+    def restore() -> None:
+        loaded = sys.modules.get("matplotlib")
+        if loaded is not None and parameters:
+            dict.update(loaded.rcParams, parameters)
+        helpers = sys.modules.get("matplotlib._pylab_helpers")
+        if helpers is not None:
+            helpers.Gcf.figs = figures
+
+    return restore
+
+
+def _program_line() -> list[str]:
+    """The innermost line of the program, as the only frame of a traceback."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back
+    return [f'  File "{FILE}", line {frame.f_lineno}\n'] if frame is not None else []
+
+
+def _anomaly() -> Callable[[], None]:
+    """Anomaly mode keeps a traceback for every node: here, of the program's own line alone."""
+    enabled, check_nan = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    whole, traceback.format_stack = traceback.format_stack, _program_line
+
+    def restore() -> None:
+        traceback.format_stack = whole
+        torch.set_anomaly_enabled(enabled, check_nan)
+
+    return restore
+
+
+_PARTS = (
+    _modes, _torch_options, _autocast, _hooks, _switches, _generators, _numpy_options, _warnings,
+    _figures, _anomaly,
+)  # fmt: skip
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the random generators of torch, Python and numpy as a run begins with them."""
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+@contextmanager
+def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
+    """Seed the random generators, and put back all state of the process afterwards, however the run
+    ends: random state, gradient mode, autocast, hooks for all modules and the like.
+
+    They belong to the whole process, so only one program runs at a time. Yields the list in which
+    warnings are collected.
+    """
+    with (
+        TORCH_LOCK,
+        torch.random.fork_rng(devices=[]),
+        torch.inference_mode(False),  # entered twice, torch's own does not end
+        torch.enable_grad(),
+        decimal.localcontext(),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        restores = [save() for save in _PARTS]
+        warnings.simplefilter("default")
+        seed_generators(seed)
+        try:
+            yield caught
+        finally:
+            for restore in restores:
+                try:
+                    restore()
+                except Exception:  # of what a program has put there; the rest is put back
+                    _LOG.exception("the state of the process could not be put back")

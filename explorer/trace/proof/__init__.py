@@ -1,0 +1,1 @@
+"""Whether an answer holds: each cure is run, and what it changed is told."""

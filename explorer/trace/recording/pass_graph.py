@@ -1,0 +1,304 @@
+"""The graph of a backward pass: its nodes and edges, folded if there are many, and as DOT.
+
+torchviz draws the graph (see `torchviz_graph`); this module adds the program's names, values and
+gradients. Labels contain text from untrusted programs, so all text is escaped for graphviz's HTML
+labels (https://graphviz.org/doc/info/shapes.html#html).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+import torch
+
+from explorer.trace.colours import FILLS, GRADIENT, HOOK, LINE, REMARK, TEXT
+from explorer.trace.recording.passes import RawPass
+from explorer.trace.recording.recorder import ProgramRecorder
+from explorer.trace.recording.tensor_registry import LiveTensor
+from explorer.trace.recording.torchviz_graph import DrawnNode, leaf_of
+from explorer.trace.records import Edge, Node, TensorRecord
+from explorer.trace.text import array_lines, shape_text, shortened
+
+#: A graph with more nodes than this is drawn folded.
+MAX_NODES = 300
+#: Longest name, and longest line of numbers, in a label.
+MAX_NAME, MAX_LINE = 40, 34
+
+
+def pass_graph(
+    raw: RawPass, recorder: ProgramRecorder, ids: Mapping[int, int]
+) -> tuple[list[Node], list[Edge]]:
+    """The nodes and edges of a recorded pass, with the program's names, lines and modules.
+
+    `ids` gives the id of a TensorRecord by the number of its LiveTensor.
+    """
+    results = [_result_of_node(node, recorder, ids) for node in raw.functions]
+    tensors = _leaves_and_outputs(raw, recorder, ids)
+    nodes: list[Node] = []
+    for position, drawn in enumerate(raw.drawn):
+        is_function = drawn.function is not None
+        live = results[position] if is_function else tensors.get(position)
+        nodes.append(
+            Node(
+                id=f"n{position}",
+                kind=drawn.kind,
+                name=drawn.name if is_function else _kind_text(drawn.kind),
+                label=_label_of(drawn, live),
+                shape=_shape(live) if is_function else drawn.shape,
+                tensor=None if live is None else ids[live.number],
+                line=_line(raw, position, live),
+                module=recorder.module_name(live.module) if live is not None else "",
+            )
+        )
+    _add_lines_and_modules(nodes, raw.edges)
+    edges = [Edge(f"n{a}", f"n{b}", kind) for a, b, kind in raw.edges]
+    _add_frozen(nodes, edges, results, ids)
+    return nodes, edges
+
+
+def _line(raw: RawPass, position: int, live: LiveTensor | None) -> int | None:
+    if live is not None:
+        return live.line or None
+    if position < len(raw.functions):
+        line = raw.functions[position].metadata.get("line")
+        return line if isinstance(line, int) else None
+    return None
+
+
+def _result_of_node(
+    node: Any, recorder: ProgramRecorder, ids: Mapping[int, int]
+) -> LiveTensor | None:
+    """The record of the tensor a node computed; a named one, if there are several."""
+    results = [live for live in recorder.by_output.get((id(node), 0), []) if live.number in ids]
+    named = [live for live in results if live.named]
+    return (named or results)[-1] if results else None
+
+
+def _leaves_and_outputs(
+    raw: RawPass, recorder: ProgramRecorder, ids: Mapping[int, int]
+) -> dict[int, LiveTensor]:
+    """The record of each drawn leaf and output, by the position of its node."""
+    tensors: dict[int, LiveTensor] = {}
+    outputs = [p for p, drawn in enumerate(raw.drawn) if drawn.kind == "output"]
+    pairs: list[tuple[int, torch.Tensor]] = list(zip(outputs, raw.roots, strict=False))
+    for source, target, _ in raw.edges:
+        function = raw.drawn[target].function
+        if raw.drawn[source].kind == "leaf" and function is not None:
+            leaf = leaf_of(raw.functions[function])
+            if leaf is not None:
+                pairs.append((source, leaf))
+    for position, tensor in pairs:
+        live = raw.leaves.get(id(tensor)) or recorder.find(tensor)
+        if live is not None and live.number in ids:
+            tensors[position] = live
+    return tensors
+
+
+def _add_frozen(
+    nodes: list[Node],
+    edges: list[Edge],
+    results: Sequence[LiveTensor | None],
+    ids: Mapping[int, int],
+) -> None:
+    """Add the inputs that need no gradient, which torchviz leaves out."""
+    node_ids: dict[int, str] = {}
+    for position, live in enumerate(results):
+        for frozen in live.frozen if live is not None else ():
+            if frozen.number not in ids:
+                continue
+            if frozen.number not in node_ids:
+                node_ids[frozen.number] = f"n{len(nodes)}"
+                shape = tuple(frozen.captured.shape)
+                index = ids[frozen.number]
+                nodes.append(
+                    Node(
+                        f"n{len(nodes)}",
+                        "frozen",
+                        _kind_text("frozen"),
+                        frozen.name,
+                        shape,
+                        index,
+                        frozen.line or None,
+                    )
+                )
+            edges.append(Edge(node_ids[frozen.number], f"n{position}", "frozen"))
+
+
+def _add_lines_and_modules(nodes: list[Node], edges: Sequence[tuple[int, int, str]]) -> None:
+    """Give nodes without a line or module those of the node that uses them."""
+    users: dict[int, list[int]] = {}
+    for source, target, _ in edges:
+        users.setdefault(source, []).append(target)
+    for position, node in enumerate(nodes):  # users come before what they use
+        paths = {nodes[user].module for user in users.get(position, ())}
+        inside = node.tensor is None or node.kind in ("leaf", "accumulate", "saved")
+        if inside and not node.module and len(paths) == 1:
+            nodes[position] = node = replace(node, module=paths.pop())
+        lines = [nodes[user].line for user in users.get(position, ())]
+        if node.line is None and node.kind in ("function", "accumulate", "saved") and lines:
+            nodes[position] = replace(node, line=lines[0])
+
+
+def _shape(live: LiveTensor | None) -> tuple[int, ...] | None:
+    return None if live is None else tuple(live.captured.shape)
+
+
+def _kind_text(kind: str) -> str:
+    return "no grad" if kind == "frozen" else kind
+
+
+def _label_of(drawn: DrawnNode, live: LiveTensor | None) -> str:
+    """The name of the tensor; for a leaf its first name, as a loop may give it others later."""
+    if live is not None:
+        return live.first_name or live.name if drawn.kind == "leaf" else live.name
+    return drawn.name if drawn.kind in ("saved", "leaf") else ""
+
+
+# -- folding ------------------------------------------------------------------------------------
+
+
+def fold(
+    nodes: Sequence[Node], edges: Sequence[Edge], unfolded: Collection[str] = ()
+) -> tuple[list[Node], list[Edge]]:
+    """Merge the function nodes of each line into one node of kind "block".
+
+    A block's id is `line<N>`; blocks whose ids are in `unfolded` are not merged, nor are leaves
+    and outputs. Nodes whose line is not known belong to the block "line0".
+    """
+    blocks: dict[str, list[Node]] = defaultdict(list)
+    block_of: dict[str, str] = {}
+    for node in nodes:
+        if node.kind in ("function", "accumulate", "saved", "frozen"):
+            block = f"line{node.line or 0}"
+            if block not in unfolded:
+                blocks[block].append(node)
+                block_of[node.id] = block
+    folded = [node for node in nodes if node.id not in block_of]
+    folded += [_fold_block(name, members) for name, members in blocks.items()]
+    merged = dict.fromkeys(
+        Edge(
+            block_of.get(edge.source, edge.source),
+            block_of.get(edge.target, edge.target),
+            edge.kind,
+        )
+        for edge in edges
+    )
+    return folded, [e for e in merged if e.source != e.target or e.source not in blocks]
+
+
+def _fold_block(name: str, members: Sequence[Node]) -> Node:
+    kinds = Counter(node.name for node in members if node.kind == "function")
+    text = ", ".join(f"{kind} ×{count}" for kind, count in kinds.most_common(3))
+    line = members[0].line
+    label = f"line {line}" if line else "elsewhere"
+    size = f"{len(members)} node{'' if len(members) == 1 else 's'}"
+    return Node(name, "block", f"{size}: {text}".rstrip(": "), label, line=line)
+
+
+# -- DOT ----------------------------------------------------------------------------------------
+
+
+def dot_text(
+    nodes: Sequence[Node],
+    edges: Sequence[Edge],
+    tensors: Mapping[int, TensorRecord],
+    *,
+    hide: Collection[str] = (),
+    hooks: Mapping[int, str] | None = None,
+) -> str:
+    """The graph as graphviz source. `hide` lists kinds to leave out, such as "saved"; `hooks` says
+    what hooks did to tensors, by their ids."""
+    shown = {node.id for node in nodes if node.kind not in hide}
+    outputs = _outputs(nodes)
+    numbers = node_numbers(nodes, tensors, hooks or {})
+    lines = [
+        "digraph {",
+        '  graph [bgcolor="transparent" ranksep="0.2" nodesep="0.25"]',
+        '  node [shape="box" style="filled,rounded" fontname="monospace" fontsize="10"'
+        f' fontcolor="{TEXT}" color="{LINE}" margin="0.08,0.025" height="0.2"]',
+        f'  edge [color="{LINE}" arrowsize="0.7"]',
+    ]
+    for node in nodes:
+        if node.id in shown:
+            is_repeated = node.kind == "function" and node.tensor in outputs
+            record = None if node.tensor is None or is_repeated else tensors.get(node.tensor)
+            style = ' style="filled,rounded,dashed"' if node.kind == "frozen" else ""
+            label = "" if is_repeated else node.label
+            kind = "nonleaf" if node.kind == "function" and label else node.kind
+            lines.append(
+                f'  {node.id} [id="{node.id}" class="{kind}" fillcolor="{FILLS[node.kind]}"'
+                f"{style} label=<{_html_label(node, label, record, numbers.get(node.id, {}))}>]"
+            )
+    for edge in edges:
+        if edge.source in shown and edge.target in shown and edge.kind not in hide:
+            style = "" if edge.kind == "flow" else ' style="dashed" arrowhead="none"'
+            lines.append(
+                f'  {edge.source} -> {edge.target} [id="{edge.source}-{edge.target}"{style}]'
+            )
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _outputs(nodes: Sequence[Node]) -> set[int | None]:
+    """The tensors with a node of their own beside the function that computed them: there their
+    name and numbers are shown, and not twice."""
+    return {node.tensor for node in nodes if node.kind == "output"}
+
+
+def node_numbers(
+    nodes: Sequence[Node], tensors: Mapping[int, TensorRecord], hooks: Mapping[int, str]
+) -> dict[str, dict[str, list[str]]]:
+    """By a node's id, the lines of its label with numbers: its "value" and, where it has them, its
+    "grad", what "hook" did to it, and a "remark"."""
+    outputs, numbers = _outputs(nodes), {}
+    for node in nodes:
+        is_repeated = node.kind == "function" and node.tensor in outputs
+        record = None if node.tensor is None or is_repeated else tensors.get(node.tensor)
+        if record is not None and node.kind not in ("accumulate", "saved", "base"):
+            lines = {"value": array_lines(record.value, MAX_LINE)}
+            if record.grad is not None:
+                lines["grad"] = _with_reader(array_lines(record.grad, MAX_LINE), record)
+            if hook := hooks.get(record.id):
+                lines["hook"] = [hook]
+            if record.remark:
+                lines["remark"] = [record.remark]
+            numbers[node.id] = lines
+    return numbers
+
+
+def _with_reader(lines: list[str], record: TensorRecord) -> list[str]:
+    """The lines of a gradient, which say if it is not in `.grad`: shortly behind a single number,
+    which would widen its box, otherwise below. A drag, which changes numbers, moves neither."""
+    if not record.grad_note:
+        return lines
+    is_number = math.prod(record.shape) == 1
+    return [f"{lines[0]} (hook)"] if is_number else [*lines, record.grad_note]
+
+
+def _html_label(
+    node: Node, label: str, record: TensorRecord | None, numbers: Mapping[str, Sequence[str]]
+) -> str:
+    grey = f'<FONT COLOR="{REMARK}">{{}}</FONT>'
+    bold = "{}" if record is not None and not record.named else "<B>{}</B>"
+    head = bold.format(_escape(label)) + " " if label else ""
+    shape = shape_text(node.shape)
+    rows = [head + grey.format(_escape(f"{node.name} {shape}".strip()))]
+    rows += [_escape(line) for line in numbers.get("value", ())]
+    rows += [
+        f'<FONT COLOR="{GRADIENT}">{"grad " if i == 0 else "     "}{_escape(line)}</FONT>'
+        for i, line in enumerate(numbers.get("grad", ()))
+    ]
+    rows += [f'<FONT COLOR="{HOOK}">{_escape(line)}</FONT>' for line in numbers.get("hook", ())]
+    rows += [grey.format(_escape(line)) for line in numbers.get("remark", ())]
+    cells = "".join(f'<TR><TD ALIGN="LEFT">{row}</TD></TR>' for row in rows)
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
+
+
+def _escape(text: str) -> str:
+    """The text for an HTML label: shortened, escaped, and without control characters."""
+    clean = "".join(c if c.isprintable() else " " for c in text)
+    return escape(shortened(clean, MAX_NAME - 1), quote=True) or " "
