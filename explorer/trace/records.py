@@ -290,7 +290,7 @@ class Symptom:
             raise ValueError(f"not a kind of symptom: {self.kind[:40]!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """An explanation of something surprising in the run, with its line.
 

@@ -172,7 +172,7 @@ def test_nothing_is_tried_while_gradients_are_hidden(child: Tries) -> None:
 
 
 def test_three_titles_are_seen_and_the_first_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = [Answer(f"k.{i}", f"Question {i}?", "Because.") for i in range(5)]
+    answers = [Answer(key=f"k.{i}", title=f"Question {i}?", text="Because.") for i in range(5)]
     with_answers(monkeypatch, *answers)
     shown = html_of(opened("x = 1\n"))
     assert re.findall("<summary>(.*?)</summary>", shown)[-6:] == [
@@ -187,8 +187,15 @@ def test_an_answer_about_the_error_stands_with_it(
     child: Tries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cured = VECTOR.replace("y.b", "y.sum().b")
-    about = Answer("k.error", "Why?", "Because.", "Do it.", fix=cured, symptom=Symptom("error"))
-    other = Answer("k.other", "And this?", "That.")
+    about = Answer(
+        key="k.error",
+        title="Why?",
+        text="Because.",
+        cure="Do it.",
+        fix=cured,
+        symptom=Symptom("error"),
+    )
+    other = Answer(key="k.other", title="And this?", text="That.")
     with_answers(monkeypatch, other, about)
     child.result = lambda trace: replace(trace, answers=(about, other))
     at = opened(VECTOR)

@@ -36,7 +36,9 @@ def with_answers(source: str, *answers: Answer) -> Trace:
 
 
 def answer(fix: str | None = None, **changes: object) -> Answer:
-    return replace(Answer("key", "Why?", "Because.", fix=fix, symptom=NO_GRADIENT), **changes)  # type: ignore[arg-type]
+    return replace(
+        Answer(key="key", title="Why?", text="Because.", fix=fix, symptom=NO_GRADIENT), **changes
+    )  # type: ignore[arg-type]
 
 
 def test_a_cure_that_works_is_kept_and_says_what_it_showed() -> None:

@@ -52,20 +52,20 @@ def _used_again(reuses: list[Reuse], analysis: RunAnalysis) -> Answer:
     call = clears[0] if clears else "optimizer.zero_grad()"
     return certain(
         Answer(
-            "accumulation.added",
-            f"Why is {name}.grad different from the gradient of this backward pass?",
-            f"The update on line {first.updated} used {name}.grad{_more(names)}, and nothing "
+            key="accumulation.added",
+            title=f"Why is {name}.grad different from the gradient of this backward pass?",
+            text=f"The update on line {first.updated} used {name}.grad{_more(names)}, and nothing "
             f"cleared it. Line {first.added} then adds the new gradient to the old one"
             f"{_sum(addition)}, and line {first.again} uses the sum.",
-            f"{'Call' if call.endswith(')') else 'Set'} {call} before the backward on line "
+            cure=f"{'Call' if call.endswith(')') else 'Set'} {call} before the backward on line "
             f"{first.filled}."
             if clears == [call]
             else f"Clear {name}.grad before the backward on line {first.filled}.",
-            first.added,
-            names,
-            "accumulation",
-            draft.changed(),
-            Symptom("value", names),
+            line=first.added,
+            names=names,
+            glossary="accumulation",
+            fix=draft.changed(),
+            symptom=Symptom("value", names),
         )
     )
 
@@ -114,16 +114,16 @@ def _added(analysis: RunAnalysis) -> Iterator[Answer]:
     line = f"line {first.line}" if first.line else "this page"
     yield certain(
         Answer(
-            "accumulation.added",
-            f"Why is {name}.grad different from the gradient of this backward pass?",
-            f"{name}.grad{_more(names)} already held a gradient when {line} ran backward, and "
+            key="accumulation.added",
+            title=f"Why is {name}.grad different from the gradient of this backward pass?",
+            text=f"{name}.grad{_more(names)} already held a gradient when {line} ran backward, and "
             f"backward adds the new gradient to it{_sum(first)}.",
-            f"If you do not want the sum, clear it before each backward: {name}.grad = None.",
-            first.line,
-            names,
-            "accumulation",
-            draft.changed(),
-            Symptom("value", names),
+            cure=f"If you do not want the sum, clear it before each backward: {name}.grad = None.",
+            line=first.line,
+            names=names,
+            glossary="accumulation",
+            fix=draft.changed(),
+            symptom=Symptom("value", names),
         )
     )
 
@@ -161,16 +161,17 @@ def _cleared_before_step(analysis: RunAnalysis) -> Iterator[Answer]:
         _reorder(draft, step_line, clear_line, fills[-1] if fills else 0)
         yield certain(
             Answer(
-                "accumulation.cleared",
-                f"Why does the step on line {step_line} change nothing?",
-                f"Line {clear_line} cleared the gradients after backward had filled them, so the "
+                key="accumulation.cleared",
+                title=f"Why does the step on line {step_line} change nothing?",
+                text=f"Line {clear_line} cleared the gradients after backward had filled them, so "
+                "the "
                 f"step on line {step_line} had no gradients to use.",
-                "Keep this order: zero_grad(), backward(), step().",
-                clear_line,
-                names,
-                "zero_grad",
-                draft.changed(),
-                Symptom("still", names),
+                cure="Keep this order: zero_grad(), backward(), step().",
+                line=clear_line,
+                names=names,
+                glossary="zero_grad",
+                fix=draft.changed(),
+                symptom=Symptom("still", names),
             )
         )
 

@@ -51,17 +51,17 @@ def _not_scalar(analysis: RunAnalysis) -> Iterator[Answer]:
     is_grad = failed.call == "torch.autograd.grad"
     pass_on = f"grad_outputs=torch.ones_like({name})" if is_grad else f"torch.ones_like({name})"
     yield Answer(
-        "backward.scalar",
-        f"Why can {'autograd.grad' if is_grad else 'backward'} not start from {name}?",
-        f"{name} has {root.numel()} elements, shape {shape_text(tuple(root.shape))}. backward "
+        key="backward.scalar",
+        title=f"Why can {'autograd.grad' if is_grad else 'backward'} not start from {name}?",
+        text=f"{name} has {root.numel()} elements, shape {shape_text(tuple(root.shape))}. backward "
         "starts with a gradient of 1 where there is a single number; for several numbers it "
         "cannot know which gradient each should start with.",
-        f"Start from {reduced}, or pass the gradients to start with: {pass_on}.",
-        failed.line,
-        (name,),
-        "scalar",
-        draft.changed(),
-        Symptom("error", names),
+        cure=f"Start from {reduced}, or pass the gradients to start with: {pass_on}.",
+        line=failed.line,
+        names=(name,),
+        glossary="scalar",
+        fix=draft.changed(),
+        symptom=Symptom("error", names),
     )
 
 
@@ -110,17 +110,18 @@ def _gradient_shape(analysis: RunAnalysis) -> Iterator[Answer]:
         new = f"{draft.operand(given)}.reshape({parenthesised(name)}.shape)"
         draft.replace(given, new)
     yield Answer(
-        "backward.gradient-shape",
-        f"Why does the gradient not fit {name}?",
-        f"{name} has the shape {shape_text(tuple(root.shape))}, and the gradient passed on line "
+        key="backward.gradient-shape",
+        title=f"Why does the gradient not fit {name}?",
+        text=f"{name} has the shape {shape_text(tuple(root.shape))}, and the gradient passed on "
+        "line "
         f"{failed.line} has another one. It must have one number for each element of {name}: how "
         f"much the final result changes with that element.",
-        f"Pass {new}.",
-        failed.line,
-        (name,),
-        "gradient",
-        draft.changed(),
-        Symptom("error", _leaf_names(failed, analysis)),
+        cure=f"Pass {new}.",
+        line=failed.line,
+        names=(name,),
+        glossary="gradient",
+        fix=draft.changed(),
+        symptom=Symptom("error", _leaf_names(failed, analysis)),
     )
 
 
@@ -149,14 +150,14 @@ def _integers(analysis: RunAnalysis) -> Iterator[Answer]:
     with_points = re.sub(r"(?<![\w.])(-?\d+)(?![\w.])", r"\1.", text)
     can_rewrite = "torch.tensor(" in text and with_points != text
     yield Answer(
-        "backward.integer",
-        f"Why can {name} not require a gradient?",
-        f"Line {error.line} makes a tensor of integers. A gradient describes the effect of an "
+        key="backward.integer",
+        title=f"Why can {name} not require a gradient?",
+        text=f"Line {error.line} makes a tensor of integers. A gradient describes the effect of an "
         "arbitrarily small change, and an integer cannot change by less than 1.",
-        f"Write {with_points}"
+        cure=f"Write {with_points}"
         if can_rewrite
         else "Use floating-point numbers: dtype=torch.float32.",
-        error.line,
-        (name,),
-        "integer",
+        line=error.line,
+        names=(name,),
+        glossary="integer",
     )

@@ -65,15 +65,15 @@ def _clipped_in_vain(clipping: Clipping, analysis: RunAnalysis) -> Iterator[Answ
     names = tuple(dict.fromkeys(analysis.name_of(t) for t in clipping.tensors))
     yield certain(
         Answer(
-            "order.clip",
-            f"Does {call} on line {clipping.line} do what it should?",
-            text,
-            f"Call {call} once, between backward and step.",
-            clipping.line,
-            names,
-            "optimizer",
-            draft.changed(),
-            Symptom("remark", names),
+            key="order.clip",
+            title=f"Does {call} on line {clipping.line} do what it should?",
+            text=text,
+            cure=f"Call {call} once, between backward and step.",
+            line=clipping.line,
+            names=names,
+            glossary="optimizer",
+            fix=draft.changed(),
+            symptom=Symptom("remark", names),
         )
     )
 
@@ -117,15 +117,15 @@ def _never_steps(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
     names = tuple(dict.fromkeys(analysis.name_of(p) for p in use.parameters()))
     yield certain(
         Answer(
-            "order.step",
-            f"Why {'does' if len(names) == 1 else 'do'} {join_names(names)} not change?",
-            f"backward computes gradients, but the program never calls {name}.step().",
-            f"Call {name}.step() after backward.",
-            passes[-1].line,
-            names,
-            "optimizer",
-            draft.changed(),
-            Symptom("still", names),
+            key="order.step",
+            title=f"Why {'does' if len(names) == 1 else 'do'} {join_names(names)} not change?",
+            text=f"backward computes gradients, but the program never calls {name}.step().",
+            cure=f"Call {name}.step() after backward.",
+            line=passes[-1].line,
+            names=names,
+            glossary="optimizer",
+            fix=draft.changed(),
+            symptom=Symptom("still", names),
         )
     )
 
@@ -143,15 +143,16 @@ def _never_backward(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer
     if statement is not None and root.isidentifier():
         draft.insert_before(statement, f"{root}.backward()")
     answer = Answer(
-        "order.backward",
-        f"Why does the step on line {use.stepped} change nothing?",
-        f"step() uses the gradients in .grad, and only backward computes them. Nothing calls it "
+        key="order.backward",
+        title=f"Why does the step on line {use.stepped} change nothing?",
+        text="step() uses the gradients in .grad, and only backward computes them. Nothing calls "
+        "it "
         f"before line {use.stepped}, so every .grad is None.",
-        f"Call {root or 'loss'}.backward() before {use.name}.step().",
-        use.stepped,
-        names,
-        "optimizer",
-        draft.changed(),
-        Symptom("still", names),
+        cure=f"Call {root or 'loss'}.backward() before {use.name}.step().",
+        line=use.stepped,
+        names=names,
+        glossary="optimizer",
+        fix=draft.changed(),
+        symptom=Symptom("still", names),
     )
     yield certain(answer)

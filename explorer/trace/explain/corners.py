@@ -72,13 +72,13 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
                 for part in explanation
             )
             yield Answer(
-                "zero.corner",
-                title,
-                text,
-                "",
-                result.line,
-                (name, result.name),
-                "kink",
+                key="zero.corner",
+                title=title,
+                text=text,
+                cure="",
+                line=result.line,
+                names=(name, result.name),
+                glossary="kink",
                 symptom=Symptom("remark", (name,)),
             )
 
@@ -101,17 +101,18 @@ def _normalized_zero(analysis: RunAnalysis) -> Iterator[Answer]:
         if call is not None and not any(keyword.arg == "eps" for keyword in call.keywords):
             draft.surround([*call.args, *(k.value for k in call.keywords)][-1], "", ", eps=1e-6")
         answer = Answer(
-            "gradients.large",
-            f"Why does {source.name}.grad have numbers as large as {number(largest)}?",
-            f"{source.name} is a vector of zeros. F.normalize on line {line} divides by its norm, "
+            key="gradients.large",
+            title=f"Why does {source.name}.grad have numbers as large as {number(largest)}?",
+            text=f"{source.name} is a vector of zeros. F.normalize on line {line} divides by its "
+            "norm, "
             "or by eps (1e-12, if it is not given) where the norm is less. So the slope at 0 is "
             "1/eps.",
-            f"Begin {source.name} with other values, or pass a larger eps.",
-            line,
-            (source.name,),
-            "kink",
-            draft.changed(),
-            Symptom("value", (source.name,)),
+            cure=f"Begin {source.name} with other values, or pass a larger eps.",
+            line=line,
+            names=(source.name,),
+            glossary="kink",
+            fix=draft.changed(),
+            symptom=Symptom("value", (source.name,)),
         )
         yield certain(answer)
         return

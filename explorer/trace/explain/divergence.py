@@ -73,18 +73,19 @@ def _overshoot(
     part = f"{name}[{i}]" if leaf.dim() == 1 and leaf.numel() > 1 else name
     return certain(
         Answer(
-            "optimizer.diverges",
-            f"Why does {part} move further from the minimum with every step?",
-            f"The gradient of {part} changes by {number(curvature)} per unit (the curvature), and "
+            key="optimizer.diverges",
+            title=f"Why does {part} move further from the minimum with every step?",
+            text=f"The gradient of {part} changes by {number(curvature)} per unit (the curvature), "
+            "and "
             f"the learning rate is {number(rate)}. Each step multiplies the distance to the "
             f"minimum by 1 − {number(rate)} · {number(curvature)} = {number(factor)}: it jumps "
             "past the minimum, further each time.",
-            f"Use a learning rate below 2 / {number(curvature)} = {number(2 / curvature)}.",
-            analysis.line_of(leaf),
-            (name,),
-            "learning_rate",
-            _with_rate(rate, curvature, analysis),
-            Symptom("value", (name,)),
+            cure=f"Use a learning rate below 2 / {number(curvature)} = {number(2 / curvature)}.",
+            line=analysis.line_of(leaf),
+            names=(name,),
+            glossary="learning_rate",
+            fix=_with_rate(rate, curvature, analysis),
+            symptom=Symptom("value", (name,)),
         )
     )
 

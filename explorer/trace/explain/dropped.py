@@ -94,15 +94,15 @@ def _dropped(
     is_history = method == "detach"
     fails = analysis.error is not None
     answer = Answer(
-        "result.dropped",
-        f"Why does {name}.{method}() on line {statement.lineno} change nothing?",
-        f"{name}.{method}() returns a new tensor and leaves {name} "
+        key="result.dropped",
+        title=f"Why does {name}.{method}() on line {statement.lineno} change nothing?",
+        text=f"{name}.{method}() returns a new tensor and leaves {name} "
         f"{'with its history' if is_history else 'as it is'}. Line {statement.lineno} does not "
         "keep what it returns.",
-        f"Write {name} = {written}.",
-        statement.lineno,
-        (name,),
-        "cut" if is_history else "tensor",
+        cure=f"Write {name} = {written}.",
+        line=statement.lineno,
+        names=(name,),
+        glossary="cut" if is_history else "tensor",
         fix=draft.changed(),
         symptom=Symptom("error") if fails else Symptom("remark", (name,)),
     )

@@ -45,13 +45,13 @@ def _answer(text: str, cure: str, fixes: list[str | None], analysis: RunAnalysis
     error = analysis.error
     return certain(
         Answer(
-            "optimizer.empty",
-            "Why does the optimizer get an empty list of parameters?",
-            text,
-            cure,
-            error.line if error is not None else None,
-            (),
-            "optimizer",
+            key="optimizer.empty",
+            title="Why does the optimizer get an empty list of parameters?",
+            text=text,
+            cure=cure,
+            line=error.line if error is not None else None,
+            names=(),
+            glossary="optimizer",
             symptom=Symptom("error"),
         ),
         *fixes,

@@ -96,13 +96,13 @@ class FreedGraph:
             )
         leaves = sorted(leaves_of(self.earlier.later.functions), key=lambda leaf: leaf.numel())
         return Answer(
-            key,
-            f"Why does {self.call} on line {self.line} fail?",
-            text,
-            cure,
-            self.line,
-            names,
-            "retain_graph",
-            fix,
-            Symptom("error", tuple(map(self.analysis.name_of, leaves[:MOST_GRADIENTS]))),
+            key=key,
+            title=f"Why does {self.call} on line {self.line} fail?",
+            text=text,
+            cure=cure,
+            line=self.line,
+            names=names,
+            glossary="retain_graph",
+            fix=fix,
+            symptom=Symptom("error", tuple(map(self.analysis.name_of, leaves[:MOST_GRADIENTS]))),
         )

@@ -21,16 +21,17 @@ def explain_check(check: Check) -> tuple[Answer, ...]:
         index = f"[{', '.join(map(str, worst.index))}]" if worst.index else ""
         answers.append(
             Answer(
-                "check.differs",
-                f"Is the gradient of {leaf.name} right?",
-                f"No, it differs from the measured slope of the result. backward gives "
+                key="check.differs",
+                title=f"Is the gradient of {leaf.name} right?",
+                text=f"No, it differs from the measured slope of the result. backward gives "
                 f"{number(worst.gradient)} for {leaf.name}{index}, but a small change of "
                 f"{leaf.name}{index} changes the result by {number(worst.numeric)} per unit.{note}",
-                "If you did not intend this, work out the derivative of forward again. backward "
+                cure="If you did not intend this, work out the derivative of forward again. "
+                "backward "
                 "must return that derivative times the incoming gradient.",
-                leaf.line,
-                (leaf.name,),
-                "check",
+                line=leaf.line,
+                names=(leaf.name,),
+                glossary="check",
             )
         )
     return tuple(answers)

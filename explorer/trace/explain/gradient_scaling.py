@@ -37,17 +37,17 @@ def _clipped_while_scaled(analysis: RunAnalysis) -> Iterator[Answer]:
         names = tuple(dict.fromkeys(analysis.name_of(t) for t in clipping.tensors))
         yield certain(
             Answer(
-                "order.unscale",
-                f"Does {clipping.function} on line {clipping.line} clip the right values?",
-                f"On line {clipping.line} the gradients are still multiplied by the scale, "
+                key="order.unscale",
+                title=f"Does {clipping.function} on line {clipping.line} clip the right values?",
+                text=f"On line {clipping.line} the gradients are still multiplied by the scale, "
                 f"{number(clipping.scale)}. So they are clipped far too much, and become tiny when "
                 f"{scaler}.step() divides them by the scale.",
-                f"Call {scaler}.unscale_({optimizer}) before {clipping.function}.",
-                clipping.line,
-                names,
-                "optimizer",
-                draft.changed(),
-                Symptom("remark", names),
+                cure=f"Call {scaler}.unscale_({optimizer}) before {clipping.function}.",
+                line=clipping.line,
+                names=names,
+                glossary="optimizer",
+                fix=draft.changed(),
+                symptom=Symptom("remark", names),
             )
         )
 
@@ -65,16 +65,17 @@ def _stepped_while_scaled(analysis: RunAnalysis) -> Iterator[Answer]:
         names = tuple(dict.fromkeys(analysis.name_of(p) for p in use.parameters()))
         yield certain(
             Answer(
-                "order.unscale",
-                f"Why is the step on line {line} so large?",
-                f"{scaler} has multiplied the gradients by {number(scale)}. {optimizer}.step() "
+                key="order.unscale",
+                title=f"Why is the step on line {line} so large?",
+                text=f"{scaler} has multiplied the gradients by {number(scale)}. "
+                f"{optimizer}.step() "
                 "uses them as they are; only the step of the scaler divides them first.",
-                f"Write {scaler}.step({optimizer}) and {scaler}.update().",
-                line,
-                names,
-                "optimizer",
-                draft.changed(),
-                Symptom("remark" if analysis.error is None else "error", names),
+                cure=f"Write {scaler}.step({optimizer}) and {scaler}.update().",
+                line=line,
+                names=names,
+                glossary="optimizer",
+                fix=draft.changed(),
+                symptom=Symptom("remark" if analysis.error is None else "error", names),
             )
         )
 
@@ -95,16 +96,17 @@ def _never_scaled(analysis: RunAnalysis) -> Iterator[Answer]:
     names = tuple(dict.fromkeys(analysis.name_of(leaf) for leaf in leaves))
     yield certain(
         Answer(
-            "order.unscale",
-            f"Why is the step on line {line} so small?",
-            f"Line {line} divides the gradients by the scale, {number(scale)}, but backward on "
+            key="order.unscale",
+            title=f"Why is the step on line {line} so small?",
+            text=f"Line {line} divides the gradients by the scale, {number(scale)}, but backward "
+            "on "
             f"line {last.line} did not start from a loss that was multiplied by it.",
-            f"Write {scaler}.scale(loss).backward().",
-            last.line,
-            names,
-            "optimizer",
-            draft.changed(),
-            Symptom("remark", names),
+            cure=f"Write {scaler}.scale(loss).backward().",
+            line=last.line,
+            names=names,
+            glossary="optimizer",
+            fix=draft.changed(),
+            symptom=Symptom("remark", names),
         )
     )
 
@@ -139,15 +141,15 @@ def _refused(analysis: RunAnalysis) -> Iterator[Answer]:
         return
     yield certain(
         Answer(
-            "order.scaler",
-            "What does the GradScaler miss?",
-            text,
-            cure,
-            line,
-            (),
-            "optimizer",
-            draft.changed(),
-            Symptom("error"),
+            key="order.scaler",
+            title="What does the GradScaler miss?",
+            text=text,
+            cure=cure,
+            line=line,
+            names=(),
+            glossary="optimizer",
+            fix=draft.changed(),
+            symptom=Symptom("error"),
         )
     )
 
@@ -168,15 +170,15 @@ def _always_skipped(analysis: RunAnalysis) -> Iterator[Answer]:
                 draft.replace(call, f"{draft.of(call.func)}({inside})")
         names = tuple(dict.fromkeys(analysis.name_of(p) for p in use.parameters()))
         yield Answer(
-            "order.skipped",
-            f"Why does the step on line {use.skipped_at} change nothing?",
-            f"{scaler} skipped every step of {use.name}, because a gradient was inf or NaN: "
+            key="order.skipped",
+            title=f"Why does the step on line {use.skipped_at} change nothing?",
+            text=f"{scaler} skipped every step of {use.name}, because a gradient was inf or NaN: "
             "multiplied by the scale, it does not fit into its number type. After each skipped "
             "step, update() makes the scale smaller.",
-            "Run more iterations, or start with a smaller init_scale.",
-            use.skipped_at,
-            names,
-            "optimizer",
+            cure="Run more iterations, or start with a smaller init_scale.",
+            line=use.skipped_at,
+            names=names,
+            glossary="optimizer",
             counterfactual=draft.changed(),
             symptom=Symptom("nonfinite", names),
         )

@@ -51,40 +51,41 @@ def _replaced(call: HookCall) -> Answer:
     if call.is_in_place:
         how, cure = "changed the gradient in place", "let it change a copy, and return None"
     return Answer(
-        "hooks.replaced",
-        f"Why is {changed} not what the formula says?",
-        f"A hook on {call.name} {how}{values}.{passed_on}",
-        f"If the hook should only look at the gradient, {cure}.",
-        call.line,
-        (call.name,),
-        "hook",
+        key="hooks.replaced",
+        title=f"Why is {changed} not what the formula says?",
+        text=f"A hook on {call.name} {how}{values}.{passed_on}",
+        cure=f"If the hook should only look at the gradient, {cure}.",
+        line=call.line,
+        names=(call.name,),
+        glossary="hook",
     )
 
 
 def _dropped(call: HookCall) -> Answer:
     return Answer(
-        "hooks.dropped",
-        f"Why does the hook on {call.name} change nothing?",
-        f"It gives {call.dropped} a new value but returns None, and None leaves the gradient "
+        key="hooks.dropped",
+        title=f"Why does the hook on {call.name} change nothing?",
+        text=f"It gives {call.dropped} a new value but returns None, and None leaves the gradient "
         "unchanged.",
-        f"End the hook with: return {call.dropped}",
-        call.line,
-        (call.name,),
-        "hook",
+        cure=f"End the hook with: return {call.dropped}",
+        line=call.line,
+        names=(call.name,),
+        glossary="hook",
     )
 
 
 def _too_early(call: HookCall) -> Answer:
     return Answer(
-        "hooks.early",
-        f"Why is {call.name}.grad None inside the hook?",
-        f"A hook on {call.name} runs before {call.name}.grad is written. The gradient is passed "
+        key="hooks.early",
+        title=f"Why is {call.name}.grad None inside the hook?",
+        text=f"A hook on {call.name} runs before {call.name}.grad is written. The gradient is "
+        "passed "
         "to the hook as its argument.",
-        "Use the argument, or register_post_accumulate_grad_hook, whose hook runs after .grad "
+        cure="Use the argument, or register_post_accumulate_grad_hook, whose hook runs after .grad "
         "is written.",
-        call.read_grad,
-        (call.name,),
-        "hook",
+        line=call.read_grad,
+        names=(call.name,),
+        glossary="hook",
     )
 
 
@@ -95,13 +96,14 @@ def _order(calls: list[HookCall]) -> Iterator[Answer]:
         if len(names) > 1 and len(same_tensor) > 1 and replaced:
             name = same_tensor[0].name
             yield Answer(
-                "hooks.order",
-                f"Which gradient does each hook on {name} see?",
-                f"The {len(names)} hooks run in the order in which they were registered. Each one "
+                key="hooks.order",
+                title=f"Which gradient does each hook on {name} see?",
+                text=f"The {len(names)} hooks run in the order in which they were registered. Each "
+                "one "
                 f"receives what the hook before it returned; what the last one returns goes to "
                 f"{name}.grad or to the next node.",
-                "",
-                same_tensor[0].line,
-                (name,),
-                "hook",
+                cure="",
+                line=same_tensor[0].line,
+                names=(name,),
+                glossary="hook",
             )

@@ -76,17 +76,17 @@ def _unseen(
     table = SAVES_RESULT if record is result else SAVES_INPUT
     why = table.get(kind, f"backward computes the gradient of {operation} from it")
     return Answer(
-        "inplace.unseen",
-        f"Why are gradients wrong after line {write.line}, without an error?",
-        f"Line {write.line} overwrote {what} through .data, which autograd does not notice. "
+        key="inplace.unseen",
+        title=f"Why are gradients wrong after line {write.line}, without an error?",
+        text=f"Line {write.line} overwrote {what} through .data, which autograd does not notice. "
         f"{why[0].upper()}{why[1:]}. So backward used {short_text(after)} instead of "
         f"{short_text(before)}.",
-        cure,
-        write.line,
-        (name, name_of(result)),
-        "data",
-        fix,
-        Symptom("value", leaves) if fix is not None else None,
+        cure=cure,
+        line=write.line,
+        names=(name, name_of(result)),
+        glossary="data",
+        fix=fix,
+        symptom=Symptom("value", leaves) if fix is not None else None,
     )
 
 

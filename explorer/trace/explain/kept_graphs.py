@@ -63,9 +63,10 @@ def _listed(analysis: RunAnalysis, draft: Draft, name: str, value: Any) -> Itera
         yield from _with_cures(
             analysis,
             Answer(
-                "optimizer.kept-graphs",
-                f"Why does memory grow with {text}?",
-                f"{text} holds {len(results)} results together with their graphs, {nodes} each. "
+                key="optimizer.kept-graphs",
+                title=f"Why does memory grow with {text}?",
+                text=f"{text} holds {len(results)} results together with their graphs, {nodes} "
+                "each. "
                 f"{_what_stays(analysis, results)}",
                 line=call.lineno,
                 names=(name,),
@@ -170,9 +171,10 @@ def _total(analysis: RunAnalysis, draft: Draft, name: str, value: torch.Tensor) 
     yield from _with_cures(
         analysis,
         Answer(
-            "optimizer.kept-graphs",
-            f"Why does memory grow with {name}?",
-            f"{name} is a sum of results and contains their graphs, {len(inside)} nodes by now. "
+            key="optimizer.kept-graphs",
+            title=f"Why does memory grow with {name}?",
+            text=f"{name} is a sum of results and contains their graphs, {len(inside)} nodes by "
+            "now. "
             f"{_what_stays(analysis, [value])}",
             line=adding.lineno,
             names=(name,),

@@ -236,18 +236,19 @@ def _broadcast_answer(
         position, method = change
         cure = f"Give both the same shape: {parenthesised(names[position])}{method}."
     return Answer(
-        "silent.broadcast",
-        f"Does {what} compare the right elements?" if is_loss else title,
-        f"On line {line}, {first} has the shape {shape_text(shapes[0])} and {second} the shape "
+        key="silent.broadcast",
+        title=f"Does {what} compare the right elements?" if is_loss else title,
+        text=f"On line {line}, {first} has the shape {shape_text(shapes[0])} and {second} the "
+        "shape "
         f"{shape_text(shapes[1])}. Broadcasting combines them into {shape_text(grown)}: "
         f"{pairs} numbers instead of {meant}. There is no error, but elements are combined that "
         "do not belong together, and the gradients are wrong.",
-        cure,
-        line,
-        tuple(dict.fromkeys((first, second) if is_loss else (what, first, second))),
-        "broadcasting",
-        fix,
-        Symptom("value", value_names(analysis)),
+        cure=cure,
+        line=line,
+        names=tuple(dict.fromkeys((first, second) if is_loss else (what, first, second))),
+        glossary="broadcasting",
+        fix=fix,
+        symptom=Symptom("value", value_names(analysis)),
     )
 
 
@@ -290,19 +291,20 @@ def _no_logarithm(call: FunctionCall, analysis: RunAnalysis) -> Iterator[Answer]
     shows = "" if value is None else f" Here the loss is {number(float(value))}."
     yield certain(
         Answer(
-            "loss.logarithm",
-            "Why is the loss below 0?"
+            key="loss.logarithm",
+            title="Why is the loss below 0?"
             if value is not None and value < 0
             else f"Why does {call.function} not measure the error?",
-            f"{call.function} on line {call.line} expects logarithms of probabilities, but line "
+            text=f"{call.function} on line {call.line} expects logarithms of probabilities, but "
+            "line "
             f"{live.line} computes {live.operation}: the probabilities themselves.{shows}",
-            f"Use log_softmax on line {live.line}"
+            cure=f"Use log_softmax on line {live.line}"
             + (", or pass the scores to cross_entropy." if call.function == "nll_loss" else "."),
-            live.line,
-            (live.name,),
-            "logits",
-            fix,
-            Symptom("value", value_names(analysis)),
+            line=live.line,
+            names=(live.name,),
+            glossary="logits",
+            fix=fix,
+            symptom=Symptom("value", value_names(analysis)),
         )
     )
 

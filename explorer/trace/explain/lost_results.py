@@ -74,13 +74,13 @@ def _not_optimizable(analysis: RunAnalysis) -> Iterator[Answer]:
     else:
         return
     answer = Answer(
-        "leaf.optimizer",
-        f"Why can the optimizer not take {join_names(names[:3])}?",
-        text,
-        cure,
-        place,
-        tuple(names),
-        "leaf",
+        key="leaf.optimizer",
+        title=f"Why can the optimizer not take {join_names(names[:3])}?",
+        text=text,
+        cure=cure,
+        line=place,
+        names=tuple(names),
+        glossary="leaf",
         symptom=Symptom("error", tuple(names)),
     )
     yield certain(answer, draft.changed())
@@ -130,14 +130,15 @@ def _constant_term(analysis: RunAnalysis) -> Iterator[Answer]:
             continue
         record, cut = term
         answer = Answer(
-            "cut.constant",
-            f"Why does a part of {record.name} change no gradient?",
-            f"Line {record.line} adds a number to {record.name} that is a constant for backward. "
+            key="cut.constant",
+            title=f"Why does a part of {record.name} change no gradient?",
+            text=f"Line {record.line} adds a number to {record.name} that is a constant for "
+            "backward. "
             f"It was cut {analysis.where(cut)}.",
-            analysis.cure_of(cut),
-            cut.line,
-            (record.name,),
-            "cut",
+            cure=analysis.cure_of(cut),
+            line=cut.line,
+            names=(record.name,),
+            glossary="cut",
             symptom=Symptom("remark", (record.name,)),
         )
         yield certain(answer, Repair(analysis.draft()).all([cut]))

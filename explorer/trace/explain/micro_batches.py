@@ -43,17 +43,18 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
         draft.replace(loss, f"({text} / {found.count})")
         fix = draft.changed()
     yield Answer(
-        "accumulation.undivided",
-        f"Does the step on line {found.step} use the mean of the gradients?",
-        f"No, their sum. Line {found.backward} ran backward {found.count} times before the step on "
+        key="accumulation.undivided",
+        title=f"Does the step on line {found.step} use the mean of the gradients?",
+        text=f"No, their sum. Line {found.backward} ran backward {found.count} times before the "
+        "step on "
         f"line {found.step}, and each loss is a mean over its own batch. The sum is {found.count} "
         f"times the gradient of one batch of all these samples.",
-        f"Divide each loss by the number of passes, {found.count}, before backward.",
-        found.backward,
-        (),
-        "accumulation",
-        fix,
-        Symptom("value", value_names(analysis)),
+        cure=f"Divide each loss by the number of passes, {found.count}, before backward.",
+        line=found.backward,
+        names=(),
+        glossary="accumulation",
+        fix=fix,
+        symptom=Symptom("value", value_names(analysis)),
     )
 
 

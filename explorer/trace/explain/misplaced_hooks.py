@@ -143,15 +143,15 @@ def _answer(
 ) -> Answer:
     never = key == "hooks.never"
     return Answer(
-        key,
-        f"Why is the hook on {use.name} never called?"
+        key=key,
+        title=f"Why is the hook on {use.name} never called?"
         if never
         else f"Which gradient does the hook on {use.name} see?",
-        text,
-        cure,
-        use.line,
-        (use.name,),
-        "hook",
-        fix,
-        Symptom("remark", (use.name,)),
+        text=text,
+        cure=cure,
+        line=use.line,
+        names=(use.name,),
+        glossary="hook",
+        fix=fix,
+        symptom=Symptom("remark", (use.name,)),
     )

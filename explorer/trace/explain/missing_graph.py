@@ -80,14 +80,16 @@ def _rebound(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> A
     line = min(cut.line for cut in cuts)
     name = analysis.updates[line]
     answer = Answer(
-        "history.rebound",
-        title,
-        f"Line {line} gives the name {name} to a new tensor. Made where nothing is recorded, it "
+        key="history.rebound",
+        title=title,
+        text=f"Line {line} gives the name {name} to a new tensor. Made where nothing is recorded, "
+        "it "
         f"does not require grad, and nor does {root}, which is computed from it.",
-        f"Change {name} itself: `{in_place_on(analysis.as_typed, line)}` inside torch.no_grad().",
-        line,
-        (name, root),
-        "cut",
+        cure=f"Change {name} itself: `{in_place_on(analysis.as_typed, line)}` inside "
+        "torch.no_grad().",
+        line=line,
+        names=(name, root),
+        glossary="cut",
         symptom=Symptom("error", (name,)),
     )
     repair = Repair(analysis.draft())
@@ -101,14 +103,15 @@ def _cut(title: str, root: str, cuts: list[Cut], analysis: RunAnalysis) -> Answe
     told = min(_before_trained(accidental or cuts, analysis), key=lambda cut: cut.line)
     names = tuple(leaf.name for leaf in _leaves_behind(analysis, cuts))
     answer = Answer(
-        "history.cut",
-        title,
-        f"The graph behind {root} was cut {analysis.where(told)}. What is computed from that alone "
+        key="history.cut",
+        title=title,
+        text=f"The graph behind {root} was cut {analysis.where(told)}. What is computed from that "
+        "alone "
         "does not require grad, so backward has no graph to follow.",
-        analysis.cure_of(told),
-        told.line,
-        (told.name, root),
-        "cut",
+        cure=analysis.cure_of(told),
+        line=told.line,
+        names=(told.name, root),
+        glossary="cut",
         symptom=Symptom("error", names),
     )
     return certain(answer, *_fixes(analysis, accidental, cuts))
@@ -159,13 +162,13 @@ def _never_required(
         of, names = f"Line {made.line} makes {root} of plain numbers, which have no history", ""
         cure = "Compute it with torch, from a tensor that requires grad."
     answer = Answer(
-        "history.none",
-        title,
-        f"{of} ({names}), so autograd recorded no graph." if names else f"{of}.",
-        cure,
-        trained[0].line if trained else None,
-        tuple(leaf.name for leaf in trained[:MOST_NAMES]),
-        "requires_grad",
+        key="history.none",
+        title=title,
+        text=f"{of} ({names}), so autograd recorded no graph." if names else f"{of}.",
+        cure=cure,
+        line=trained[0].line if trained else None,
+        names=tuple(leaf.name for leaf in trained[:MOST_NAMES]),
+        glossary="requires_grad",
         symptom=Symptom("error", tuple(leaf.name for leaf in trained[:MOST_NAMES])),
     )
     draft = analysis.draft()
@@ -210,14 +213,15 @@ def _inside_backward(title: str, root: str, analysis: RunAnalysis) -> Answer | N
     if made is not None:
         draft.put_under([made], "with torch.enable_grad():")
     answer = Answer(
-        "history.none",
-        title,
-        f"Line {line} runs inside the backward of {path[-2].name}. There autograd records nothing, "
+        key="history.none",
+        title=title,
+        text=f"Line {line} runs inside the backward of {path[-2].name}. There autograd records "
+        "nothing, "
         f"so {name} has no graph.",
-        f"Compute {name} inside `with torch.enable_grad():`.",
-        made.lineno if made is not None else line,
-        (name,),
-        "requires_grad",
+        cure=f"Compute {name} inside `with torch.enable_grad():`.",
+        line=made.lineno if made is not None else line,
+        names=(name,),
+        glossary="requires_grad",
         symptom=Symptom("error"),
     )
     return certain(answer, draft.changed())
@@ -231,14 +235,15 @@ def _gradient_itself(title: str, root: str, leaf: LiveTensor, analysis: RunAnaly
     if call is not None:
         leaf_repairs.add_argument(draft, call, "create_graph=True")
     answer = Answer(
-        "history.none",
-        title,
-        f"{root} is {leaf.name}.grad. backward stores plain numbers there: the computation of the "
+        key="history.none",
+        title=title,
+        text=f"{root} is {leaf.name}.grad. backward stores plain numbers there: the computation of "
+        "the "
         "gradient itself was not recorded.",
-        "To differentiate a gradient again, compute it with create_graph=True.",
-        lines[-1] if lines else None,
-        (root, leaf.name),
-        "create_graph",
+        cure="To differentiate a gradient again, compute it with create_graph=True.",
+        line=lines[-1] if lines else None,
+        names=(root, leaf.name),
+        glossary="create_graph",
         symptom=Symptom("error", (leaf.name,)),
     )
     return certain(answer, draft.changed())
@@ -276,13 +281,13 @@ def _of_gradients(title: str, root: str, line: int, analysis: RunAnalysis) -> An
     for call in calls:
         leaf_repairs.add_argument(draft, call, "create_graph=True")
     answer = Answer(
-        "history.none",
-        title,
-        text,
-        "To differentiate a gradient again, compute it with create_graph=True.",
-        calls[0].lineno if calls else None,
-        (root,),
-        "create_graph",
+        key="history.none",
+        title=title,
+        text=text,
+        cure="To differentiate a gradient again, compute it with create_graph=True.",
+        line=calls[0].lineno if calls else None,
+        names=(root,),
+        glossary="create_graph",
         symptom=Symptom("error"),
     )
     return certain(answer, draft.changed())
@@ -313,14 +318,15 @@ def _frozen(
     draft = analysis.draft()
     leaf_repairs.unfreeze(draft, line)
     answer = Answer(
-        "history.none",
-        title,
-        f"Line {line} set requires_grad of {', '.join(names[:MOST_NAMES])}{more} to False. Nothing "
+        key="history.none",
+        title=title,
+        text=f"Line {line} set requires_grad of {', '.join(names[:MOST_NAMES])}{more} to False. "
+        "Nothing "
         f"that {root} was computed from requires a gradient.",
-        f"Leave out line {line}, or freeze only a part.",
-        line,
-        tuple(names[:MOST_NAMES]),
-        "requires_grad",
+        cure=f"Leave out line {line}, or freeze only a part.",
+        line=line,
+        names=tuple(names[:MOST_NAMES]),
+        glossary="requires_grad",
         symptom=Symptom("error", tuple(names[:MOST_NAMES])),
     )
     return replace(answer, fix=draft.changed())
@@ -377,14 +383,14 @@ def _plain_number(analysis: RunAnalysis) -> Iterator[Answer]:
         return
     leaves = tuple(leaf.name for leaf in _leaves_behind(analysis, cuts))
     answer = Answer(
-        "history.cut",
-        f"Why has {name} no backward?",
-        f"{name} is a plain Python number, not a tensor. It was cut from the graph "
+        key="history.cut",
+        title=f"Why has {name} no backward?",
+        text=f"{name} is a plain Python number, not a tensor. It was cut from the graph "
         f"{analysis.where(cuts[0])}.",
-        analysis.cure_of(cuts[0]),
-        cuts[0].line,
-        (name,),
-        "cut",
+        cure=analysis.cure_of(cuts[0]),
+        line=cuts[0].line,
+        names=(name,),
+        glossary="cut",
         symptom=Symptom("error", leaves),
     )
     yield certain(answer, *_fixes(analysis, cuts))
@@ -412,15 +418,17 @@ def _new_leaf(analysis: RunAnalysis) -> Iterator[Answer]:
         verb = "does" if len(lost) == 1 else "do"
         names = tuple(leaf.name for leaf in lost)
         answer = Answer(
-            "history.rebuilt",
-            f"backward runs. Why {verb} {join_names(list(names[:MOST_NAMES]))} get no gradient?",
-            f"{name} is a new leaf: its history was cut {analysis.where(cut)}. requires_grad=True "
+            key="history.rebuilt",
+            title=f"backward runs. Why {verb} {join_names(list(names[:MOST_NAMES]))} get no "
+            "gradient?",
+            text=f"{name} is a new leaf: its history was cut {analysis.where(cut)}. "
+            "requires_grad=True "
             f"lets backward run, but it does not restore the history, so the gradient stops at "
             f"{name}.",
-            "Leave out requires_grad here. " + analysis.cure_of(cut),
-            cut.line,
-            (name, *names),
-            "cut",
+            cure="Leave out requires_grad here. " + analysis.cure_of(cut),
+            line=cut.line,
+            names=(name, *names),
+            glossary="cut",
             symptom=Symptom("none", names),
         )
         yield certain(answer, *_fixes(analysis, behind, hidden=name))

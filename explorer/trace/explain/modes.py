@@ -86,17 +86,17 @@ def _without_mode(call: FunctionCall, analysis: RunAnalysis) -> Answer | None:
     elif len(node.args) < 3:
         draft.replace(node, f"{text[:-1]}, training=self.training)")
     return Answer(
-        "modes.functional",
-        "Why does dropout work in evaluation mode too?",
-        f"{function} on line {call.line} does not know whether its module is in training "
+        key="modes.functional",
+        title="Why does dropout work in evaluation mode too?",
+        text=f"{function} on line {call.line} does not know whether its module is in training "
         "mode: it drops values unless it gets training=False. Here it set values to 0 with "
         f"a probability of {number(probability(call))}, although eval() had been called.",
-        "Pass training=self.training, or use a layer nn.Dropout.",
-        call.line,
-        (text,),
-        "operation",
-        draft.changed(),
-        Symptom("value", value_names(analysis)),
+        cure="Pass training=self.training, or use a layer nn.Dropout.",
+        line=call.line,
+        names=(text,),
+        glossary="operation",
+        fix=draft.changed(),
+        symptom=Symptom("value", value_names(analysis)),
     )
 
 
@@ -112,17 +112,18 @@ def _new_layer(call: FunctionCall, analysis: RunAnalysis) -> Answer | None:
     inner, p = draft.of(used.args[0]), number(probability(call))
     draft.replace(used, f"{dropout}({inner}, {p}, training=self.training)")
     return Answer(
-        "modes.functional",
-        "Why does dropout work in evaluation mode too?",
-        f"Line {call.line} makes a new {layer} each time it runs. A new layer is in training mode, "
+        key="modes.functional",
+        title="Why does dropout work in evaluation mode too?",
+        text=f"Line {call.line} makes a new {layer} each time it runs. A new layer is in training "
+        "mode, "
         f"and eval() of {type(call.modules[1]).__name__} does not reach it. So it sets values to 0 "
         f"with a probability of {p}.",
-        f"Make the layer once, in __init__, or use {dropout} with training=self.training.",
-        call.line,
-        (text,),
-        "operation",
-        draft.changed(),
-        Symptom("value", value_names(analysis)),
+        cure=f"Make the layer once, in __init__, or use {dropout} with training=self.training.",
+        line=call.line,
+        names=(text,),
+        glossary="operation",
+        fix=draft.changed(),
+        symptom=Symptom("value", value_names(analysis)),
     )
 
 
@@ -167,20 +168,21 @@ def _active_in_evaluation(
     shown = name or analysis.recorder.module_name(call.modules[-1])
     yield certain(
         Answer(
-            "modes.train",
-            f"Why does the result of {shown} on line {line} depend on more than its input?",
-            f"{join_names(sorted(kinds)).capitalize()} {'is' if len(kinds) == 1 else 'are'} still "
+            key="modes.train",
+            title=f"Why does the result of {shown} on line {line} depend on more than its input?",
+            text=f"{join_names(sorted(kinds)).capitalize()} {'is' if len(kinds) == 1 else 'are'} "
+            "still "
             f"in training mode when line {line} "
             f"runs {shown} under no_grad. "
             + " ".join(effects[kind] for kind in sorted(kinds))
             + " no_grad does not change this: it only turns recording off.",
-            f"Call {shown}.eval() before the evaluation, and {shown}.train() before training "
+            cure=f"Call {shown}.eval() before the evaluation, and {shown}.train() before training "
             "continues.",
-            line,
-            (shown,),
-            "operation",
-            fix,
-            Symptom("value"),
+            line=line,
+            names=(shown,),
+            glossary="operation",
+            fix=fix,
+            symptom=Symptom("value"),
         )
     )
 
@@ -265,16 +267,17 @@ def _inactive_in_training(
             what = "batch norm uses its running statistics, which no longer change"
         yield certain(
             Answer(
-                "modes.eval",
-                f"Is {name} in training mode while it is trained?",
-                f"{name}.eval() on line {switch.lineno} switched to evaluation mode, and training "
+                key="modes.eval",
+                title=f"Is {name} in training mode while it is trained?",
+                text=f"{name}.eval() on line {switch.lineno} switched to evaluation mode, and "
+                "training "
                 f"goes on in it: on line {call.lines[-1]}, {what}.",
-                f"Call {name}.train() before training continues.",
-                switch.lineno,
-                (name,),
-                "operation",
-                draft.changed() if loops else None,
-                Symptom("value", value_names(analysis)),
+                cure=f"Call {name}.train() before training continues.",
+                line=switch.lineno,
+                names=(name,),
+                glossary="operation",
+                fix=draft.changed() if loops else None,
+                symptom=Symptom("value", value_names(analysis)),
             )
         )
         return

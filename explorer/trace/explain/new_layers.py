@@ -33,15 +33,16 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             if not (isinstance(layer, ast.Call) and hasattr(nn, called_name(layer))):
                 continue
             yield Answer(
-                "layers.new",
-                f"Why is the layer {name} never trained?",
-                f"Line {line} makes a new {called_name(layer)} with new random weights each time "
+                key="layers.new",
+                title=f"Why is the layer {name} never trained?",
+                text=f"Line {line} makes a new {called_name(layer)} with new random weights each "
+                "time "
                 f"forward runs: {counts[line]} times here. What a step learns is gone in the "
                 "next call, and the optimizer never holds these weights.",
-                f"Make it once, in __init__ of {kind.name}: self.{name} = {draft.of(layer)}.",
-                line,
-                names,
-                "optimizer",
+                cure=f"Make it once, in __init__ of {kind.name}: self.{name} = {draft.of(layer)}.",
+                line=line,
+                names=names,
+                glossary="optimizer",
                 symptom=Symptom("still", names),
             )
 

@@ -70,15 +70,16 @@ def _add_parentheses(method: ast.Attribute, outcome: str, analysis: RunAnalysis)
     text = draft.of(method)
     draft.replace(method, f"{text}()")
     return Answer(
-        "typed.parentheses",
-        f"What does {text} do without parentheses?",
-        f"Line {method.lineno} names the method {method.attr}, but does not call it. It {outcome}.",
-        f"Write {text}().",
-        method.lineno,
-        (text,),
-        "backward",
-        draft.changed(),
-        _symptom_of(method, analysis),
+        key="typed.parentheses",
+        title=f"What does {text} do without parentheses?",
+        text=f"Line {method.lineno} names the method {method.attr}, but does not call it. It "
+        f"{outcome}.",
+        cure=f"Write {text}().",
+        line=method.lineno,
+        names=(text,),
+        glossary="backward",
+        fix=draft.changed(),
+        symptom=_symptom_of(method, analysis),
     )
 
 
@@ -121,16 +122,17 @@ def _used_up(draft: Draft, analysis: RunAnalysis) -> Iterator[Answer]:
         )
         new, fix = _kept(assignment, analysis)
         yield Answer(
-            "generator.exhausted",
-            f"Why does line {second} do nothing with {name}?",
-            f"{name} (line {assignment.lineno}) is an iterator: it gives each of its items only "
+            key="generator.exhausted",
+            title=f"Why does line {second} do nothing with {name}?",
+            text=f"{name} (line {assignment.lineno}) is an iterator: it gives each of its items "
+            "only "
             f"once. Here {again}.",
-            f"Keep the items: {name} = {new}.",
-            assignment.lineno,
-            (name,),
-            "backward",
-            fix,
-            Symptom("value", value_names(analysis)),
+            cure=f"Keep the items: {name} = {new}.",
+            line=assignment.lineno,
+            names=(name,),
+            glossary="backward",
+            fix=fix,
+            symptom=Symptom("value", value_names(analysis)),
         )
 
 

@@ -70,13 +70,13 @@ def _forward(origin: LiveTensor, raw_pass: RawPass, analysis: RunAnalysis) -> An
     line = origin.statement if origin.operation else origin.line
     name = spoken(origin)
     answer = Answer(
-        "nonfinite.forward",
-        f"Where does the {kind} come from?",
-        f"{name} (line {line}) is the first value with {what}.",
-        "",
-        line,
-        tuple(dict.fromkeys((origin.name, *(i.name for i in inputs[:2])))),
-        "nan",
+        key="nonfinite.forward",
+        title=f"Where does the {kind} come from?",
+        text=f"{name} (line {line}) is the first value with {what}.",
+        cure="",
+        line=line,
+        names=tuple(dict.fromkeys((origin.name, *(i.name for i in inputs[:2])))),
+        glossary="nan",
         symptom=Symptom("nonfinite", spoiled.names),
     )
     after = spoiled.sentence(origin.name)

@@ -54,13 +54,13 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[tuple[Any, Ans
         subject = join_names([f"{name}.grad" for name in gradients], 3)
         verb = "are"
     answer = Answer(
-        "nonfinite.backward",
-        f"Why {verb} {subject} {state} although the result is a number?",
-        _text(first, own, analysis) + _rest(origins, own, spoiled),
-        "",
-        first.line or raw_pass.line,
-        _names(first),
-        "nan",
+        key="nonfinite.backward",
+        title=f"Why {verb} {subject} {state} although the result is a number?",
+        text=_text(first, own, analysis) + _rest(origins, own, spoiled),
+        cure="",
+        line=first.line or raw_pass.line,
+        names=_names(first),
+        glossary="nan",
         symptom=Symptom("nonfinite", spoiled.names),
     )
     yield (

@@ -44,13 +44,13 @@ def explain(raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[Answer]:
     if first_bad is None or not losses:
         return
     answer = Answer(
-        "nonfinite.steps",
-        f"Why is the loss NaN or infinite from backward call {first_bad} on?",
-        "",
-        "",
-        raw_pass.line,
-        names[:3],
-        "learning_rate",
+        key="nonfinite.steps",
+        title=f"Why is the loss NaN or infinite from backward call {first_bad} on?",
+        text="",
+        cure="",
+        line=raw_pass.line,
+        names=names[:3],
+        glossary="learning_rate",
         symptom=Symptom("nonfinite", names),
     )
     long_step = explosion.longest_step(analysis)
@@ -91,13 +91,13 @@ def explain_growth(analysis: RunAnalysis) -> Iterator[Answer]:
     if step is None or any(divergence.explain(analysis)):
         return
     answer = Answer(
-        "nonfinite.steps",
-        "Why does the loss grow?",
-        "",
-        "",
-        analysis.passes[-1].line,
-        (step.name,),
-        "learning_rate",
+        key="nonfinite.steps",
+        title="Why does the loss grow?",
+        text="",
+        cure="",
+        line=analysis.passes[-1].line,
+        names=(step.name,),
+        glossary="learning_rate",
         symptom=Symptom("nonfinite", (step.name,)),
     )
     yield _exploding(answer, step, analysis)

@@ -49,14 +49,15 @@ def _one_class(analysis: RunAnalysis) -> Iterator[Answer]:
     call, value = calls[0], number(values.pop()).removesuffix(".0")
     target = _target_text(call, analysis)
     yield Answer(
-        "loss.one_class",
-        f"Does the loss of line {call.line} tell classes apart?",
-        f"All targets that {call.function} got on line {call.line} are class {value}. So a network "
+        key="loss.one_class",
+        title=f"Does the loss of line {call.line} tell classes apart?",
+        text=f"All targets that {call.function} got on line {call.line} are class {value}. So a "
+        "network "
         f"that always answers {value} is right, whatever its input is, and the loss goes to 0.",
-        f"Check how {target} is made: it should contain all classes.",
-        call.line,
-        (target,),
-        "logits",
+        cure=f"Check how {target} is made: it should contain all classes.",
+        line=call.line,
+        names=(target,),
+        glossary="logits",
     )
 
 
@@ -94,16 +95,17 @@ def _weighted_by_itself(analysis: RunAnalysis) -> Iterator[Answer]:
         rest = [f"{k.arg}={draft.of(k.value)}" for k in call.keywords if k.arg != "gradient"]
         draft.replace(call, f"{draft.of(call.func)}({', '.join(rest)})")
         yield Answer(
-            "backward.scaled",
-            f"Does {name}.backward({name}) compute the gradient of {name}?",
-            f"No: the argument of backward on line {call.lineno} is the gradient with which it "
+            key="backward.scaled",
+            title=f"Does {name}.backward({name}) compute the gradient of {name}?",
+            text=f"No: the argument of backward on line {call.lineno} is the gradient with which "
+            "it "
             f"begins. {name} is {number(float(root))}, so every gradient is multiplied by that: it "
             f"is the gradient of {name}²/2.",
-            f"Leave out the argument: {name}.backward().",
-            call.lineno,
-            (name,),
-            "vjp",
-            draft.changed(),
-            Symptom("value", value_names(analysis)),
+            cure=f"Leave out the argument: {name}.backward().",
+            line=call.lineno,
+            names=(name,),
+            glossary="vjp",
+            fix=draft.changed(),
+            symptom=Symptom("value", value_names(analysis)),
         )
         return

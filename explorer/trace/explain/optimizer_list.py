@@ -39,15 +39,15 @@ def not_given(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explain
     fixes = [_give(analysis, use, roots, as_group) for as_group in (False, True)]
     unused = "" if _reached(use, analysis) else _unused(use, analysis)
     answer = Answer(
-        "optimizer.not-held",
-        title(found),
-        f"{join_names(names(found))} had a gradient, but line {use.line} did not give "
+        key="optimizer.not-held",
+        title=title(found),
+        text=f"{join_names(names(found))} had a gradient, but line {use.line} did not give "
         f"{them(found)} to {use.name}.{unused} step() changes only what the optimizer was "
         "created with.",
-        f"Add {join_names(roots)} to the parameters of the optimizer.",
-        use.line,
-        names(found),
-        "optimizer",
+        cure=f"Add {join_names(roots)} to the parameters of the optimizer.",
+        line=use.line,
+        names=names(found),
+        glossary="optimizer",
         symptom=Symptom("still", names(found)),
     )
     yield found, certain(answer, *fixes)
@@ -140,14 +140,15 @@ def skipped(analysis: RunAnalysis) -> Iterator[Answer]:
             cure = analysis.cure_of(cuts[0])
         yield certain(
             Answer(
-                "optimizer.skipped",
-                f"Why did the step on line {line} not change {join_names(names)}?",
-                f"{why}. No backward pass reached {'it' if one else 'them'}, and .grad is None. "
+                key="optimizer.skipped",
+                title=f"Why did the step on line {line} not change {join_names(names)}?",
+                text=f"{why}. No backward pass reached {'it' if one else 'them'}, and .grad is "
+                "None. "
                 "step() skips such a tensor: it applies neither momentum nor weight decay to it.",
-                cure,
-                line,
-                names,
-                "optimizer",
+                cure=cure,
+                line=line,
+                names=names,
+                glossary="optimizer",
                 symptom=Symptom("still", names),
             ),
             Repair(analysis.draft()).all(cuts),

@@ -131,15 +131,15 @@ def _replaced(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explain
             found,
             certain(
                 Answer(
-                    "optimizer.replaced",
-                    title(found),
-                    text,
-                    cure,
-                    lines[0],
-                    names(found),
-                    "optimizer",
-                    draft.changed(),
-                    Symptom("still", names(found)),
+                    key="optimizer.replaced",
+                    title=title(found),
+                    text=text,
+                    cure=cure,
+                    line=lines[0],
+                    names=names(found),
+                    glossary="optimizer",
+                    fix=draft.changed(),
+                    symptom=Symptom("still", names(found)),
                 )
             ),
         )
@@ -183,17 +183,18 @@ def _frozen(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explained
             found,
             certain(
                 Answer(
-                    "optimizer.frozen",
-                    title(found),
-                    f"When line {use.line} made {use.name}, {join_names(names(found))} did not "
+                    key="optimizer.frozen",
+                    title=title(found),
+                    text=f"When line {use.line} made {use.name}, {join_names(names(found))} did "
+                    "not "
                     f"require a gradient, and the optimizer was not given {them(found)}. Setting "
                     "requires_grad later does not add anything to it.",
-                    f'Add {them(found)}: {optimizer}.add_param_group({{"params": …}}).',
-                    line or use.line,
-                    names(found),
-                    "optimizer",
-                    draft.changed(),
-                    Symptom("still", names(found)),
+                    cure=f'Add {them(found)}: {optimizer}.add_param_group({{"params": …}}).',
+                    line=line or use.line,
+                    names=names(found),
+                    glossary="optimizer",
+                    fix=draft.changed(),
+                    symptom=Symptom("still", names(found)),
                 )
             ),
         )
@@ -248,17 +249,18 @@ def _copied(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Explained
                     [replace(m, use=use)],
                     certain(
                         Answer(
-                            "optimizer.copy",
-                            f"Why does {m.name} not change?",
-                            f"{use.name} holds {name}, which line {cut.line} made as a copy of "
+                            key="optimizer.copy",
+                            title=f"Why does {m.name} not change?",
+                            text=f"{use.name} holds {name}, which line {cut.line} made as a copy "
+                            "of "
                             f"{m.name}. The loss uses {m.name} itself: {name} gets no gradient, "
                             f"and {m.name} no step.",
-                            f"Give the optimizer {m.name}.",
-                            cut.line,
-                            (m.name,),
-                            "optimizer",
-                            draft.changed(),
-                            Symptom("still", (m.name,)),
+                            cure=f"Give the optimizer {m.name}.",
+                            line=cut.line,
+                            names=(m.name,),
+                            glossary="optimizer",
+                            fix=draft.changed(),
+                            symptom=Symptom("still", (m.name,)),
                         )
                     ),
                 )

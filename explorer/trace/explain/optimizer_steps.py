@@ -60,14 +60,14 @@ def _moved_by(
 ) -> Answer:
     reasons, options = _movers(use, parameter, id(parameter) in use.driven_on)
     return Answer(
-        "optimizer.idle",
-        f"Why does {name} move although its gradient is 0?",
-        f"The step on line {line} changed {name} from {short_text(old.array())} to "
+        key="optimizer.idle",
+        title=f"Why does {name} move although its gradient is 0?",
+        text=f"The step on line {line} changed {name} from {short_text(old.array())} to "
         f"{short_text(new.array())}: " + (" and ".join(reasons) or f"{use.name} does this") + ".",
-        "To keep it unchanged, set its .grad to None: step() then skips it.",
-        line,
-        (name,),
-        "weight_decay" if "weight_decay" in options else "momentum",
+        cure="To keep it unchanged, set its .grad to None: step() then skips it.",
+        line=line,
+        names=(name,),
+        glossary="weight_decay" if "weight_decay" in options else "momentum",
         symptom=Symptom("value", (name,)),
         counterfactual=_without(options, use, analysis),
     )
@@ -112,13 +112,13 @@ def _revived(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
         if not reasons:
             continue
         yield Answer(
-            "optimizer.idle",
-            f"Why does {element} not stay 0, although its gradient is 0?",
-            f"The step on line {line} moved {element}: {' and '.join(reasons)}.",
-            f"Set it to 0 again after each step, or clear what {use.name} remembers of it.",
-            line,
-            (name,),
-            "momentum",
+            key="optimizer.idle",
+            title=f"Why does {element} not stay 0, although its gradient is 0?",
+            text=f"The step on line {line} moved {element}: {' and '.join(reasons)}.",
+            cure=f"Set it to 0 again after each step, or clear what {use.name} remembers of it.",
+            line=line,
+            names=(name,),
+            glossary="momentum",
             symptom=Symptom("value", (name,)),
             counterfactual=_without(options, use, analysis),
         )
@@ -150,16 +150,17 @@ def _stale(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
         )
     yield certain(
         Answer(
-            "optimizer.stale",
-            f"Why {'does' if one else 'do'} {join_names(names)} still change?",
-            f"{join_names(names)} {'does' if one else 'do'} not require a gradient any more, but "
+            key="optimizer.stale",
+            title=f"Why {'does' if one else 'do'} {join_names(names)} still change?",
+            text=f"{join_names(names)} {'does' if one else 'do'} not require a gradient any more, "
+            "but "
             f"{why}",
-            f"Clear it when you freeze {'it' if one else 'them'}: {names[0]}.grad = None.",
-            line,
-            names,
-            "optimizer",
-            draft.changed(),
-            Symptom("value", names),
+            cure=f"Clear it when you freeze {'it' if one else 'them'}: {names[0]}.grad = None.",
+            line=line,
+            names=names,
+            glossary="optimizer",
+            fix=draft.changed(),
+            symptom=Symptom("value", names),
         )
     )
 
@@ -215,15 +216,15 @@ def _unmoved(use: OptimizerUse, analysis: RunAnalysis) -> Iterator[Answer]:
             cure = "Use a larger learning rate, or float64."
         yield certain(
             Answer(
-                "optimizer.rate",
-                f"Why {'does' if len(names) == 1 else 'do'} {join_names(names)} not change?",
-                text,
-                cure,
-                line,
-                names,
-                "learning_rate",
-                draft.changed(),
-                Symptom("still", names),
+                key="optimizer.rate",
+                title=f"Why {'does' if len(names) == 1 else 'do'} {join_names(names)} not change?",
+                text=text,
+                cure=cure,
+                line=line,
+                names=names,
+                glossary="learning_rate",
+                fix=draft.changed(),
+                symptom=Symptom("still", names),
             )
         )
 
@@ -259,16 +260,17 @@ def _made_again(uses: list[OptimizerUse], analysis: RunAnalysis) -> Iterator[Ans
             draft.move_before(made, loops[0])
         yield certain(
             Answer(
-                "optimizer.recreated",
-                f"Does it matter that line {line} makes {use.name} {len(again)} times?",
-                f"Line {line} makes a new {use.name} for the same parameters {len(again)} times. "
+                key="optimizer.recreated",
+                title=f"Does it matter that line {line} makes {use.name} {len(again)} times?",
+                text=f"Line {line} makes a new {use.name} for the same parameters {len(again)} "
+                "times. "
                 f"Each new one begins without the state of the one before: its {state} of earlier "
                 "gradients are lost.",
-                "Make the optimizer once, before the loop.",
-                line,
-                (),
-                "optimizer",
-                draft.changed(),
-                Symptom("remark"),
+                cure="Make the optimizer once, before the loop.",
+                line=line,
+                names=(),
+                glossary="optimizer",
+                fix=draft.changed(),
+                symptom=Symptom("remark"),
             )
         )

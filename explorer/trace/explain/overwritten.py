@@ -68,15 +68,15 @@ def _answer(
 ) -> Answer:
     leaves = sorted(leaves_of(failed.functions), key=lambda leaf: leaf.numel())
     return Answer(
-        "inplace.saved",
-        f"Why can backward no longer use {names[0]}?",
-        text,
-        cure,
-        write.line,
-        tuple(dict.fromkeys(names)),
-        "in-place",
-        fix,
-        Symptom("error", tuple(map(analysis.name_of, leaves[:2]))),
+        key="inplace.saved",
+        title=f"Why can backward no longer use {names[0]}?",
+        text=text,
+        cure=cure,
+        line=write.line,
+        names=tuple(dict.fromkeys(names)),
+        glossary="in-place",
+        fix=fix,
+        symptom=Symptom("error", tuple(map(analysis.name_of, leaves[:2]))),
     )
 
 

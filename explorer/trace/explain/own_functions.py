@@ -53,16 +53,17 @@ def _returns_none(analysis: RunAnalysis) -> Iterator[Answer]:
                     continue
                 name = analysis.name_of(leaf)
                 yield Answer(
-                    "function.none",
-                    f"Why is {name}.grad None?",
-                    f"{name} is input {place} of {kind.name}, and {kind.name}.backward (line "
+                    key="function.none",
+                    title=f"Why is {name}.grad None?",
+                    text=f"{name} is input {place} of {kind.name}, and {kind.name}.backward (line "
                     f"{backward.lineno}) returns None for this input. None stands for an input "
                     f"without a gradient, but {name} requires one.",
-                    f"Return the gradient of {name} as value {place}: the incoming gradient times "
+                    cure=f"Return the gradient of {name} as value {place}: the incoming gradient "
+                    "times "
                     f"the derivative of forward with respect to it.",
-                    backward.lineno,
-                    (name,),
-                    "vjp",
+                    line=backward.lineno,
+                    names=(name,),
+                    glossary="vjp",
                     symptom=Symptom("none", (name,)),
                 )
 
@@ -133,15 +134,16 @@ def _unused(
                     is_simple = isinstance(value, ast.Name | ast.Call | ast.Attribute)
                     draft.replace(value, f"{incoming} * {text if is_simple else f'({text})'}")
     return Answer(
-        "function.wrong",
-        f"Is the gradient that {name}.backward returns right?",
-        f"No: it does not use the values of {incoming} (line {backward.lineno}), the gradient of "
+        key="function.wrong",
+        title=f"Is the gradient that {name}.backward returns right?",
+        text=f"No: it does not use the values of {incoming} (line {backward.lineno}), the gradient "
+        "of "
         f"the loss with respect to the output of {name}. Here that is {short_text(received)}. By "
         "the chain rule, backward must multiply it by the derivative of forward.",
-        f"Multiply what backward returns by {incoming}.",
-        backward.lineno,
-        (name,),
-        "vjp",
-        draft.changed(),
-        Symptom("value", value_names(analysis)),
+        cure=f"Multiply what backward returns by {incoming}.",
+        line=backward.lineno,
+        names=(name,),
+        glossary="vjp",
+        fix=draft.changed(),
+        symptom=Symptom("value", value_names(analysis)),
     )

@@ -54,15 +54,15 @@ def _on_leaf(analysis: RunAnalysis, failed: FailedOperation) -> Iterator[Answer]
     for cure, fix in _leaf_cures(analysis, line, name):
         answers.append(
             Answer(
-                "inplace.view" if is_view else "inplace.leaf",
-                f"Why can {changed} not be changed in place?",
-                text,
-                cure,
-                line,
-                (name,),
-                "in-place",
-                fix,
-                Symptom("error", (name,)),
+                key="inplace.view" if is_view else "inplace.leaf",
+                title=f"Why can {changed} not be changed in place?",
+                text=text,
+                cure=cure,
+                line=line,
+                names=(name,),
+                glossary="in-place",
+                fix=fix,
+                symptom=Symptom("error", (name,)),
             )
         )
     last = replace(answers[-1], fix=None, symptom=None)
@@ -177,16 +177,16 @@ def _on_view(analysis: RunAnalysis, failed: FailedOperation) -> Iterator[Answer]
     ).replace("  ", " ")
     answers = [
         Answer(
-            "inplace.views",
-            f"Why can {name} not be changed in place?",
-            text,
-            f"Write {written}: a new tensor, which leaves {base} as it is. To change {base} "
+            key="inplace.views",
+            title=f"Why can {name} not be changed in place?",
+            text=text,
+            cure=f"Write {written}: a new tensor, which leaves {base} as it is. To change {base} "
             f"itself, use an index, as in {base}[0].",
-            line,
-            (name,),
-            "in-place",
-            fix,
-            Symptom("error"),
+            line=line,
+            names=(name,),
+            glossary="in-place",
+            fix=fix,
+            symptom=Symptom("error"),
         )
         for written, fix in rewrites(analysis, line)
     ]
@@ -201,16 +201,16 @@ def _behind_hook(analysis: RunAnalysis, failed: FailedOperation) -> Iterator[Ans
     line = f" (line {calls[0].lineno})" if calls else ""
     for written, fix in rewrites(analysis, failed.line):
         yield Answer(
-            "inplace.views",
-            "Why can a layer with a backward hook not work in place?",
-            f"register_full_backward_hook{line} lets the hook see the gradient of the layer's "
+            key="inplace.views",
+            title="Why can a layer with a backward hook not work in place?",
+            text=f"register_full_backward_hook{line} lets the hook see the gradient of the layer's "
             "input. For that, torch gives the layer a view of its input, and a view made in this "
             f"way must not be changed in place ({shown(failed, analysis)} on line {failed.line}).",
-            f"Write {written}.",
-            failed.line,
-            (),
-            "in-place",
-            fix,
-            Symptom("error"),
+            cure=f"Write {written}.",
+            line=failed.line,
+            names=(),
+            glossary="in-place",
+            fix=fix,
+            symptom=Symptom("error"),
         )
         return

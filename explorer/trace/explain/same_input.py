@@ -42,29 +42,29 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
                 "of earlier batches."
             )
             yield Answer(
-                "modes.running" if after else "modes.batch_norm",
-                "Why is the result different for the same input and the same weights?",
-                f"{module} is a BatchNorm layer. {changed}",
-                f"Keep it in evaluation mode: call {module}.eval() after train()."
+                key="modes.running" if after else "modes.batch_norm",
+                title="Why is the result different for the same input and the same weights?",
+                text=f"{module} is a BatchNorm layer. {changed}",
+                cure=f"Keep it in evaluation mode: call {module}.eval() after train()."
                 if after
                 else "Compare results in the same mode: call eval() on the model for both.",
-                line,
-                (module,),
-                "operation",
+                line=line,
+                names=(module,),
+                glossary="operation",
             )
             return
         if active[0].function != NORM and _is_repeated_at_random(active, analysis):
             answer = Answer(
-                "modes.dropout",
-                "Why does the model give different results for the same input?",
-                f"{module} is in training mode (line {line}): it sets each value to 0 with a "
+                key="modes.dropout",
+                title="Why does the model give different results for the same input?",
+                text=f"{module} is in training mode (line {line}): it sets each value to 0 with a "
                 f"probability of {number(probability(active[0]))}, at random in each call.",
-                "Call eval() on the model before you use it.",
-                line,
-                (module,),
-                "operation",
-                _in_evaluation_mode(active[0], line, analysis),
-                Symptom("remark", (module,)),
+                cure="Call eval() on the model before you use it.",
+                line=line,
+                names=(module,),
+                glossary="operation",
+                fix=_in_evaluation_mode(active[0], line, analysis),
+                symptom=Symptom("remark", (module,)),
             )
             yield certain(answer)
             return

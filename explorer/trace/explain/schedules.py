@@ -49,17 +49,18 @@ def _scheduled_early(use: ScheduleUse, optimizer: OptimizerUse, analysis: RunAna
             draft.move_after(statement, holder)
     return certain(
         Answer(
-            "order.scheduler",
-            f"Should the scheduler step on line {use.first}, before the optimizer?",
-            f"Line {use.first} calls step() of the scheduler before line {optimizer.stepped} calls "
+            key="order.scheduler",
+            title=f"Should the scheduler step on line {use.first}, before the optimizer?",
+            text=f"Line {use.first} calls step() of the scheduler before line {optimizer.stepped} "
+            "calls "
             f"that of {optimizer.name} for the first time. So the first learning rate of the "
             "schedule is skipped, and all others come one step too early.",
-            "Call scheduler.step() after optimizer.step().",
-            use.first,
-            (),
-            "learning_rate",
-            draft.changed(),
-            Symptom("remark"),
+            cure="Call scheduler.step() after optimizer.step().",
+            line=use.first,
+            names=(),
+            glossary="learning_rate",
+            fix=draft.changed(),
+            symptom=Symptom("remark"),
         )
     )
 
@@ -72,16 +73,16 @@ def _never_scheduled(use: ScheduleUse, optimizer: OptimizerUse, analysis: RunAna
         draft.insert_after(loops[0].body[-1], f"{name}.step()")
     return certain(
         Answer(
-            "order.scheduler",
-            "Why does the learning rate stay the same?",
-            f"Line {use.line} makes a {type(use.scheduler).__name__}, but nothing calls its "
+            key="order.scheduler",
+            title="Why does the learning rate stay the same?",
+            text=f"Line {use.line} makes a {type(use.scheduler).__name__}, but nothing calls its "
             f"step(). {optimizer.name} keeps the same learning rate for all its steps.",
-            f"Call {name}.step() at the end of each epoch.",
-            use.line,
-            (),
-            "learning_rate",
-            draft.changed(),
-            Symptom("remark"),
+            cure=f"Call {name}.step() at the end of each epoch.",
+            line=use.line,
+            names=(),
+            glossary="learning_rate",
+            fix=draft.changed(),
+            symptom=Symptom("remark"),
         )
     )
 
@@ -118,17 +119,18 @@ def _scheduled_per_batch(use: ScheduleUse, analysis: RunAnalysis) -> Iterator[An
     draft.move_after(statement, loops[-1])
     yield certain(
         Answer(
-            "order.scheduler",
-            "Should the scheduler step after each batch?",
-            f"Line {use.first} is in the inner loop, so the {kind} of line {use.line} steps after "
+            key="order.scheduler",
+            title="Should the scheduler step after each batch?",
+            text=f"Line {use.first} is in the inner loop, so the {kind} of line {use.line} steps "
+            "after "
             f"each batch: {use.calls} times in {epochs} iterations of the outer loop. {effect}",
-            f"Call {draft.of(statement)} once per epoch, after the loop of line "
+            cure=f"Call {draft.of(statement)} once per epoch, after the loop of line "
             f"{loops[-1].lineno}; or give line {use.line} numbers of batches.",
-            use.first,
-            (),
-            "learning_rate",
-            draft.changed(),
-            Symptom("remark"),
+            line=use.first,
+            names=(),
+            glossary="learning_rate",
+            fix=draft.changed(),
+            symptom=Symptom("remark"),
         )
     )
 

@@ -37,19 +37,20 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
         size = _size(part)
         kind = type(part).__name__
         yield Answer(
-            "shared.copies",
-            f"How many different layers does {name} have?"
+            key="shared.copies",
+            title=f"How many different layers does {name} have?"
             if isinstance(part, nn.Module)
             else f"How many different tensors does {name} have?",
-            f"Line {node.lineno} multiplies a list, which repeats the same object: {name} has one "
+            text=f"Line {node.lineno} multiplies a list, which repeats the same object: {name} has "
+            "one "
             f"{kind} {count} times, so {size} parameters and not {count * size}. Its gradient is "
             "the sum over all its uses.",
-            f"Make each of them: {new}.",
-            node.lineno,
-            (name,),
-            "gradient",
-            draft.changed(),
-            Symptom("remark", (name,)),
+            cure=f"Make each of them: {new}.",
+            line=node.lineno,
+            names=(name,),
+            glossary="gradient",
+            fix=draft.changed(),
+            symptom=Symptom("remark", (name,)),
         )
         return
 

@@ -84,16 +84,16 @@ def _same_networks(analysis: RunAnalysis) -> Iterator[Answer]:
             returned = f" {called_name(value)}() returns the network itself."
         _make_copy(draft, value)
         yield Answer(
-            "state.alive",
-            f"Is {name} another network than {others[-1]}?",
-            f"No: line {binding.line} gives the same network another name.{returned} "
+            key="state.alive",
+            title=f"Is {name} another network than {others[-1]}?",
+            text=f"No: line {binding.line} gives the same network another name.{returned} "
             f"{join_names([name, *others])} are one object, so every step changes {name} too.",
-            f"Make a copy: {name} = copy.deepcopy({text}).",
-            binding.line,
-            (name,),
-            "optimizer",
-            draft.changed(),
-            Symptom("remark", (name,)),
+            cure=f"Make a copy: {name} = copy.deepcopy({text}).",
+            line=binding.line,
+            names=(name,),
+            glossary="optimizer",
+            fix=draft.changed(),
+            symptom=Symptom("remark", (name,)),
         )
         return
 
@@ -181,15 +181,15 @@ def _alive(
     else:
         draft.replace(found, new)
     yield Answer(
-        "state.alive",
-        f"Does {name} keep the values of line {line}?",
-        f"No, it is no copy: {same}. So every step changes {name} too.",
-        f"Make a copy: {name} = {new}.",
-        line,
-        (name,),
-        "data",
-        draft.changed(),
-        Symptom("value", (name,)),
+        key="state.alive",
+        title=f"Does {name} keep the values of line {line}?",
+        text=f"No, it is no copy: {same}. So every step changes {name} too.",
+        cure=f"Make a copy: {name} = {new}.",
+        line=line,
+        names=(name,),
+        glossary="data",
+        fix=draft.changed(),
+        symptom=Symptom("value", (name,)),
     )
 
 

@@ -55,17 +55,17 @@ def _squashed_twice(loss: LiveTensor, analysis: RunAnalysis) -> Iterator[Answer]
     place = module if is_layer and "." in module else f"line {squashed.statement}"
     yield certain(
         Answer(
-            "silent.softmax",
-            f"Why does the loss hardly fall? {before} comes before {loss.operation}.",
-            f"{loss.operation} on line {loss.line} applies {applied} itself, but {place} has "
+            key="silent.softmax",
+            title=f"Why does the loss hardly fall? {before} comes before {loss.operation}.",
+            text=f"{loss.operation} on line {loss.line} applies {applied} itself, but {place} has "
             f"already applied {before}. After both, the scores lie close together and the "
             f"gradients are small.{limit}",
-            f"Pass the raw scores to {loss.operation}: leave out the {before} of {place}.",
-            squashed.statement,
-            tuple(dict.fromkeys((squashed.name, loss.name))),
-            "logits",
-            _left_out(squashed, analysis),
-            Symptom("value", value_names(analysis)),
+            cure=f"Pass the raw scores to {loss.operation}: leave out the {before} of {place}.",
+            line=squashed.statement,
+            names=tuple(dict.fromkeys((squashed.name, loss.name))),
+            glossary="logits",
+            fix=_left_out(squashed, analysis),
+            symptom=Symptom("value", value_names(analysis)),
         )
     )
 

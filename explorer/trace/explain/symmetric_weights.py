@@ -50,15 +50,16 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
             draft.replace(call.func, draft.of(call.func)[: -len("ones")] + "randn")
     yield with_cures(
         Answer(
-            "symmetric.weights",
-            f"Why do all units of {names[0]} stay the same?",
-            f"All {rows} rows of {names[0]} start with the same numbers, so the units compute the "
+            key="symmetric.weights",
+            title=f"Why do all units of {names[0]} stay the same?",
+            text=f"All {rows} rows of {names[0]} start with the same numbers, so the units compute "
+            "the "
             "same and get the same gradients. Every step keeps them equal: the layer works like "
             "a single unit.",
-            "Start with random numbers.",
-            same[0].line or passes[0].line,
-            tuple(names),
-            "symmetry",
+            cure="Start with random numbers.",
+            line=same[0].line or passes[0].line,
+            names=tuple(names),
+            glossary="symmetry",
             symptom=Symptom("value", (names[0],)),
         ),
         [(f"Start {join_names(names)} with random numbers.", draft.changed())],

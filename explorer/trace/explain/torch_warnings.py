@@ -170,13 +170,13 @@ def _answer(known: Known, text: str, line: int | None, analysis: RunAnalysis) ->
     if line is None:
         title, body = (re.sub(r" (on|of) line \?", "", t) for t in (title, body))
     return Answer(
-        "torch.warning",
-        title,
-        body,
-        known.cure,
-        line,
-        known.calls[:1],
-        known.glossary,
-        fix,
-        Symptom(kind, () if kind == "error" else value_names(analysis)),
+        key="torch.warning",
+        title=title,
+        text=body,
+        cure=known.cure,
+        line=line,
+        names=known.calls[:1],
+        glossary=known.glossary,
+        fix=fix,
+        symptom=Symptom(kind, () if kind == "error" else value_names(analysis)),
     )

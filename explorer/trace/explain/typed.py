@@ -19,12 +19,12 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     power = integer_xor(source)
     if power is not None:
         yield Answer(
-            "typed.xor",
-            f"Why is {power.text} not a power?",
-            "In Python, ^ is exclusive or, which compares the bits of two whole numbers. "
+            key="typed.xor",
+            title=f"Why is {power.text} not a power?",
+            text="In Python, ^ is exclusive or, which compares the bits of two whole numbers. "
             "A power is written **.",
-            f"Write {power.text.replace('^', '**')}.",
-            power.line,
+            cure=f"Write {power.text.replace('^', '**')}.",
+            line=power.line,
             fix=power.fix,
             symptom=Symptom("value"),
         )
@@ -33,15 +33,15 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
     if leaves is not None:
         names, several = join_names(leaves.names), len(leaves.names) > 1
         yield Answer(
-            "typed.number",
-            "Why is there no gradient?",
-            f"{names} {'are plain numbers' if several else 'is a plain number'}. "
+            key="typed.number",
+            title="Why is there no gradient?",
+            text=f"{names} {'are plain numbers' if several else 'is a plain number'}. "
             "Autograd records only what is computed from tensors that require grad.",
-            f"Make {'each of them' if several else 'it'} a leaf: "
+            cure=f"Make {'each of them' if several else 'it'} a leaf: "
             "torch.tensor(…, requires_grad=True).",
-            leaves.line,
-            leaves.names,
-            "leaf",
-            leaves.fix,
-            Symptom("none", tuple(leaves.names)),
+            line=leaves.line,
+            names=leaves.names,
+            glossary="leaf",
+            fix=leaves.fix,
+            symptom=Symptom("none", tuple(leaves.names)),
         )

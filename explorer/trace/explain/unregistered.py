@@ -46,17 +46,17 @@ def in_plain_list(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Exp
             found,
             certain(
                 Answer(
-                    "optimizer.not-held",
-                    title(found),
-                    f"{owner}.{attribute} is a plain Python {CONTAINERS[kind]}. A "
+                    key="optimizer.not-held",
+                    title=title(found),
+                    text=f"{owner}.{attribute} is a plain Python {CONTAINERS[kind]}. A "
                     f"module does not look for {what} inside it, so {owner}.parameters() leaves "
                     f"them out, and {found[0].use.name} does not hold {them(found)}.",
-                    f"Put them into {draft.name_in_torch(f'torch.nn.{kind}')}(…).",
-                    line,
-                    names(found),
-                    "optimizer",
-                    fix,
-                    Symptom("still", tuple(_in_module(m.name) for m in found)),
+                    cure=f"Put them into {draft.name_in_torch(f'torch.nn.{kind}')}(…).",
+                    line=line,
+                    names=names(found),
+                    glossary="optimizer",
+                    fix=fix,
+                    symptom=Symptom("still", tuple(_in_module(m.name) for m in found)),
                 )
             ),
         )
@@ -133,17 +133,18 @@ def no_parameter(missing: list[Missing], analysis: RunAnalysis) -> Iterator[Expl
                 [m],
                 certain(
                     Answer(
-                        "optimizer.not-held",
-                        f"Why does {m.name} not change?",
-                        f"Line {binding.line} makes {m.name} a plain tensor. A module registers "
+                        key="optimizer.not-held",
+                        title=f"Why does {m.name} not change?",
+                        text=f"Line {binding.line} makes {m.name} a plain tensor. A module "
+                        "registers "
                         "only attributes that are an nn.Parameter, so parameters() leaves it out, "
                         f"and {m.use.name} does not hold it.",
-                        f"Make it a parameter: {binding.name} = nn.Parameter(…).",
-                        binding.line,
-                        (m.name,),
-                        "optimizer",
-                        draft.changed(),
-                        Symptom("still", (m.name,)),
+                        cure=f"Make it a parameter: {binding.name} = nn.Parameter(…).",
+                        line=binding.line,
+                        names=(m.name,),
+                        glossary="optimizer",
+                        fix=draft.changed(),
+                        symptom=Symptom("still", (m.name,)),
                     )
                 ),
             )
@@ -180,17 +181,18 @@ def hidden_parameters(analysis: RunAnalysis, held: set[int]) -> Iterator[Answer]
                 break
         yield certain(
             Answer(
-                "optimizer.not-held",
-                f"Why does {path} not change?",
-                f"Line {binding.line} computes {path} from an nn.Parameter. The result is a plain "
+                key="optimizer.not-held",
+                title=f"Why does {path} not change?",
+                text=f"Line {binding.line} computes {path} from an nn.Parameter. The result is a "
+                "plain "
                 "tensor, which a module does not register, and the parameter itself has no name. "
                 "So parameters() contains neither.",
-                "Compute the values first: nn.Parameter(… all of it …).",
-                binding.line,
-                (path,),
-                "optimizer",
-                draft.changed(),
-                Symptom("still", (path,)),
+                cure="Compute the values first: nn.Parameter(… all of it …).",
+                line=binding.line,
+                names=(path,),
+                glossary="optimizer",
+                fix=draft.changed(),
+                symptom=Symptom("still", (path,)),
             )
         )
 

@@ -279,13 +279,13 @@ def _answer(group: Group, raw_pass: RawPass, analysis: RunAnalysis) -> Iterator[
     shown = [f"{name}.grad" for name in names]
     rounding = ", up to rounding" if group.is_rounded else ""
     answer = Answer(
-        KEYS.get(key, "zero.flat"),
-        f"Why {'is' if len(shown) == 1 else 'are'} {join_names(shown)} 0{rounding}?",
-        f"The path to {join_names(names)} is complete, but {'; and '.join(sentences)}.",
-        ADVICE.get(key, ""),
-        first.line or raw_pass.line,
-        names,
-        "flat",
+        key=KEYS.get(key, "zero.flat"),
+        title=f"Why {'is' if len(shown) == 1 else 'are'} {join_names(shown)} 0{rounding}?",
+        text=f"The path to {join_names(names)} is complete, but {'; and '.join(sentences)}.",
+        cure=ADVICE.get(key, ""),
+        line=first.line or raw_pass.line,
+        names=names,
+        glossary="flat",
         symptom=Symptom("zero", names),
     )
     yield with_cures(
@@ -321,15 +321,15 @@ def _weak(raw_pass: RawPass, paths: list[Path], analysis: RunAnalysis) -> Iterat
         more = " · …" if len(known) > 6 else ""
         largest = " (the largest of each)" if any(map(_has_several, squashing)) else ""
         yield Answer(
-            "zero.weak",
-            f"Why is the gradient of {name} so small?",
-            f"On the way back to {name}, the gradient is multiplied by the derivatives of "
+            key="zero.weak",
+            title=f"Why is the gradient of {name} so small?",
+            text=f"On the way back to {name}, the gradient is multiplied by the derivatives of "
             f"{len(known)} {' and '.join(sorted(kinds))} functions: {factors_text}{more} = "
             f"{number(product)}{largest}. The graph is complete, but the gradient vanishes.",
-            "Use fewer of these functions in a row, relu instead, or normalised inputs.",
-            analysis.line_of(path.leaf),
-            (name,),
-            "vanishing",
+            cure="Use fewer of these functions in a row, relu instead, or normalised inputs.",
+            line=analysis.line_of(path.leaf),
+            names=(name,),
+            glossary="vanishing",
             symptom=Symptom("remark", (name,)),
         )
         return

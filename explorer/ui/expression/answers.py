@@ -175,7 +175,13 @@ def _room(answer: Answer, run: ProgramRun, *, open: bool) -> str:
     def blank(text: str) -> str:
         return re.sub(r"\S", "x", text)
 
-    empty = Answer("", blank(answer.title), blank(answer.text), blank(answer.cure), tried=_TRIED)
+    empty = Answer(
+        key="",
+        title=blank(answer.title),
+        text=blank(answer.text),
+        cure=blank(answer.cure),
+        tried=_TRIED,
+    )
     change = room_html(run.latest.source, answer.fix)
     return f'<div class="ax-room" aria-hidden="true">{_answer_html(empty, change, open)}</div>'
 

@@ -30,7 +30,14 @@ def judged(body: str, old: str, new: str, symptom: Symptom) -> Answer | None:
     changed = trace.source.replace(old, new)
     assert changed != trace.source
     answer = Answer(
-        "test", "Why?", "Because.", f"Write {new}", 1, symptom.names, fix=changed, symptom=symptom
+        key="test",
+        title="Why?",
+        text="Because.",
+        cure=f"Write {new}",
+        line=1,
+        names=symptom.names,
+        fix=changed,
+        symptom=symptom,
     )
     plain = replace(answer, fix=None)
     return prove._Tries(trace, float("inf")).judge(replace(answer, alternatives=(plain,)))

@@ -53,15 +53,17 @@ def test_what_the_program_looks_at_comes_first(line: str, name: str) -> None:
 
 
 def test_the_error_comes_before_what_is_printed() -> None:
-    error = Answer("error", "", "", symptom=Symptom("error"))
-    printed = Answer("printed", "", "", symptom=Symptom("zero", ("w",)), noticed=True)
-    worse = Answer("worse", "", "", symptom=Symptom("nonfinite", ("v",)))
-    remark = Answer("remark", "", "")
+    error = Answer(key="error", title="", text="", symptom=Symptom("error"))
+    printed = Answer(
+        key="printed", title="", text="", symptom=Symptom("zero", ("w",)), noticed=True
+    )
+    worse = Answer(key="worse", title="", text="", symptom=Symptom("nonfinite", ("v",)))
+    remark = Answer(key="remark", title="", text="")
     assert arrange([remark, worse, printed, error]) == (error, printed, worse, remark)
 
 
 def test_an_answer_that_explains_anothers_symptom_silences_it() -> None:
-    none = Answer("none", "", "", symptom=Symptom("none", ("w", "v")))
-    still = Answer("still", "", "", symptom=Symptom("still", ("w",)), noticed=True)
-    other = Answer("other", "", "", symptom=Symptom("still", ("u",)))
+    none = Answer(key="none", title="", text="", symptom=Symptom("none", ("w", "v")))
+    still = Answer(key="still", title="", text="", symptom=Symptom("still", ("w",)), noticed=True)
+    other = Answer(key="other", title="", text="", symptom=Symptom("still", ("u",)))
     assert arrange([still, other, none]) == (replace(none, noticed=True), other)

@@ -40,7 +40,8 @@ def test_text_is_escaped_and_mark_up_is_not() -> None:
 def test_what_a_run_tells_may_name_no_word(key: str) -> None:
     assert optional_term_link(key) == ""
     shown = answers.as_html(
-        Answer("none.failed", "Why?", "Because.", glossary=key), ProgramRun(Trace(""))
+        Answer(key="none.failed", title="Why?", text="Because.", glossary=key),
+        ProgramRun(Trace("")),
     )
     assert "data-term" not in shown
     assert key not in shown or not key
