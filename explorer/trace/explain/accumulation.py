@@ -1,4 +1,7 @@
-"""Gradients that add up because nothing clears them, and gradients that are cleared too early."""
+"""Gradients that add up because nothing clears them, and gradients that are cleared too early.
+
+Asked at https://github.com/pytorch/pytorch/issues/47175
+"""
 
 from __future__ import annotations
 

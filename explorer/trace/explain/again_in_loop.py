@@ -1,4 +1,7 @@
-"""A turn of a loop goes back into the graph of an earlier turn, or of what was before the loop."""
+"""A turn of a loop goes back into the graph of an earlier turn, or of what was before the loop.
+
+Asked at https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Two backward calls, without a turn of a loop between them, go through the same graph."""
+"""Two backward calls, without a turn of a loop between them, go through the same graph.
+
+Asked at https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
+"""
 
 from __future__ import annotations
 

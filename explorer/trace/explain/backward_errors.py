@@ -1,4 +1,7 @@
-"""Errors of backward: several numbers, a gradient of another shape, integers."""
+"""Errors of backward: several numbers, a gradient of another shape, integers.
+
+Asked at https://github.com/pytorch/pytorch/issues/53466
+"""
 
 from __future__ import annotations
 

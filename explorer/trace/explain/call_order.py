@@ -1,4 +1,7 @@
-"""Calls of a training loop that are missing or in the wrong place: clipping, step and backward."""
+"""Calls of a training loop that are missing or in the wrong place: clipping, step and backward.
+
+Asked at https://github.com/VGraphRNN/VGRNN/issues/4
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which gradient torch gives where there is no derivative: corners of relu and abs, and ties."""
+"""Which gradient torch gives where there is no derivative: corners of relu and abs, and ties.
+
+Asked at https://github.com/pytorch/pytorch/issues/184575
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Steps that are too large: each moves a parameter further from the minimum."""
+"""Steps that are too large: each moves a parameter further from the minimum.
+
+Asked at https://github.com/pytorch/pytorch/issues/23142
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Results that a program computes and does not keep: `x.detach()` on a line of its own."""
+"""Results that a program computes and does not keep: `x.detach()` on a line of its own.
+
+Asked at https://github.com/oreilly-japan/deep-learning-from-scratch-4/issues/13
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Why there was nothing to give to an optimizer: "optimizer got an empty parameter list"."""
+"""Why there was nothing to give to an optimizer: "optimizer got an empty parameter list".
+
+Asked at https://github.com/Lightning-AI/pytorch-lightning/issues/2282
+"""
 
 from __future__ import annotations
 

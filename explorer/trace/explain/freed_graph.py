@@ -1,4 +1,7 @@
-"""A backward call that failed because an earlier one has freed its graph, and what to say of it."""
+"""A backward call that failed because an earlier one has freed its graph, and what to say of it.
+
+Asked at https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
+"""
 
 from __future__ import annotations
 

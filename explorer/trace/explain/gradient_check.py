@@ -1,6 +1,8 @@
 """The gradient check's findings as answers. The check itself runs only when a reader asks for it.
 
 A module of its own, because the package is imported by what the check imports.
+
+Asked at https://github.com/pytorch/tutorials/issues/216
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A GradScaler that is not used for all of loss, clipping and step, and steps that it skips."""
+"""A GradScaler that is not used for all of loss, clipping and step, and steps that it skips.
+
+Asked at https://github.com/pytorch/examples/issues/1196
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Changes in place: refused ones, ones that overwrite a saved value, and ones nobody notices."""
+"""Changes in place: refused ones, ones that overwrite a saved value, and ones nobody notices.
+
+Asked at https://github.com/pytorch/pytorch/issues/6990
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Graphs that stay in memory: results kept in lists and totals, and graphs that grow in a loop."""
+"""Graphs that stay in memory: results kept in lists and totals, and graphs that grow in a loop.
+
+Asked at https://github.com/jostmey/NakedAttention/issues/1
+"""
 
 from __future__ import annotations
 

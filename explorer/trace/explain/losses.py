@@ -1,4 +1,7 @@
-"""Losses that do not measure what they should: shapes, probabilities, classes, reductions."""
+"""Losses that do not measure what they should: shapes, probabilities, classes, reductions.
+
+Asked at https://github.com/pytorch/pytorch/issues/19699
+"""
 
 from __future__ import annotations
 

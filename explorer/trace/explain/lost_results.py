@@ -1,5 +1,8 @@
 """Results that are lost: a part of the loss that autograd takes for a constant, and tensors that an
-optimizer refuses."""
+optimizer refuses.
+
+Asked at https://github.com/pytorch/pytorch/issues/140469
+"""
 
 from __future__ import annotations
 

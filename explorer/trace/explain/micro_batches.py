@@ -1,4 +1,7 @@
-"""Gradients of several batches that are added before a step, without a division."""
+"""Gradients of several batches that are added before a step, without a division.
+
+Asked at https://github.com/karpathy/nanoGPT/issues/206
+"""
 
 from __future__ import annotations
 

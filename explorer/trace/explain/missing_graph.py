@@ -1,5 +1,8 @@
 """ "element 0 of tensors does not require grad": why a result has no graph, and the cure that only
-hides it."""
+hides it.
+
+Asked at https://discuss.pytorch.org/t/gradient-is-lost-when-use-torch-tensor-t1-t2/23261
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Training and evaluation mode: dropout and batch norm that are active, or not, by mistake."""
+"""Training and evaluation mode: dropout and batch norm that are active, or not, by mistake.
+
+Asked at https://github.com/pytorch/pytorch/issues/11999
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Layers that forward makes anew in each call: no optimizer can train them."""
+"""Layers that forward makes anew in each call: no optimizer can train them.
+
+Asked at https://github.com/yangze0930/NTS-Net/issues/14
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Statements that do less than they seem to: a method that is not called, an iterator that is used
-up."""
+up.
+
+Asked at https://github.com/pytorch/pytorch/issues/148259
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Why `.grad` is None, for every tensor where a reader would wonder."""
+"""Why `.grad` is None, for every tensor where a reader would wonder.
+
+Asked at https://github.com/pytorch/pytorch/issues/17124
+"""
 
 from __future__ import annotations
 

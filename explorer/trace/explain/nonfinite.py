@@ -1,4 +1,7 @@
-"""NaN and infinity: the first operation, forward or backward, that makes one."""
+"""NaN and infinity: the first operation, forward or backward, that makes one.
+
+Asked at https://github.com/pytorch/pytorch/issues/29372
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """NaN and infinity that backward makes of finite numbers: infinite slopes, and 0 · ∞ behind a
-branch that is not taken."""
+branch that is not taken.
+
+Asked at https://github.com/pytorch/pytorch/pull/2775
+"""
 
 from __future__ import annotations
 

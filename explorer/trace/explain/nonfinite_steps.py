@@ -1,4 +1,7 @@
-"""A loss that grows with the steps, or becomes NaN, because the steps are too large."""
+"""A loss that grows with the steps, or becomes NaN, because the steps are too large.
+
+Asked at https://github.com/chenyuntc/pytorch-book/issues/138
+"""
 
 from __future__ import annotations
 

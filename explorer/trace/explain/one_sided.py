@@ -1,4 +1,7 @@
-"""Losses that ask for nothing: all targets are one class, or backward is weighted by the loss."""
+"""Losses that ask for nothing: all targets are one class, or backward is weighted by the loss.
+
+Asked at https://github.com/liuruijin17/LSTR/issues/50
+"""
 
 from __future__ import annotations
 

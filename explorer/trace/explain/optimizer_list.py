@@ -1,4 +1,7 @@
-"""What is not in the list of parameters that an optimizer was given, and what is in it in vain."""
+"""What is not in the list of parameters that an optimizer was given, and what is in it in vain.
+
+Asked at https://github.com/pytorch/pytorch/issues/666
+"""
 
 from __future__ import annotations
 

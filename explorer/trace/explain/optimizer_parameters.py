@@ -1,4 +1,7 @@
-"""Parameters that an optimizer does not change, because it does not hold them, and why."""
+"""Parameters that an optimizer does not change, because it does not hold them, and why.
+
+Asked at https://github.com/pytorch/pytorch/issues/14467
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Steps that move a parameter without a gradient, or that do not move it in spite of one."""
+"""Steps that move a parameter without a gradient, or that do not move it in spite of one.
+
+Asked at https://github.com/pytorch/pytorch/issues/38581
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-""" "Modified by an inplace operation": which saved value was overwritten, and what to write."""
+""" "Modified by an inplace operation": which saved value was overwritten, and what to write.
+
+Asked at https://github.com/pytorch/pytorch/issues/39141
+"""
 
 from __future__ import annotations
 

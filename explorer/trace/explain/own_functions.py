@@ -1,4 +1,7 @@
-"""The backward of a Function of the program's own: what it does not use, and does not return."""
+"""The backward of a Function of the program's own: what it does not use, and does not return.
+
+Asked at https://github.com/pytorch/tutorials/issues/216
+"""
 
 from __future__ import annotations
 

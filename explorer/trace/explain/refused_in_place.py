@@ -1,4 +1,7 @@
-"""Changes in place that torch refuses: of a leaf, of a part of one, and of one of several views."""
+"""Changes in place that torch refuses: of a leaf, of a part of one, and of one of several views.
+
+Asked at https://github.com/pytorch/pytorch/issues/727
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A model that nothing trains, and that gives another result for the same input."""
+"""A model that nothing trains, and that gives another result for the same input.
+
+Asked at https://github.com/pytorch/pytorch/issues/5406
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Schedulers of the learning rate that step too early, too often, or never."""
+"""Schedulers of the learning rate that step too early, too often, or never.
+
+Asked at https://github.com/zju3dv/NeuralRecon/issues/51
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-""" "Trying to backward through the graph a second time": what leads back into the earlier graph."""
+""" "Trying to backward through the graph a second time": what leads back into the earlier graph.
+
+Asked at https://github.com/MorvanZhou/PyTorch-Tutorial/issues/57
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What was kept of an earlier state, and changes with the training, because it is no copy."""
+"""What was kept of an earlier state, and changes with the training, because it is no copy.
+
+Asked at https://github.com/zhangj111/astnn/issues/8
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scores that go through softmax or sigmoid twice, the second time inside the loss."""
+"""Scores that go through softmax or sigmoid twice, the second time inside the loss.
+
+Asked at https://github.com/Lightning-Universe/lightning-bolts/issues/654
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Units of a layer that start equal, get equal gradients, and stay equal for ever."""
+"""Units of a layer that start equal, get equal gradients, and stay equal for ever.
+
+Asked at https://github.com/nndl/nndl-discussion/issues/14
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Warnings of torch and numpy that matter for gradients, in plain words."""
+"""Warnings of torch and numpy that matter for gradients, in plain words.
+
+Asked at https://github.com/zju3dv/NeuralRecon/issues/51
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Layers and tensors of a module that it does not register, so that no optimizer gets them."""
+"""Layers and tensors of a module that it does not register, so that no optimizer gets them.
+
+Asked at https://github.com/pytorch/pytorch/issues/666
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Gradients that are 0 although the graph is complete: flat operations and vanishing chains."""
+"""Gradients that are 0 although the graph is complete: flat operations and vanishing chains.
+
+Asked at https://github.com/pytorch/pytorch/issues/39435
+"""
 
 from __future__ import annotations
 
