@@ -2,75 +2,17 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from pathlib import Path
 
 from explorer import prove, run
-from tests.healthy import (
-    almost_broken,
-    almost_by_hand,
-    almost_cut,
-    almost_kept,
-    almost_mode,
-    almost_silent,
-    almost_unstepped,
-    attention,
-    classification,
-    evaluation,
-    fitting,
-    gans,
-    generative,
-    higher_order,
-    input_gradients,
-    loops,
-    multi_loss,
-    notebooks,
-    optimizers,
-    own_operations,
-    policies,
-    reinforcement,
-    representation,
-    sequences,
-    statistics,
-    torch_func,
-    transfer,
-)
 from tests.program.compare import plain
-
-MODULES: tuple[ModuleType, ...] = (
-    optimizers,
-    loops,
-    classification,
-    evaluation,
-    generative,
-    gans,
-    reinforcement,
-    policies,
-    sequences,
-    attention,
-    transfer,
-    representation,
-    input_gradients,
-    higher_order,
-    torch_func,
-    fitting,
-    statistics,
-    own_operations,
-    multi_loss,
-    almost_cut,
-    almost_unstepped,
-    almost_silent,
-    almost_broken,
-    notebooks,
-    almost_mode,
-    almost_kept,
-    almost_by_hand,
-)
+from tests.programs import programs
 
 #: "loops: SGD with momentum" → the program.
 PROGRAMS: dict[str, str] = {
-    f"{module.__name__.rpartition('.')[2]}: {name}": source
-    for module in MODULES
-    for name, source in module.PROGRAMS.items()
+    f"{path.stem}: {name}": program
+    for path in sorted(Path(__file__).with_name("programs").glob("*.py"))
+    for name, program in programs(path).items()
 }
 
 

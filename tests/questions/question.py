@@ -22,10 +22,10 @@ class Question:
     url: str
     asked: str
     program: str
-    shows: str
     accepted: str
     answers: tuple[str, ...]
     says: tuple[str | tuple[str, ...], ...]
+    shows: str = ""
     also: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
 

@@ -1,1 +1,0 @@
-"""Questions set aside: nobody looked at them while the explanations were written."""
