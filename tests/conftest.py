@@ -23,6 +23,10 @@ from benchmarks.load.serving import serving
 # and in child processes.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Keep what is compiled, even if nothing else may be kept: pytest rewrites 5,700 asserts, which
+# takes each process five seconds.
+sys.dont_write_bytecode = False
+
 # As a server has it: programs that take all they may would fill a small machine.
 os.environ.setdefault("EXPLORER_MEMORY_MB", "512")
 
@@ -74,9 +78,19 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return processors + EXTRA_PROCESSES
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing that is thorough is fast, whatever the file says."""
+    if config.option.markexpr == "fast":
+        config.option.markexpr = "fast and not thorough"
+
+
 def pytest_collection_finish() -> None:
-    """Let Streamlit's test runner look for components among the installed packages only once: for
+    """Spare pages that run in this process the sandbox's self-test, which runs every example.
+
+    Let Streamlit's test runner look for components among the installed packages only once: for
     each new page it reads the metadata of all of them, which takes longer than most pages."""
+    if startup := sys.modules.get("explorer.ui.common.startup"):
+        startup.SELF_TEST_DELAY = 1e6
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
 
@@ -110,7 +124,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @contextmanager
-def running_app(log: Path, module: str = "streamlit", **environment: str) -> Iterator[str]:
+def running_app(log: Path, module: str = "tests.plain_app", **environment: str) -> Iterator[str]:
     """Run the app as a user starts it, on a free port of this machine; gives its URL."""
     with serving(log, module, **environment) as server:
         yield server.address

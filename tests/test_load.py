@@ -119,6 +119,7 @@ async def _visit(server: Server) -> None:
     assert not any(remaining.values()), remaining
 
 
+@pytest.mark.thorough
 def test_readers_get_answers_and_nothing_is_kept(tmp_path: Path) -> None:
     with (
         serving(tmp_path / "log", STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL="1") as server,

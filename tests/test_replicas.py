@@ -20,7 +20,10 @@ from deploy.replicas import Replicas, running
 from tests import proxies
 from tests.proxies import APP, Reader, open_page, served_by
 
-pytestmark = pytest.mark.skipif(not shutil.which("haproxy"), reason="no haproxy")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(not shutil.which("haproxy"), reason="no haproxy"),
+]
 
 OPEN = ("/", "/expression", "/_stcore/health", "/_stcore/host-config")
 CLOSED = ("/operator", "/operator/", "/_stcore/metrics", "/lesson/_stcore/metrics")

@@ -11,6 +11,7 @@ from typing import Any
 from streamlit.web import cli
 
 from explorer.sandbox import calls
+from tests.plain_app import leave_out_the_self_test
 
 #: A host that must never be asked for anything.
 CANARY = "http://canary.invalid"
@@ -70,4 +71,5 @@ honest = calls.Call._plain_answer
 
 if __name__ == "__main__":
     calls.Call._plain_answer = plain_answer  # type: ignore[method-assign]
+    leave_out_the_self_test()
     cli.main()

@@ -8,6 +8,7 @@ from typing import Any
 from streamlit.web import cli
 
 from explorer.sandbox import calls, kernel_restrictions
+from tests.plain_app import leave_out_the_self_test
 
 ASKED = "asked: "
 
@@ -25,4 +26,5 @@ if __name__ == "__main__":
 
     kernel_restrictions._MECHANISMS = (("Landlock", lambda: False, lambda *_: None),)
     client.dump_request = _note  # type: ignore[attr-defined]
+    leave_out_the_self_test()
     cli.main()

@@ -207,12 +207,27 @@ class Seen:
         self.terms |= set(tab.evaluate(TERMS))
 
 
-@pytest.fixture(scope="module", params=PLACES)
+def _page(page: str, *, whole: bool) -> Any:
+    return pytest.param(
+        (page, whole),
+        id=f"{page}, all of it" if whole else page,
+        marks=[pytest.mark.thorough] if whole else [],
+    )
+
+
+@pytest.fixture(
+    scope="module", params=[_page(page, whole=whole) for page in PLACES for whole in (False, True)]
+)
 def seen(request: pytest.FixtureRequest, only_tab: Any, app: str) -> Seen:
-    """All that can be seen of one page, looked at once for all tests."""
-    found = Seen(request.param)
+    """What is seen of one page as it opens, or all that can be, looked at once for all tests."""
+    page, whole = request.param
+    found = Seen(page)
     with clean_tab(only_tab) as tab:
-        for i, (path, acts) in enumerate(PLACES.get(found.page, ((f"/{found.page}", ()),))):
+        if not whole:
+            opened(tab, app, PLACES[page][0][0])
+            found.look(tab, (WAYS[0], WAYS[-1]))
+            return found
+        for i, (path, acts) in enumerate(PLACES[page]):
             tab.emulate_media(color_scheme="light", reduced_motion="reduce")
             tab.set_viewport_size({"width": 1280, "height": 900})
             opened(tab, app, path)
@@ -286,6 +301,7 @@ def test_every_word_that_opens_is_one_of_the_page(seen: Seen) -> None:
     assert seen.terms - set(page_of(seen.page).terms) == set()
 
 
+@pytest.mark.thorough
 def test_the_glossary_opens_with_the_words_of_the_page(tab: Any, app: str) -> None:
     opened(tab, app, "/optimizer")
     glossary(tab)

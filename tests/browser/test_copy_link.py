@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.marks import sample
+
 pytestmark = pytest.mark.browser
 
 BUTTON = ".st-key-copy-link button"
 SAID = ".st-key-copy-link .said"
 
 
-@pytest.mark.parametrize("path", ["/", "/expression", "/network", "/optimizer", "/feature_maps"])
+@pytest.mark.parametrize(
+    "path",
+    sample(["/expression", "/", "/network", "/optimizer", "/feature_maps"], every=5),
+)
 def test_every_page_has_a_link_to_copy(tab: Any, app: str, path: str) -> None:
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.goto(app + path)

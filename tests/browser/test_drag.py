@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_expression import node_of
+from tests.marks import thorough
 
 pytestmark = pytest.mark.browser
 
@@ -133,7 +134,7 @@ _CUT = """cells => cells.filter((cell) => {
 }).map((cell) => cell.textContent)"""
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, thorough(390)])
 def test_no_number_loses_its_exponent_while_it_changes(tab: Any, app: str, width: int) -> None:
     """From 1 to 1e27 and 1e-27 in one movement of the hand."""
     tab.set_viewport_size({"width": width, "height": 800})

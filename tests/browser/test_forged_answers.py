@@ -91,6 +91,7 @@ def test_what_a_program_did(tab: Any, forged: str) -> None:
     expect_inert(tab)
 
 
+@pytest.mark.thorough
 def test_what_a_loop_did(tab: Any, forged: str) -> None:
     tab.goto(f"{forged}/expression?program={quote(LOOP)}&panel=Curves&iteration=5")
     tab.wait_for_selector("text=ran again to record backward pass 5")
@@ -111,6 +112,7 @@ def test_an_error(tab: Any, forged: str) -> None:
     expect_inert(tab)
 
 
+@pytest.mark.thorough
 def test_a_problem_of_the_readers_own(tab: Any, forged: str) -> None:
     tab.goto(f"{forged}{OWN}")
     tab.locator(".st-key-press-forward button").first.click()
@@ -124,6 +126,7 @@ def test_a_problem_of_the_readers_own(tab: Any, forged: str) -> None:
     expect_inert(tab)
 
 
+@pytest.mark.thorough
 def test_links_and_file_names(tab: Any, forged: str) -> None:
     for path in ("expression?panel", "network?preset", "optimizer?problem", "feature_maps?network"):
         tab.goto(f"{forged}/{path}={quote(TEXT)}&at={quote(TEXT)}&seed={quote(HTML)}")

@@ -78,6 +78,7 @@ def violations(tab: Any) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_the_headers_block_nothing_that_the_pages_need(proxied: Any, app: str) -> None:
     for path in PAGES:
         open_page(proxied, app, path)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
+from tests.marks import thorough
+
 pytestmark = pytest.mark.browser
 
 PROGRAM = """\
@@ -40,7 +42,7 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=["light", thorough("dark")])
 def keys(tab: Any, request: pytest.FixtureRequest) -> Any:
     """A tab in one of the themes."""
     tab.emulate_media(color_scheme=request.param, reduced_motion="reduce")
@@ -202,6 +204,7 @@ def test_the_first_control_is_near(tab: Any, app: str, page: str, control: str, 
     assert go_to(tab, control, most=most) <= most
 
 
+@pytest.mark.thorough
 def test_the_keyboard_finds_nothing_on_a_page_that_still_opens(tab: Any, app: str) -> None:
     """A page is not seen while its last elements load, and its buttons of help neither."""
     arrive(tab, f"{app}/feature_maps", ".frames img")
@@ -270,6 +273,7 @@ def test_words_open_where_they_stand(keys: Any, app: str) -> None:
     expect(tab.locator("tr.selected")).to_have_count(0)  # a word is no choice of its row
 
 
+@pytest.mark.thorough
 def test_words_open_on_the_other_pages(tab: Any, app: str) -> None:
     arrive(tab, f"{app}/network", "tr[data-id]")
     tab.locator("tr[data-id]").first.focus()

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.actions import SHOWN
 from benchmarks.layout_shift import BUDGET, SIZES, new_profile, open_and_watch, total, visits
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
 
 #: The most that may move here, where other tests keep the machine busy, and how often a page is
 #: opened again for it: then the browser

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = [pytest.mark.browser, pytest.mark.thorough]
+
 
 @pytest.mark.parametrize(
     ("page", "pressed", "changed", "most"),

@@ -53,14 +53,6 @@ def test_resnet18_unfolds_a_block(tab: Any, app: str) -> None:
     box(tab, "layer2").wait_for()
 
 
-def test_the_laboratory_at_work(tab: Any, app: str) -> None:
-    open_page(tab, app, "?part=Hook+laboratory")
-    tab.wait_for_selector("text=2 of 5 parameter gradients change")
-    tab.get_by_role("button", name="tensor").click()  # let go of one
-    tab.wait_for_selector("text=Calls of the hooks in the order they ran: 4")
-    expect(tab.locator("tr.ax-changed")).to_have_count(2)
-
-
 def test_downloads(tab: Any, app: str) -> None:
     open_page(tab, app)
     with tab.expect_download() as caught:
@@ -84,6 +76,7 @@ def test_the_answer_is_on_the_first_screen_and_nothing_scrolls_sideways(tab: Any
         assert tab.evaluate(f"{main}.scrollWidth <= {main}.clientWidth")
 
 
+@pytest.mark.thorough
 def test_an_accumulation_is_stopped_and_keeps_what_it_has(tab: Any, app: str) -> None:
     open_page(tab, app, "?preset=densenet201&part=Accumulation")
     tab.wait_for_selector("text=/Sample [2-7] of 8/")

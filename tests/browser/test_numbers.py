@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_optimizer import open_page
+from tests.marks import thorough
 
 pytestmark = pytest.mark.browser
 
@@ -70,13 +71,13 @@ def drawn_gradient(tab: Any, name: str) -> str:
     return " ".join(" ".join(node.locator("text.gradient").all_text_contents()).split())
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [390, thorough(1280)])
 @pytest.mark.parametrize(
     ("path", "source", "values"),
     [
         ("/", "x**2 + 3*x", {"x": 2.0}),
-        ("/", "exp(-x**2)*y", {"x": 3.0, "y": 3.0}),
-        ("/", LINEAR, EXTREME),
+        thorough("/", "exp(-x**2)*y", {"x": 3.0, "y": 3.0}),
+        thorough("/", LINEAR, EXTREME),
         ("/expression", LINEAR, EXTREME),
         ("/expression", PRODUCT, MATRIX),
     ],
@@ -94,7 +95,7 @@ def test_values_and_gradients_of_inputs_are_whole(
         assert " ".join(gradient.split()) == drawn_gradient(tab, name)
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [390, thorough(1280)])
 def test_a_box_shows_all_digits_while_it_is_edited(tab: Any, app: str, width: int) -> None:
     tab.set_viewport_size({"width": width, "height": 800})
     open_inputs(tab, f"{app}/expression", LINEAR, EXTREME)
@@ -152,6 +153,7 @@ def test_the_graph_is_whole_on_a_phone(
         assert box["y"] + box["height"] <= frame["y"] + frame["height"]
 
 
+@pytest.mark.thorough
 def test_no_number_of_a_step_goes_on_in_the_next_line(tab: Any, app: str) -> None:
     open_page(tab, app, problem="Ill-conditioned quadratic", lr="0.6")
     tab.locator(".st-key-press-run button").first.click()

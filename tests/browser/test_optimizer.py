@@ -11,6 +11,7 @@ import torch
 from playwright.sync_api import expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from tests.marks import thorough
 from tests.pages.optimizer_page import CALLS
 
 pytestmark = pytest.mark.browser
@@ -36,6 +37,7 @@ def expect_number(tab: Any, label: str, value: str, name: str = "x") -> None:
     expect(row.first.locator("td").first).to_have_text(value)
 
 
+@pytest.mark.thorough
 def test_no_button_is_cut_off_on_a_phone(tab: Any, app: str) -> None:
     tab.set_viewport_size({"width": 390, "height": 844})
     open_page(tab, app)
@@ -76,7 +78,11 @@ def test_the_four_buttons_and_their_numbers(tab: Any, app: str) -> None:
 
 @pytest.mark.parametrize(
     ("problem", "most"),
-    [("Parabola", 25), ("2-D classification", 27), ("Your own program", 27)],
+    [
+        ("Parabola", 25),
+        thorough("2-D classification", 27),
+        thorough("Your own program", 27),
+    ],
 )
 def test_a_press_sends_few_messages(tab: Any, app: str, problem: str, most: int) -> None:
     """Only what it changes: neither the frame nor the settings. A fit and a list of parameters are
@@ -117,16 +123,6 @@ def test_a_press_sends_few_messages(tab: Any, app: str, problem: str, most: int)
         for sent in runs():
             assert len(sent) <= most, (name, sorted(map(str, sent)))
             assert not any(kind == "navigation" for kind, *_ in sent), name
-
-
-def test_run_200_shows_progress_and_ends(tab: Any, app: str) -> None:
-    open_page(tab, app)
-    tab.locator(".st-key-press-run button").first.click()
-    tab.wait_for_selector(".ax-said progress")
-    tab.wait_for_selector(".ax-said:has-text('200 iterations done')")
-    expect(tab.locator(".ax-said")).to_contain_text("200 steps")
-    press(tab, "undo", "Undid 200 iterations")
-    expect_number(tab, "value", "10")
 
 
 #: The texts of the cells of which a frame around them hides a part.
@@ -202,6 +198,7 @@ def test_a_picture_can_be_saved(tab: Any, app: str) -> None:
     assert 'xmlns="http://www.w3.org/2000/svg"' in text
 
 
+@pytest.mark.thorough
 def test_the_line_that_failed_is_marked(tab: Any, app: str) -> None:
     open_page(tab, app, problem="Your own program")
     tab.fill(".st-key-own-loss textarea", "a = net(x)\nb = a @ torch.ones(3)\nloss = b.sum()")

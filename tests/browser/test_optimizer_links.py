@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.marks import thorough
+
 pytestmark = pytest.mark.browser
 
 
@@ -36,6 +38,7 @@ def test_the_address_follows_the_presses_and_repeats_them(tab: Any, app: str) ->
     assert tab.url == address
 
 
+@pytest.mark.thorough
 def test_back_leads_to_the_run_where_the_page_was_left_slowly(tab: Any, app: str) -> None:
     """Between the two entries that Streamlit makes, a component may write into the address."""
     tab.goto(f"{app}/optimizer?problem=Ill-conditioned+quadratic")
@@ -61,7 +64,7 @@ def test_back_leads_to_the_run_where_the_page_was_left_slowly(tab: Any, app: str
     assert tab.url == address
 
 
-@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("is_first", [True, thorough(False)])
 def test_what_is_asked_on_the_way_to_another_page(tab: Any, app: str, is_first: bool) -> None:
     """A frame of a drag that is sent with the click on the other page's link, or a moment later."""
     tab.goto(f"{app}/optimizer?problem=Ill-conditioned+quadratic")
@@ -77,7 +80,7 @@ def test_what_is_asked_on_the_way_to_another_page(tab: Any, app: str, is_first: 
     expect(tab.get_by_text("encountered an error")).to_be_hidden()
 
 
-@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("is_first", [True, thorough(False)])
 def test_a_press_is_drawn_that_is_sent_with_a_frame_of_a_drag(
     tab: Any, app: str, is_first: bool
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from tests.marks import thorough
+
 pytestmark = pytest.mark.browser
 
 
@@ -91,7 +93,10 @@ def test_a_learning_rate_is_dragged_until_the_parabola_diverges(sliders: Sliders
 
 @pytest.mark.parametrize(
     ("menu", "name", "said"),
-    [("Problem", "Saddle", "too large above 2 here"), ("Optimizer", "Adam", "Adam scales")],
+    [
+        ("Problem", "Saddle", "too large above 2 here"),
+        thorough("Optimizer", "Adam", "Adam scales"),
+    ],
 )
 def test_the_first_choice_has_a_verdict_of_its_own(
     sliders: Sliders, menu: str, name: str, said: str

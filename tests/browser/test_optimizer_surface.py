@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 from explorer.training import Surface
 from explorer.training.landscape import SIDE
 from explorer.ui.optimizer import surface
+from tests.marks import sample, thorough
 
 pytestmark = pytest.mark.browser
 
@@ -200,8 +201,11 @@ def test_the_picture_is_saved_with_its_colours(tab: Any, app: str) -> None:
     assert "path ahead" in text
 
 
-@pytest.mark.parametrize("name", ["rosenbrock", "ill-conditioned quadratic", "himmelblau", "wall"])
-@pytest.mark.parametrize("reach", [2.0, 5.0])
+@pytest.mark.parametrize(
+    "name",
+    sample(["wall", "rosenbrock", "ill-conditioned quadratic", "himmelblau"], every=4),
+)
+@pytest.mark.parametrize("reach", [2.0, thorough(5.0)])
 def test_no_minimum_is_drawn_that_the_loss_does_not_have(tab: Any, name: str, reach: float) -> None:
     """Between the places where the loss is known, the bands of the picture are compared with those
     of the loss itself."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from explorer.trace.text import number
 from explorer.ui.feature_maps.image_choice import load_sample
 from explorer.vision import BACKBONES, build, feature_maps, pixel_arithmetic
+from tests.marks import thorough
 from tests.vision.test_receptive_field import all_positive, box_of_gradient
 
 pytestmark = pytest.mark.browser
@@ -58,8 +59,9 @@ def texts(tab: Any, selector: str) -> list[str]:
     ("title", "name", "layer", "channel", "size"),
     [
         ("Shapes network", "shapes_net", "block2.conv2", 9, 32),
-        ("Shapes network", "shapes_net", "block1.conv1", 3, 64),
-        ("ResNet-18", "resnet18", "layer1.0.conv2", 5, 56),  # more inputs than are sent
+        thorough("Shapes network", "shapes_net", "block1.conv1", 3, 64),
+        # It has more inputs than are sent.
+        thorough("ResNet-18", "resnet18", "layer1.0.conv2", 5, 56),
     ],
 )
 def test_the_arithmetic_under_the_pointer_is_that_of_the_library(

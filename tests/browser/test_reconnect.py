@@ -239,6 +239,7 @@ def test_nothing_changes_when_the_connection_is_lost_for_a_while(tabs: Any, app:
     proxy.close()
 
 
+@pytest.mark.thorough
 def test_readers_go_on_when_their_server_is_killed(tabs: Any, app: str, tmp_path: Path) -> None:
     file = tmp_path / "star.png"  # a drawing, for which the page chooses the network of drawings
     drawing = np.rint(255 * draw_one("star", 256, seed=10)).astype(np.uint8)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 from explorer.trace.rules import RULES
 from tests.trace.test_formulas import NOT_VERIFIED, all_meanings, gives
@@ -55,6 +56,7 @@ def _wrong_here(tree: Tree) -> Iterator[tuple[str, Any]]:
         yield f"{kind} dropped", parts[-1 if kind == "sum" else 0]
 
 
+@pytest.mark.thorough
 def test_a_wrong_formula_is_noticed() -> None:
     """Formulas that differ in their numbers alone are one: some step must notice each fault."""
     unnoticed = []

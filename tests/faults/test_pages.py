@@ -92,6 +92,7 @@ def test_a_server_killed_during_a_program_is_not_noticed(
     assert app_sandbox.pid not in killed
 
 
+@pytest.mark.thorough
 def test_expression_without_a_server() -> None:
     at, other = opened("pages/expression.py"), SLOW + "z = 1\n"  # the trace of SLOW is cached
     with servers_killed():
@@ -105,6 +106,7 @@ def test_expression_without_a_server() -> None:
     assert {"x", "y"} <= set(rows(at))
 
 
+@pytest.mark.thorough
 def test_the_gradient_check_without_a_server() -> None:
     at = opened("pages/expression.py")
     at.segmented_control(key="panel").set_value("check").run()
@@ -130,6 +132,7 @@ def test_a_press_on_a_custom_problem_without_a_server() -> None:
     assert _shown(at) != before
 
 
+@pytest.mark.thorough
 def test_a_custom_problem_opened_without_a_server() -> None:
     with servers_killed():
         at = page(problem="own")
@@ -146,6 +149,7 @@ def _shown(at: Any) -> str:
     return re.sub(r'"changed": \w+', "", json[0])
 
 
+@pytest.mark.thorough
 def test_an_upload_without_a_server() -> None:
     at = opened("pages/feature_maps.py")
     with servers_killed():

@@ -16,6 +16,7 @@ from explorer.trace import BackwardStep
 from explorer.trace.rules import RULES, NotStated
 from explorer.trace.rules.rule import Rule
 from tests.faults.changed import load_changed, path_of
+from tests.marks import sample
 from tests.trace.steps import steps_by_node
 from tests.trace.test_rules import multiply_out
 
@@ -97,7 +98,7 @@ MODULES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", sample(MODULES, every=8))
 def test_a_wrong_rule_is_noticed(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = f"{PACKAGE}.{module}"
     text = path_of(full).read_text()

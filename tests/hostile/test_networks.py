@@ -14,7 +14,8 @@ from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from tests.hostile.corpus import GROUPS
 from tests.hostile.corpus.own_networks import NETWORKS
-from tests.hostile.test_corpus import SECRET, Canary, memory
+from tests.hostile.test_corpus import PATIENCE, SECRET, Canary, memory
+from tests.marks import sample
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
 
@@ -75,9 +76,7 @@ def check_each(sources, server: Sandbox, canary: Canary):
         source = text.replace("{file}", str(canary.file)).replace("{name}", SECRET)
         source = source.replace("{port}", str(canary.port))
         found, seconds = inspected(source, server)
-        if seconds > LIMIT + 1.5:  # a machine that is busy may be late once
-            found, seconds = inspected(source, server)
-        assert seconds < LIMIT + 1.5, source[-300:]
+        assert seconds < LIMIT + PATIENCE, source[-300:]
         assert "do not tell" not in repr(found), source[-300:]
         assert canary.is_untouched(), source[-300:]
     good = inspected(GOOD, server, 30)[0]
@@ -85,19 +84,19 @@ def check_each(sources, server: Sandbox, canary: Canary):
     assert memory(os.getpid()) - before < 50 * 2**20
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", sample(GROUPS, every=4))
 def test_a_hostile_program_is_no_network(group, server, canary):
     programs = GROUPS[group][:: SLOW.get(group, EVERY)]
     check_each(programs, server, canary)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", sample(GROUPS, every=4))
 def test_a_hostile_forward(group, server, canary):
     programs = GROUPS[group][5 :: SLOW.get(group, EVERY)]
     inside = [INSIDE.format(textwrap.indent(program, " " * 8)) for program in programs]
     check_each(inside, server, canary)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", sample(range(4), every=4))
 def test_a_network_that_means_harm_ends_alone(part, server, canary):
     check_each(NETWORKS[part::4], server, canary)

@@ -19,6 +19,7 @@ from explorer.vision import WeightsError, load_weights
 from explorer.vision.checkpoint import read_checkpoint
 from explorer.vision.weights import is_pickled
 from tests.hostile.weights_files import HOSTILE, HostileFile, pickle_calls, saved, state
+from tests.marks import sample
 from tests.sandbox.test_forged_frames import CLEAR, memory
 
 #: Seconds that a file may take, which is all that the slowest gets, and more for a busy machine.
@@ -59,7 +60,7 @@ def test_there_are_enough() -> None:
     assert len({file.name for file in HOSTILE}) == len(HOSTILE) >= 53
 
 
-@pytest.mark.parametrize("file", HOSTILE, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sample(HOSTILE, every=5), ids=lambda file: file.name)
 def test_a_hostile_file_gives_a_sentence(box: Sandbox, file: HostileFile, tmp_path: Path) -> None:
     path = tmp_path / "ran"
     data = file.make(path)

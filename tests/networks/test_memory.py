@@ -23,6 +23,7 @@ from explorer.networks.memory import (
 from explorer.networks.memory_watch import BACKWARD, FORWARD, RECOMPUTATION
 from explorer.torchvision_guard import torchvision
 from explorer.trace import from_plain, to_plain
+from tests.marks import sample
 from tests.networks.helpers import Awkward, Fails, assert_same, snapshot
 
 KIB = 1024
@@ -123,7 +124,7 @@ def test_the_peak_of_small_networks_is_what_torch_reports(name, mode):
 
 
 @pytest.mark.parametrize("mode", [PLAIN, CHECKPOINTING])
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", sample(LARGE, every=4))
 def test_the_peak_of_large_networks_is_what_torch_reports(name, mode):
     within_two_percent(name, mode)
 

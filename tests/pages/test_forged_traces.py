@@ -16,6 +16,7 @@ from explorer.trace.running import run
 from explorer.trace.validation import validate
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.shared_cache import SharedCache
+from tests.marks import sample
 from tests.pages.forged_traces import FORGED, SOURCE, honest
 from tests.pages.test_pages import html_of, opened
 
@@ -37,7 +38,7 @@ def page() -> Any:
     return opened("pages/expression.py")
 
 
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("name", sample(FORGED, every=7))
 def test_the_page_shows_what_it_can(name: str, page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = honest()
     FORGED[name](plain)

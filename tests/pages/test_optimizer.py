@@ -12,6 +12,7 @@ from explorer.networks.classifiers import CLASSIFIERS
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.ui.common.open_in_optimizer import network_link
 from explorer.ui.optimizer import problems
+from tests.marks import sample
 from tests.pages.optimizer_page import (
     CALLS,
     after_three,
@@ -31,7 +32,7 @@ from tests.pages.optimizer_page import (
 from tests.pages.test_pages import component, html_of, opened
 
 
-@pytest.mark.parametrize("problem", problems.OFFERS)
+@pytest.mark.parametrize("problem", sample(problems.OFFERS, every=4))
 def test_every_problem_opens_and_every_button_works(problem: str) -> None:
     at = page(problem=problem)
     assert "steps" in said(at) or "1 step" in said(at)
@@ -277,7 +278,9 @@ def test_the_axes_can_be_chosen() -> None:
         assert not at.exception
 
 
-@pytest.mark.parametrize("name", [n for n in networks.names() if n not in CLASSIFIERS])
+@pytest.mark.parametrize(
+    "name", sample([n for n in networks.names() if n not in CLASSIFIERS], every=6)
+)
 def test_a_network_arrives_from_the_network_page(name: str) -> None:
     at = opened("app.py")
     for key, text in network_link(name).items():

@@ -11,6 +11,7 @@ from explorer.training import PRESETS, RemoteSession, TrainingSession
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.presses import write_presses, write_start
 from explorer.ui.optimizer.problems import OFFERS, OWN
+from tests.marks import sample
 from tests.pages.optimizer_page import error, page, press, said, set_by_hand, value
 from tests.pages.test_pages import component, html_of, opened, run_program
 from tests.training.test_presses import press as press_session
@@ -85,7 +86,7 @@ def mixed(count: int) -> list[tuple[str, dict[str, Any]]]:
     return presses
 
 
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("own", sample([False, True], every=2))
 def test_a_link_of_300_presses_repeats_the_numbers_on_a_second_server(own: bool) -> None:
     settings = optimizer_spec("SGD").defaults() | {"lr": 0.1}
     if own:

@@ -16,6 +16,7 @@ from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import GLOSSARY as GLOSSARY_PAGE
 from explorer.ui.common.pages import HOME, OPERATOR, PAGES, Page
 from explorer.ui.expression.panels import PANELS
+from tests.marks import sample
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = {example.key: example.source for example in EXAMPLES}
@@ -121,7 +122,7 @@ def test_links_of_earlier_versions_open_the_same_panel(old: str, now: str) -> No
     assert at.button_group(key="panel").value == now
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+@pytest.mark.parametrize("example", sample(EXAMPLES, every=6), ids=lambda example: example.key)
 def test_every_example_runs(example: Any) -> None:
     at = opened("pages/expression.py")
     run_program(at, example.source)

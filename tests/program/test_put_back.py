@@ -31,6 +31,7 @@ from explorer.program.figures import figure_patches, notebook_patches
 from explorer.program.process_state import _autocast_depth
 from explorer.program.saved_hooks import saved_hook_patches
 from explorer.program.watched_calls import APPLY, watched_calls
+from tests.marks import sample
 
 PATCHES = [
     *watched_calls(), *saved_hook_patches(), *device_patches(), *accelerator_patches(),
@@ -157,7 +158,7 @@ def test_the_state_of_the_process_is_put_back(end: str) -> None:
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-@pytest.mark.parametrize("name", ENTERED)
+@pytest.mark.parametrize("name", sample(ENTERED, every=3))
 def test_a_mode_that_a_program_has_not_left_ends_with_it(name: str, is_enabled: bool) -> None:
     source = "import torch\nx = torch.ones(1, requires_grad=True)\n(x * 2).backward()\n"
     with torch.set_grad_enabled(is_enabled):

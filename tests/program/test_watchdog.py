@@ -89,6 +89,7 @@ def record():
     assert names["done"] == [1]
 
 
+@pytest.mark.thorough
 def test_nothing_is_raised_after_the_end() -> None:
     """Programs that end at the moment in which they are ended."""
     ended, threads = 0, _thread._count()

@@ -10,6 +10,7 @@ import torch
 from explorer.networks import inspect
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.torchvision_guard import torchvision
+from tests.marks import sample
 
 OTHERS = """
     resnet34 resnext50_32x4d wide_resnet50_2 vgg11_bn vgg13 vgg16 vgg19_bn squeezenet1_0
@@ -34,7 +35,7 @@ def test_at_least_thirty_and_transformers_among_them():
     assert {"vit_b_16", "swin_t", "swin_v2_t", "maxvit_t"} <= set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sample(NAMES, every=4))
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_parameters_and_macs_as_documented(name):
     weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1

@@ -16,6 +16,7 @@ import pytest
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, bubblewrap, exit_reasons, kernel_restrictions
 from explorer.sandbox.limits import THREADS
+from tests.marks import sample
 from tests.sandbox.attacks import ATTACKS, ENDLESS, Attack
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_server_life import _pid, _zygote
@@ -111,7 +112,7 @@ def scene(
     scene.close()
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", sample(ATTACKS, every=4), ids=lambda attack: attack.name)
 def test_attack(scene: Scene, attack: Attack) -> None:
     ended = scene.attack(attack.code)
     if ended == exit_reasons.FORBIDDEN[0]:
@@ -122,7 +123,7 @@ def test_attack(scene: Scene, attack: Attack) -> None:
         assert scene.next_reader_is_answered()
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", sample(ENDLESS, every=5))
 def test_none_outlives_its_time(scene: Scene, name: str) -> None:
     start = time.monotonic()
     ended = scene.attack(ENDLESS[name], timeout=0.5)
@@ -153,7 +154,7 @@ BOUNDED = {
 }
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", sample(BOUNDED, every=3))
 def test_what_a_child_uses_is_bounded(scene: Scene, name: str) -> None:
     code, part = BOUNDED[name]
     assert part in scene.attack(code)

@@ -14,6 +14,7 @@ import pytest
 import explorer
 from explorer.sandbox import Call, Sandbox, proofs
 from explorer.trace.proof.prove import IS_ANOTHER, NO_TIME
+from tests.marks import thorough
 
 VECTOR = "import torch\nx = torch.ones(2, requires_grad=True)\n(x * 2).backward()\n"
 
@@ -63,10 +64,10 @@ def test_a_reader_has_one_at_a_time(forking: Sandbox) -> None:
     "program",
     [
         "while True:\n    pass\n",
-        "import torch\ntorch.ones(10**11)\n",
-        "a = [0]\nwhile True:\n    a = a + a\n",
+        thorough("import torch\ntorch.ones(10**11)\n"),
+        thorough("a = [0]\nwhile True:\n    a = a + a\n"),
         "raise SystemExit\n",
-        "def f():\n    return f()\nf()\n",
+        thorough("def f():\n    return f()\nf()\n"),
     ],
     ids=["endless", "large tensor", "list", "exit", "recursion"],
 )

@@ -17,6 +17,7 @@ import pytest
 from explorer.sandbox import Sandbox, bubblewrap
 from explorer.sandbox.installed_code import code_directories
 from explorer.sandbox.settings import Settings
+from tests.marks import sample
 from tests.sandbox.test_calls import eventually
 
 pytestmark = pytest.mark.skipif(
@@ -131,7 +132,7 @@ def run_script(python: Path, secret: Path, **options: str) -> list[object]:
     return answer
 
 
-@pytest.mark.parametrize("place", ["project/.venv", "home/.venv", "venv"])
+@pytest.mark.parametrize("place", sample(["project/.venv", "home/.venv", "venv"], every=3))
 def test_a_virtual_environment(tmp_path: Path, place: str) -> None:
     python = make_environment(tmp_path / place)
     secret = (tmp_path / place).parent / "secret"
@@ -139,6 +140,7 @@ def test_a_virtual_environment(tmp_path: Path, place: str) -> None:
     assert run_script(python, secret, **home) == ["", [4], False]
 
 
+@pytest.mark.thorough
 def test_one_that_is_reached_by_a_link(tmp_path: Path) -> None:
     make_environment(tmp_path / "real")
     (tmp_path / "link").symlink_to("real")
@@ -146,6 +148,7 @@ def test_one_that_is_reached_by_a_link(tmp_path: Path) -> None:
     assert run_script(python, tmp_path / "secret") == ["", [4], False]
 
 
+@pytest.mark.thorough
 def test_an_editable_install(tmp_path: Path) -> None:
     python = make_environment(tmp_path / "venv")
     (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
@@ -170,7 +173,7 @@ def test_where_no_server_starts_behind_it_the_first_stands_alone(
     box.stop()
 
 
-@pytest.mark.parametrize("behind", [True, False])
+@pytest.mark.parametrize("behind", sample([True, False], every=2))
 def test_a_long_path_of_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: bool
 ) -> None:

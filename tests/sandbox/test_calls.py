@@ -11,6 +11,7 @@ import pytest
 
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
+from tests.marks import thorough
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
@@ -39,6 +40,7 @@ def test_progress_comes_before_the_answer(sandbox: Sandbox) -> None:
     assert messages == [{"step": 0}, {"step": 1}, {"step": 2}]
 
 
+@pytest.mark.thorough
 def test_a_flood_of_progress_waits_for_its_reader(forking: Sandbox) -> None:
     messages: list[Any] = []
     request = {"steps": 20_000, "pause": 0}
@@ -100,6 +102,7 @@ def test_one_readers_jobs_do_not_starve_anothers(forking: Sandbox) -> None:
     assert done < 8
 
 
+@pytest.mark.thorough
 def test_eight_hogs_do_not_hold_up_a_ninth_reader(forking: Sandbox) -> None:
     ended: list[int] = []
 
@@ -134,7 +137,7 @@ def test_a_job_knows_when_to_stop_by_itself(forking: Sandbox) -> None:
     assert 0.5 < forking.call("until_deadline", None, timeout=1) < 1
 
 
-@pytest.mark.parametrize(("kind", "jobs"), [("forking", 24), ("portable", 4)])
+@pytest.mark.parametrize(("kind", "jobs"), [("forking", 24), thorough("portable", 4)])
 def test_many_threads_get_their_own_answers(
     kind: str, jobs: int, request: pytest.FixtureRequest
 ) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox, protocol
+from tests.marks import sample
 
 #: Job -> part of its error message, the line it must name.
 ENDS = {
@@ -34,7 +35,7 @@ def test_a_child_that_ends_badly(forking: Sandbox, job: str) -> None:
     assert forking.call("double", [1, 2]) == [2, 4]
 
 
-@pytest.mark.parametrize("job", ["segfault", "endless_operator", "refuses"])
+@pytest.mark.parametrize("job", sample(["segfault", "endless_operator", "refuses"], every=3))
 def test_a_worker_that_ends_badly(portable: Sandbox, job: str) -> None:
     words, line = ENDS[job]
     error = _error(portable, job)

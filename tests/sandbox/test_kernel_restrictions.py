@@ -24,6 +24,7 @@ from explorer.sandbox.system_calls import (
     UNKNOWN,
     numbers,
 )
+from tests.marks import sample
 from tests.sandbox.attacks import ATTACKS, KILLED
 
 needs_walls = pytest.mark.skipif(bool(missing()), reason="this system lacks a part of the walls")
@@ -246,7 +247,7 @@ def _torch_works(**options: Any) -> None:
         sandbox.stop()
 
 
-@pytest.mark.parametrize("walls", [Walls.NARROW, Walls.WIDE])
+@pytest.mark.parametrize("walls", sample([Walls.NARROW, Walls.WIDE], every=2))
 def test_torch_works_under_the_restrictions(walls: Walls) -> None:
     """Warmed up, as the app's own: what is imported before the restrictions counts here."""
     if not Settings("", "").fork:
@@ -254,6 +255,7 @@ def test_torch_works_under_the_restrictions(walls: Walls) -> None:
     _torch_works(walls=walls)
 
 
+@pytest.mark.thorough
 def test_torch_works_in_a_worker() -> None:
     _torch_works(fork=False)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from explorer import sandbox
+from tests.marks import sample
 
 LEAF = "import torch\nx = torch.ones(3, requires_grad=True)\n"
 #: By name, a program, the gradient of its x, and how many steps its pass has.
@@ -62,7 +63,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", sample(PROGRAMS, every=5))
 def test_a_large_program_keeps_its_gradients(name: str) -> None:
     source, gradient, steps = PROGRAMS[name]
     trace = sandbox.run(source, timeout=60)

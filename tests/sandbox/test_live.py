@@ -140,6 +140,7 @@ def child_of(live: LiveRun) -> int:
     return id(live._call._connection or object())
 
 
+@pytest.mark.thorough
 def test_requests_in_one_child_are_as_in_fresh_ones() -> None:
     live = LiveRun(client.submit, limit=PATIENT)
     stayed = 0
@@ -428,13 +429,13 @@ def test_a_live_run_that_nobody_holds_ends() -> None:
 
 def test_closing_while_another_thread_waits(forking: Sandbox) -> None:
     sandbox.run("x = 1")
-    live = LiveRun(client.submit, limit=2.0)
+    live = LiveRun(client.submit, limit=60.0)
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(live.run, "while True:\n    sum(range(100_000))")
         time.sleep(0.2)
         start = time.monotonic()
         live.close()
-        assert time.monotonic() - start < 1
+        assert time.monotonic() - start < 30  # long before the program's limit
         with pytest.raises(ProgramRefused):
             slow.result()
     assert not live.alive

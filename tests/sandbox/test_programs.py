@@ -4,6 +4,7 @@ import pytest
 
 from explorer import sandbox, trace
 from explorer.trace.examples import EXAMPLES
+from tests.marks import sample
 from tests.sandbox.untimed import untimed
 
 pytestmark = pytest.mark.fast
@@ -27,7 +28,7 @@ def test_example_a() -> None:
     assert values["x"].grad.tolist() == [[9, 12]]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+@pytest.mark.parametrize("example", sample(EXAMPLES, every=6), ids=lambda example: example.key)
 def test_the_same_as_in_this_process(example: object) -> None:
     source = example.source
     assert untimed(sandbox.run(source)) == untimed(trace.run(source))

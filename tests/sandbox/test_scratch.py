@@ -14,6 +14,7 @@ import pytest
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, kernel_restrictions, scratch
 from explorer.sandbox.scratch import BYTES, FILES, Scratch
+from tests.marks import sample
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually
 
@@ -81,7 +82,7 @@ def box(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize("name", FINE)
+@pytest.mark.parametrize("name", sample(FINE, every=4))
 def test_a_program_writes_in_its_folder(box: Sandbox, name: str) -> None:
     code, result = FINE[name]
     assert box.call("raw", {"code": code}) == result
@@ -153,7 +154,7 @@ def test_the_kernel_refuses_what_is_too_much(in_memory: Sandbox, name: str) -> N
     assert in_memory.call("raw", {"code": TOO_MUCH[name]}, timeout=20) in {"ENOSPC", "EMFILE"}
 
 
-@pytest.mark.parametrize("name", TOO_MUCH)
+@pytest.mark.parametrize("name", sample(TOO_MUCH, every=4))
 def test_who_writes_too_much_is_stopped(watched: Sandbox, name: str) -> None:
     code = TOO_MUCH[name].replace("\n", "\n    ")
     waits = f"try:\n    {code}\nexcept OSError:\n    time.sleep(100)"
@@ -228,6 +229,7 @@ time.sleep(100)"""
         watched.call("raw", {"code": code}, timeout=60)
 
 
+@pytest.mark.thorough
 def test_who_has_written_too_much_ends_alone(watched: Sandbox) -> None:
     """Also in the moment of its answer, as a child that would stay."""
     assert watched.call("double", 1) == 2
@@ -263,6 +265,7 @@ def test_what_is_moved_about_is_counted(tmp_path: Path) -> None:
         mover.join()
 
 
+@pytest.mark.thorough
 def test_a_deep_folder_is_removed(tmp_path: Path) -> None:
     """Deeper than a path can say, and with folders that may not be read."""
     top = tmp_path / "top"

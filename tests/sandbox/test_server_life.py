@@ -13,6 +13,7 @@ import pytest
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, calls, protocol
 from explorer.sandbox.answer_limits import limits_of
+from tests.marks import sample
 from tests.sandbox.test_calls import eventually, gone
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -55,6 +56,7 @@ def _pid(sandbox: Sandbox) -> int:
     return sandbox.pid
 
 
+@pytest.mark.thorough
 def test_two_hundred_jobs_leak_nothing(forking: Sandbox) -> None:
     def jobs(count: int) -> None:
         for number in range(count):
@@ -161,8 +163,11 @@ def test_the_server_imports_no_large_library() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "case"),
-    [("forking", case) for case in INVALID_FIELDS]
-    + [("portable", case) for case in INVALID_FIELDS if "worker" in case],
+    sample(
+        [("forking", case) for case in INVALID_FIELDS]
+        + [("portable", case) for case in INVALID_FIELDS if "worker" in case],
+        every=5,
+    ),
 )
 def test_an_invalid_header_does_no_harm(
     kind: str, case: str, request: pytest.FixtureRequest

@@ -115,11 +115,11 @@ def test_empty(text):
 
 
 def test_a_megabyte_is_refused_at_once():
-    start = time.perf_counter()
+    start = time.process_time()
     error = run("x = 1\n" * 170_000).error
     assert error is not None
     assert "too long" in error.message
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_nan_is_a_value_and_no_error():
