@@ -10,6 +10,7 @@ from benchmarks.measure import Budget, Row
 from benchmarks.results import Group, make_document, table
 from benchmarks.running import measure_group
 from explorer.trace import run
+from tests.marks import sample
 
 
 def lines_of(rows: tuple[Row, ...]) -> dict[str, list[str]]:
@@ -26,6 +27,7 @@ def seconds(amount: str) -> float:
     return float(number) * {"ms": 1e-3, "s": 1}[unit]
 
 
+@pytest.mark.thorough
 def test_a_group_gives_each_program_a_row_with_numbers() -> None:
     rows = measure_group("trace", 1).rows
     assert [row.what for row in rows] == [*(what for what, *_ in trace.PROGRAMS), trace.UNRECORDED]
@@ -35,7 +37,9 @@ def test_a_group_gives_each_program_a_row_with_numbers() -> None:
         assert float(ratio.split()[0]) == pytest.approx(seconds(ours) / seconds(theirs), 0.02)
 
 
-@pytest.mark.parametrize(("program", "steps"), [row[1:3] for row in loops.PROGRAMS])
+@pytest.mark.parametrize(
+    ("program", "steps"), sample([row[1:3] for row in loops.PROGRAMS], every=3)
+)
 def test_loops_run_to_their_end(program: str, steps: int) -> None:
     trace = run(program.format(steps=min(steps, 16)))
     assert trace.error is None

@@ -271,7 +271,7 @@ def check_shown(source: str) -> Trace:
     return trace
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(loops())
 def test_random_loops(source: str) -> None:
     with pytest.MonkeyPatch.context() as patch:

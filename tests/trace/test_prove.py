@@ -156,6 +156,7 @@ def test_tries_end_at_the_deadline() -> None:
     assert (kept.fix, kept.tried) == (None, NO_TIME)
 
 
+@pytest.mark.thorough
 def test_tries_end_when_they_have_used_their_processor_time() -> None:
     (kept,) = explorer.prove(with_answers(CUT, answer(ENDLESS))).answers
     assert (kept.fix, kept.tried) == (None, NO_TIME)

@@ -17,6 +17,7 @@ from explorer.program import without_addresses
 from explorer.trace import Summary, Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.script import script
+from tests.marks import sample
 from tests.trace.programs import PROGRAMS
 
 Rows = dict[tuple[str, int | None], list[tuple[str, str]]]
@@ -142,7 +143,7 @@ def test_a_downloaded_script_runs_by_itself(tmp_path: Path) -> None:
     assert compare(traced, done.stdout) == 9
 
 
-@pytest.mark.parametrize("key", sorted(COUNTED_OTHERWISE))
+@pytest.mark.parametrize("key", sample(sorted(COUNTED_OTHERWISE), every=6))
 def test_a_script_whose_table_is_not_compared_runs(key: str, tmp_path: Path) -> None:
     traced = trace.run(next(e.source for e in EXAMPLES if e.key == key))
     done = alone(tmp_path, script(traced))
@@ -162,6 +163,7 @@ def test_a_failing_program_prints_what_it_made(tmp_path: Path) -> None:
 LEAF = "import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\n"
 
 
+@pytest.mark.thorough
 def test_more_programs(tmp_path: Path) -> None:
     programs: dict[str, tuple[str, object]] = {
         "upstream_sum": (LEAF + "y = x ** 2\n", "sum"),

@@ -13,6 +13,7 @@ from explorer.trace import Trace, to_plain
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.running import run
 from tests.known_programs import GROUPS
+from tests.marks import sample
 
 #: Most Traces that are made while one program runs.
 MOST = 40
@@ -49,7 +50,7 @@ def compare(source: str, capture: str) -> None:
         assert plain(trace) == once
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.key)
+@pytest.mark.parametrize("example", sample(EXAMPLES, every=6), ids=lambda example: example.key)
 def test_an_example(example: Any, always: None) -> None:
     compare(example.source, "hook")
 

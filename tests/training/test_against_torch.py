@@ -9,6 +9,7 @@ from explorer.networks.planar import DATA, planar
 from explorer.program import ProgramRefused
 from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
 from explorer.training.replay import replay
+from tests.marks import sample
 from tests.training.plain import MATRICES, SETTINGS, loop, same, suited
 
 OWN = ProgramProblem(
@@ -89,7 +90,7 @@ def test_networks(name, optimizer, hyper):
     assert same(got, loop(problem, optimizer, 50, **hyper))
 
 
-@pytest.mark.parametrize(("optimizer", "hyper"), SETTINGS)
+@pytest.mark.parametrize(("optimizer", "hyper"), sample(SETTINGS, every=4))
 def test_own_program_through_replay(optimizer, hyper):
     own = suited(optimizer, OWN)
     session = RemoteSession(own, ask, optimizer, seed=5, **hyper)
