@@ -83,7 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Nothing that is thorough is fast, whatever the file says.
     if config.option.markexpr == "fast":
         config.option.markexpr = "fast and not thorough"
-    # While tests are collected nothing becomes garbage, and to look for it takes a sixth of the time.
+    # Nothing becomes garbage while tests are collected; looking for it takes a sixth of the time.
     gc.disable()
 
 
