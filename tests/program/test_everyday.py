@@ -10,8 +10,6 @@ from explorer import run
 from tests.program.compare import ours, refusal
 from tests.program.everyday import SCRIPTS
 
-pytestmark = pytest.mark.fast
-
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_prints_what_python_prints(name):

@@ -80,7 +80,7 @@ def numbers(session) -> list[np.ndarray]:
 
 
 @given(presses=st.lists(PRESSES, max_size=14), setting=st.sampled_from(RUNS), remote=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_follower_is_plain_pytorch_with_its_setting(presses, setting, remote):
     session = RemoteSession(PROBLEM, ask, lr=0.1) if remote else Session(PROBLEM, lr=0.1)
     follower = Follower(setting)

@@ -14,6 +14,7 @@ from explorer.training import PRESETS, RemoteSession, TrainingSession
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.presses import read_presses, write_presses
 from explorer.training.replay import replay
+from tests.marks import sample
 from tests.training.plain import MATRICES, same
 from tests.training.test_undo import PROBLEM, plain
 
@@ -107,7 +108,7 @@ optimizer.param_groups[1].update(lr=0.02)
     )
 
 
-@pytest.mark.parametrize("limit", [1, 2**20])
+@pytest.mark.parametrize("limit", sample([1, 2**20], every=2))
 @pytest.mark.parametrize("scheduler", [None, {"name": "ExponentialLR", "gamma": 0.5}])
 def test_undo_redo_and_replay_keep_the_groups(limit: int, scheduler: Any) -> None:
     given: dict[str, Any] = {

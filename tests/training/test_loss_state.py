@@ -12,6 +12,7 @@ import pytest
 
 from explorer.training import ProgramProblem, RemoteSession, TrainingSession
 from explorer.training.replay import replay
+from tests.marks import sample
 
 HEAD = "import torch\nimport torch.nn as nn\nw = torch.tensor([0.5, -1.0], requires_grad=True)\n"
 #: setup, loss, and whether points to return to can be kept.
@@ -89,7 +90,7 @@ def plain(session):
         return repr([session.parameters, session.losses])
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", sample(PROGRAMS, every=4))
 def test_memory_survives(name):
     setup, loss, kept = PROGRAMS[name]
     problem = ProgramProblem(setup=HEAD + setup, loss=loss)

@@ -21,6 +21,7 @@ from explorer.training import (
 from explorer.training.curvature import lanczos, measure_curvature
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.stability import REGIMES, Stability, critical_lr, factors, read_path
+from tests.marks import sample
 
 QUADRATIC = "ill-conditioned quadratic"
 
@@ -160,7 +161,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("hyper", SETTINGS)
+@pytest.mark.parametrize("hyper", sample(SETTINGS, every=3))
 def test_above_it_a_run_diverges_and_below_it_converges(hyper: dict[str, Any]) -> None:
     """Runs of torch's own optimizer, 1 % on either side."""
     critical = stability("parabola", lr=0.1, **hyper).critical

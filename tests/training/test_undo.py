@@ -20,6 +20,7 @@ from explorer.training import (
     View,
 )
 from explorer.training.replay import replay
+from tests.marks import sample
 
 PROBLEM = ProgramProblem(
     setup="""\
@@ -97,7 +98,7 @@ def plain(view: View) -> str:
     options={"scheduler": {"name": "OneCycleLR", "total_steps": 7}},
     limit=1,
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_undo_and_redo_are_exact(presses, optimizer, options, limit):
     """A stack of views is the oracle; a small limit makes almost every undo a long replay."""
     name, hyper = optimizer
@@ -146,7 +147,7 @@ def told(event):
     optimizer=("SGD", {"lr": 0.05, "momentum": 0.9}),
     options={},
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_replay_is_the_same_session(presses, optimizer, options):
     name, hyper = optimizer
     here = TrainingSession(PROBLEM, name, **options, **hyper)
@@ -163,7 +164,7 @@ def test_replay_is_the_same_session(presses, optimizer, options):
         assert plain(one.view()) == plain(other.view())
 
 
-@pytest.mark.parametrize("limit", [1, 2**26])
+@pytest.mark.parametrize("limit", sample([1, 2**26], every=2))
 def test_two_hundred_actions_and_more(limit):
     session = TrainingSession(PROBLEM, lr=0.01, history_bytes=limit)
     first = plain(session.view())

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from explorer.networks.image_networks import shapes_net
 from explorer.networks.synthetic_images import CLASSES, draw
 from explorer.vision import grad_cam, predict, saliency, switch_off
+from tests.marks import sample
 from tests.vision.models import Reused, network, random_input
 from tests.vision.test_feature_maps import state_of
 
@@ -26,7 +27,7 @@ LAYERS = {
 PAIRS = [(name, layer) for name, layers in LAYERS.items() for layer in layers]
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", sample(LAYERS, every=2))
 @pytest.mark.parametrize("target", [3, None])
 def test_saliency_equals_plain_pytorch_and_captum(name: str, target: int | None) -> None:
     model, x = network(name), random_input()
@@ -56,7 +57,7 @@ def not_in_place(model: nn.Module) -> Iterator[nn.Module]:
         module.inplace = True
 
 
-@pytest.mark.parametrize(("name", "layer"), PAIRS)
+@pytest.mark.parametrize(("name", "layer"), sample(PAIRS, every=3))
 def test_grad_cam_equals_plain_pytorch_and_captum(name: str, layer: str) -> None:
     model, x = network(name), random_input(96)
     before = state_of(model)

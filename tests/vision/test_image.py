@@ -121,6 +121,7 @@ for format, mode, side, options in [{LARGEST}]:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 def test_the_largest_pictures_take_less_than_300_megabytes(tmp_path: Path) -> None:
     done = subprocess.run(

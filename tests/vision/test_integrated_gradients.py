@@ -18,6 +18,7 @@ from explorer.networks.image_networks import shapes_net
 from explorer.networks.synthetic_images import draw_one
 from explorer.vision import Normalisation, integrated_gradients
 from explorer.vision.integrated_gradients import CLOSE, STEPS, make_baseline
+from tests.marks import sample
 from tests.vision.linear import NORMALISATION, Linear, small_network
 from tests.vision.models import network, random_input
 from tests.vision.test_feature_maps import state_of
@@ -58,7 +59,7 @@ def plain(model: nn.Module, x: Tensor, start: Tensor, target: int, steps: int) -
     return (total * (x - start))[0].numpy()
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small"])
+@pytest.mark.parametrize("name", sample(["resnet18", "mobilenet_v3_small"], every=2))
 def test_equal_plain_torch(name: str) -> None:
     model, x = network(name), random_input()
     before = state_of(model)

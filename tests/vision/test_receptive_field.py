@@ -10,6 +10,7 @@ from explorer.networks.image_networks import shapes_net
 from explorer.torchvision_guard import torchvision
 from explorer.vision import receptive_fields
 from explorer.vision.feature_maps import get_layer
+from tests.marks import thorough
 from tests.vision.models import Reused, network, random_input
 
 
@@ -54,9 +55,9 @@ def box_of_gradient(model: nn.Module, layer: str, row: int, column: int, x: Tens
         ("conv1", 10, 20),
         ("maxpool", 0, 5),
         ("layer1", 12, 9),
-        ("layer2.0.conv1", 7, 7),
-        ("layer2", 15, 3),
-        ("layer3", 8, 8),
+        thorough("layer2.0.conv1", 7, 7),
+        thorough("layer2", 15, 3),
+        thorough("layer3", 8, 8),
         ("layer4", 9, 8),
     ],
 )

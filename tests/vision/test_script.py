@@ -18,6 +18,7 @@ from explorer.vision import BACKBONES, build, filmstrip
 from explorer.vision.backbones import with_classes
 from explorer.vision.feature_maps import Of
 from explorer.vision.script import can_write_script, pack_script, write_script
+from tests.marks import thorough
 from tests.vision.test_backbones import grace_hopper
 
 #: Where torchvision's build does not go with torch's, it cannot be imported without this help.
@@ -45,7 +46,7 @@ def made_by_script(archive: bytes, folder: Path) -> dict[str, np.ndarray]:
         ("shapes_net", "output", True),
         ("shapes_net", "input", False),
         ("filter_bank", "output", True),
-        ("mobilenet_v3_small", "output", False),
+        thorough("mobilenet_v3_small", "output", False),
     ],
 )
 def test_the_script_makes_the_same_maps(name: str, of: Of, packed: bool, tmp_path: Path) -> None:

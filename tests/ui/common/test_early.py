@@ -6,6 +6,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 import explorer
 from benchmarks.load.serving import serving
 from benchmarks.load.tab import Tab
@@ -21,6 +23,7 @@ async def open_page(address: str, page: str) -> None:
     await tab.close()
 
 
+@pytest.mark.thorough
 def test_all_pages_open_at_once_on_a_new_server(tmp_path: Path) -> None:
     async def open_all(address: str) -> None:
         await asyncio.gather(*(open_page(address, page) for page in 2 * PAGES))

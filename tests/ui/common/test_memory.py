@@ -37,6 +37,7 @@ def test_giving_back_drops_what_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert cache.bytes == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not c_library.is_glibc(), reason="the C library is not glibc")
 def test_free_memory_is_returned_whichever_thread_used_it() -> None:
     """Small blocks are freed between some that stay, in eight threads at once."""

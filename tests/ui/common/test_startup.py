@@ -79,6 +79,7 @@ def test_who_is_refused_sees_one_sentence_and_no_page(
     assert len(at.main.children) == 1
 
 
+@pytest.mark.thorough
 def test_the_self_test_finds_nothing_here() -> None:
     assert find_failure(sandbox.call) is None
 
@@ -113,6 +114,7 @@ def test_no_server_is_no_end_of_the_thread(
     assert startup.warning_for_operator() == ""
 
 
+@pytest.mark.thorough
 def test_a_part_that_fails_is_found() -> None:
     """The child of these jobs cannot start threads; it is ended by the library that needs them."""
     box = Sandbox(jobs="tests.ui.common.no_threads", warm_up=False, processors=1)

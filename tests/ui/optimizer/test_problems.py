@@ -11,6 +11,7 @@ from explorer.training import PRESETS, TrainingSession
 from explorer.training.compare import parse_runs
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.ui.optimizer.problems import OFFERS, OWN
+from tests.marks import sample
 
 PROBLEMS = {
     **PRESETS,
@@ -20,7 +21,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", sample(PROBLEMS, every=4))
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_every_optimizer_lowers_the_loss_with_what_it_opens_with(name, optimizer):
     if optimizer == "Muon":
