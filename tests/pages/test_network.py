@@ -130,7 +130,6 @@ def test_the_layers_stay_open_on_a_network_with_other_tabs(page: Any) -> None:
     assert "conv1" in layers(preset(page, "ToyModel"))
 
 
-@pytest.mark.fast
 def test_every_view_of_the_worked_example(page: Any) -> None:
     for name in VIEWS:
         view(page, name)

@@ -111,7 +111,6 @@ def test_hyperparameters_change_without_a_reset() -> None:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.fast
 def test_every_optimizer_steps_as_torch_does(optimizer: str) -> None:
     at = page()
     if optimizer != "SGD":

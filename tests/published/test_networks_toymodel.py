@@ -22,9 +22,6 @@ HISTOGRAMS = {
 }
 
 
-pytestmark = pytest.mark.fast
-
-
 @pytest.fixture(scope="module")
 def steps():
     return list(accumulate(problem("ToyModel"), 40, every=10, lr=1e-3))

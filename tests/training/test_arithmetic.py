@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
 from tests.training.plain import SETTINGS
 
-pytestmark = pytest.mark.fast
-
 NUMBERS = st.floats(-1e3, 1e3, width=32)
 RATES = st.floats(0, 2, width=32)
 HALVES = st.floats(0, 0.984375, width=32)

@@ -25,8 +25,6 @@ from explorer.training.problem import random_stream
 from explorer.training.replay import replay
 from tests.training.plain import loop, same
 
-pytestmark = pytest.mark.fast
-
 WITH_SAMPLES: dict[str, Any] = {
     **{name: preset for name, preset in PRESETS.items() if preset.rows},
     "planar": planar("moons"),

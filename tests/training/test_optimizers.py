@@ -18,7 +18,6 @@ from tests.marks import sample
 from tests.training.plain import MATRICES, suited
 from tests.training.test_undo import PROBLEM, plain
 
-pytestmark = pytest.mark.fast
 ODD = ["ASGD", "Adafactor", "LBFGS", "Rprop"]
 
 

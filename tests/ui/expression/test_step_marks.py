@@ -16,8 +16,6 @@ from explorer.ui.common.graph import Marks
 from explorer.ui.expression import step_marks
 from explorer.ui.expression.selection import Selection
 
-pytestmark = pytest.mark.fast
-
 HEAD = "import torch\nx = torch.tensor(3.0, requires_grad=True)\n"
 PROGRAMS = {example.key: example.source for example in EXAMPLES} | {
     "several results": HEAD + "a, b = (x * torch.ones(2)).unbind()\n(a * b + a).backward()\n",

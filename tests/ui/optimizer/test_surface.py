@@ -22,8 +22,6 @@ from explorer.ui.optimizer.planes import ELEMENTS, PATH, PlaneChoice
 from explorer.ui.optimizer.problems import OFFERS, OWN, ChosenProblem
 from explorer.ui.optimizer.workspace import Workspace
 
-pytestmark = pytest.mark.fast
-
 W = PlaneChoice(ELEMENTS, ("w", 0), ("w", 1))
 B = PlaneChoice(ELEMENTS, ("w", 0), ("b", 0))
 AB = PlaneChoice(ELEMENTS, ("a", 0), ("b", 0))
