@@ -153,6 +153,7 @@ def test_every_device_listed_is_one_of_torch() -> None:
         assert torch.ones(2, device=device).sum().item() == 2.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("device", ["elsewhere", "gpu"])
 def test_same_numbers_on_another_device(device: str) -> None:
     """In a process of its own: a device cannot be taken out of torch again."""

@@ -116,7 +116,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return run_all(tmp_path_factory.mktemp("scripts"), sources)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sample(CASES, every=4))
 def test_the_script_prints_the_table_of_the_trace(name: str, printed: dict[str, str]) -> None:
     traced = trace.run(CASES[name])
     compare(traced, printed[name])
