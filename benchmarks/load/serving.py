@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.load.files import WrongAnswer, get
 from deploy.processes import answers, end, free_ports, launch
-from explorer.ui.operator.processes import descendants, memory, processor_time
+from explorer.ui.common.processes import descendants, memory, processor_time
 
 #: The folder of the project.
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import GLOSSARY as GLOSSARY_PAGE
-from explorer.ui.common.pages import HOME, OPERATOR, PAGES, Page
+from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
 from tests.marks import sample
 
@@ -106,7 +106,7 @@ def test_an_empty_box_says_what_can_be_typed() -> None:
 @pytest.mark.fast
 def test_the_registry_is_what_the_folder_holds() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "pages").glob("*.py")}
-    assert {page.file for page in (*PAGES, GLOSSARY_PAGE, OPERATOR)} == files
+    assert {page.file for page in (*PAGES, GLOSSARY_PAGE)} == files
     keys = [page.key for page in (HOME, *PAGES)]
     assert len(set(keys)) == len(keys)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import streamlit as st
 
 from explorer import sandbox
-from explorer.ui.common.activity import time_page
 from explorer.ui.common.consent import wait_for_consent
 from explorer.ui.common.copy_link import copy_link
 from explorer.ui.common.glossary_dialog import glossary_button
 from explorer.ui.common.layout import theme_css
+from explorer.ui.common.metrics import time_page
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.common.reconnect import restore

@@ -109,16 +109,7 @@ GLOSSARY = Page(
     "What do the terms mean?",
 )
 
-#: Not in the navigation: for whoever runs the server.
-OPERATOR = Page(
-    "operator",
-    "Operator",
-    ":material/monitor_heart:",
-    "pages/operator.py",
-    "How are the readers served?",
-)
-
 
 def page(key: str) -> Page:
     """The page of that key. Raises KeyError for a key that no page has."""
-    return {page.key: page for page in (HOME, *PAGES, GLOSSARY, OPERATOR)}[key]
+    return {page.key: page for page in (HOME, *PAGES, GLOSSARY)}[key]

@@ -12,7 +12,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from explorer.sandbox import Call, RunProgress
 from explorer.sandbox.calls import parse_answer
-from explorer.ui.common.activity import ProgramRun, program_runs
+from explorer.ui.common.metrics import count_program
 
 #: Most characters of a program's output that are shown while it runs: the last ones.
 SHOWN = 4000
@@ -75,10 +75,12 @@ class SharedCall:
             self._lock.release()
 
     def _count(self) -> None:
-        """Count the job once for the operator; one that never started has only waited."""
+        """Count the job once for the operator, unless its readers gave up before its turn came."""
         now, self._counted = time.monotonic(), True
-        started = self._call.started or now
-        program_runs.append(ProgramRun(now, started - self._asked, now - started))
+        if (started := self._call.started) is not None:
+            count_program(started - self._asked, now - started)
+        elif not self.stopped:
+            count_program(now - self._asked, None)
 
     def result(self) -> Any:
         """The answer, read once for all. Raises ProgramRefused."""

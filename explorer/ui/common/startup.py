@@ -6,7 +6,6 @@ import atexit
 import functools
 import gc
 import importlib
-import ipaddress
 import logging
 import os
 import socket
@@ -21,8 +20,11 @@ import torch
 from streamlit import runtime
 
 from explorer import sandbox
-from explorer.ui.common.activity import keep_errors
+from explorer.ui.common import metrics
+from explorer.ui.common.job_queue import job_queue
 from explorer.ui.common.memory import is_page_running, watch_memory
+from explorer.ui.common.serving import is_local
+from explorer.ui.common.shared_call import count_under_way
 
 #: Seconds after which the sandbox tests itself: the first readers have their answers by then.
 SELF_TEST_DELAY = 10.0
@@ -30,10 +32,6 @@ SELF_TEST_DELAY = 10.0
 _FIRST_ANSWER = 30.0
 #: Imported when a network is built or stepped for the first time: each takes more than a second.
 _SLOW = ("torch._dynamo", "explorer.torchvision_guard")
-#: Headers with which a proxy passes on where a reader is.
-_FORWARDED = (
-    "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Forwarded", "Via",
-)  # fmt: skip
 
 _self_test_failure: sandbox.SelfTestFailure | None = None
 
@@ -50,7 +48,7 @@ def prepare_process() -> None:
     sandbox.start()
     send_small_messages_at_once()
     threading.Thread(target=_end_with_main_thread, name="end").start()
-    keep_errors()
+    metrics.provide(count_under_way, job_queue().count_waiting)
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False
     threading.Thread(target=_finish_when_idle, name="imports", daemon=True).start()
@@ -86,29 +84,8 @@ def warning_for_operator() -> str:
 
 
 def reader_is_local() -> bool:
-    """Whether the reader is on this machine, and no proxy passes on what others send."""
-    headers, address = st.context.headers, st.context.ip_address
-    return (
-        not any(name in headers for name in _FORWARDED)
-        and _is_loopback(address or "localhost")  # None is loopback, too
-        and _is_loopback(_host_name(headers.get("Host", "localhost")))
-    )
-
-
-def _host_name(host: str) -> str:
-    """A Host header without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
-
-
-def _is_loopback(name: str) -> bool:
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name.removeprefix("::ffff:")).is_loopback
-    except ValueError:
-        return False
+    """Whether the reader is on this machine. (Streamlit's address of a loopback one is None.)"""
+    return is_local(st.context.ip_address or "localhost", st.context.headers)
 
 
 def _test_walls() -> None:

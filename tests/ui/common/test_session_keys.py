@@ -119,7 +119,6 @@ KEYS = {
         feature_maps/automatic.py network-turned
         feature_maps/comparison.py comparison.chosen
         network/runs.py {place}
-        operator/panel.py operator.before
         optimizer/options.py settings.options.refused
         """,
 }

@@ -1,47 +1,10 @@
-"""The memory and the processor time of the app's processes, from Linux's /proc and cgroup."""
+"""The memory and the processor time of processes, from Linux's /proc; nothing elsewhere."""
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
-
-_LIMIT = Path("/sys/fs/cgroup/memory.max")
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Bytes of memory of this process and of its children (memory that several share counts once),
-    how many children there are, and the seconds of processor time of all so far."""
-
-    app: int
-    children: int
-    count: int
-    processor: float
-
-
-def usage() -> Usage | None:
-    """None where there is no /proc."""
-    if not Path("/proc/self/smaps_rollup").exists():
-        return None
-    own = os.getpid()
-    children = descendants(own)
-    return Usage(
-        memory(own),
-        sum(map(memory, children)),
-        len(children),
-        sum(map(processor_time, [own, *children])),
-    )
-
-
-def memory_limit() -> int | None:
-    """The bytes this container may use, or those of the machine; None if neither is known."""
-    text = _read(_LIMIT).strip()
-    if text.isdigit():
-        return int(text)
-    match = re.search(r"^MemTotal:\s*(\d+)", _read(Path("/proc/meminfo")), re.MULTILINE)
-    return int(match[1]) * 1024 if match else None
 
 
 def descendants(pid: int) -> list[int]:
