@@ -31,13 +31,27 @@ DEPLOY = ROOT / "deploy"
 APP = """
 import os
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-st.text(f"process {os.getpid()}")
-st.file_uploader("File")
-st.image(bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
-    "3a7e9b550000000a49444154789c636000000002000148afa4710000000049454e44ae426082"
-))
+if get_script_run_ctx(suppress_warning=True) is None:
+    from explorer.ui.common.readiness import ready_route
+
+    app = st.App(__file__, routes=[ready_route()])
+else:
+    st.text(f"process {os.getpid()}")
+    st.file_uploader("File")
+    st.image(bytes.fromhex(
+        "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
+        "3a7e9b550000000a49444154789c636000000002000148afa4710000000049454e44ae426082"
+    ))
+"""
+#: Another, whose run lasts as long as there is a file "wait" beside app.py.
+SECOND_PAGE = """
+import os
+import time
+
+while os.path.exists("wait"):
+    time.sleep(0.05)
 """
 
 

@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -119,6 +120,9 @@ def test_the_health_check_fails_without_an_app(public: str) -> None:
 
     port = urlsplit(public).port
     assert port is not None
+    limit = time.monotonic() + 60  # until each page was opened, which the first check asks for
+    while status(port) and time.monotonic() < limit:
+        time.sleep(0.5)
     assert status(port) == 0
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -208,6 +212,18 @@ def test_haproxy_accepts_its_files(replicas: str) -> None:
     files = ["-f", "deploy/haproxy.cfg", "-f", f"deploy/haproxy-{replicas}.cfg"]
     done = subprocess.run(["haproxy", "-c", *files], cwd=ROOT, capture_output=True, text=True)
     assert "Configuration file is valid" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd")
+def test_systemd_accepts_its_unit(tmp_path: Path) -> None:
+    """With programs of this machine in the place of the server's."""
+    unit = (ROOT / "deploy/autograd-explorer@.service").read_text()
+    unit = unit.replace("/srv/autograd/.venv/bin/python", sys.executable)
+    unit = unit.replace("/usr/bin/curl", sys.executable)
+    (tmp_path / "autograd-explorer@8501.service").write_text(unit)
+    command = ["systemd-analyze", "verify", str(tmp_path / "autograd-explorer@8501.service")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not shutil.which("caddy"), reason="no caddy")

@@ -16,9 +16,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
-from deploy.replicas import Replicas, running
+from benchmarks.load.replicas import Replicas, running_replicas
 from tests import proxies
-from tests.proxies import APP, Reader, open_page, served_by
+from tests.proxies import APP, SECOND_PAGE, Reader, open_page, served_by
 
 pytestmark = [
     pytest.mark.thorough,
@@ -26,8 +26,8 @@ pytestmark = [
 ]
 
 OPEN = ("/", "/expression", "/_stcore/health", "/_stcore/host-config")
-CLOSED = ("/operator", "/operator/", "/_stcore/metrics", "/lesson/_stcore/metrics")
-CLOSED += ("/lesson/operator", "/%6Fperator", "/_stcore/script-health-check", "/_stcore/agent/mcp")
+CLOSED = ("/_stcore/metrics", "/_stcore/metrics/", "/lesson/_stcore/metrics", "/_stcore/m%65trics")
+CLOSED += ("/_stcore/script-health-check", "/_stcore/agent/mcp")
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,15 @@ def folder() -> Iterator[Path]:
     """A folder with a short path, for HAProxy's socket, and the small app."""
     with tempfile.TemporaryDirectory() as name:
         Path(name, "app.py").write_text(APP)
+        Path(name, "pages").mkdir()
+        Path(name, "pages", "second.py").write_text(SECOND_PAGE)
         shutil.copytree(proxies.ROOT / ".streamlit", Path(name, ".streamlit"))
         yield Path(name)
 
 
 @pytest.fixture(scope="module")
 def replicas(folder: Path) -> Iterator[Replicas]:
-    with running(2, folder, root=folder) as started:
+    with running_replicas(2, folder, folder, PYTHONPATH=str(proxies.ROOT)) as started:
         yield started
 
 
@@ -69,8 +71,9 @@ def answers(reader: Reader, seconds: float) -> bool:
     """Whether the reader's page can connect within this time."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
-        if reader.request("/_stcore/health")[0] == 200:
-            return True
+        with suppress(OSError):  # refused: nobody listens yet
+            if reader.request("/_stcore/health")[0] == 200:
+                return True
         time.sleep(0.05)
     return False
 
@@ -126,10 +129,32 @@ def test_another_replica_takes_the_readers_of_a_dead_one(address: str, replicas:
         assert upload(reader, before.session) == 400
         # Streamlit's token against forged uploads holds at every replica.
         assert reader.cookie("_streamlit_xsrf").split("|")[3] == token.split("|")[3]
-        replicas.restart(name)
+        replicas.start(name)
         time.sleep(2.5)  # nginx and Caddy try a replica again after 2 seconds
         assert served_by(reader) == after.process
         assert upload(reader, after.session) == 204
+
+
+def test_nobody_is_sent_to_a_replica_before_each_of_its_pages_was_opened(
+    replicas: Replicas, folder: Path
+) -> None:
+    slow, other = replicas.running
+    replicas.kill(slow.name)
+    (folder / "wait").touch()
+    replicas.launch(slow.name)
+    assert slow.process is not None
+    assert other.process is not None
+    assert answers(Reader(slow.address), 20.0)  # it could serve readers
+    time.sleep(2.5)  # HAProxy has asked meanwhile
+    assert {new_reader(replicas) for _ in range(8)} == {other.process.pid}
+    (folder / "wait").unlink()
+    time.sleep(2.5)
+    assert slow.process.pid in {new_reader(replicas) for _ in range(8)}
+
+
+def new_reader(replicas: Replicas) -> int:
+    """The process that serves somebody who comes now."""
+    return served_by(Reader(replicas.address))
 
 
 def test_a_class_behind_one_address_is_let_in(address: str) -> None:
@@ -242,14 +267,13 @@ def test_base_path_and_allowed_hosts(folder: Path) -> None:
     settings = {
         "STREAMLIT_SERVER_BASE_URL_PATH": "lesson",
         "STREAMLIT_SERVER_ALLOWED_HOSTS": "*.example.org 127.0.0.1",
+        "PYTHONPATH": str(proxies.ROOT),
     }
     (folder / "lesson").mkdir()
-    with running(1, folder / "lesson", root=folder, **settings) as replicas:
+    with running_replicas(1, folder / "lesson", folder, **settings) as replicas:
         reader = Reader(f"{replicas.address}/lesson")
         assert reader.request("/")[0] == 200
         assert served_by(reader) in processes(replicas)
-        time.sleep(1.5)  # the health check has asked meanwhile
-        assert replicas.status()["r1"]["status"] == "UP"
 
 
 def test_replicas_are_found_by_name(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from statistics import median, quantiles
-from typing import Any
 
 from benchmarks.load import report
 from benchmarks.load.crowd import Crowd
 from benchmarks.load.losses import Loss
+from benchmarks.load.replicas import Replicas
 from benchmarks.load.servers import Servers, crowd
 from benchmarks.load.serving import Server
 
@@ -41,7 +41,7 @@ def kill_one(servers: Servers, seconds: float) -> str:
     replicas = servers.replicas(2)
     victim = replicas.running[0].name
     one = _disturbed(servers, replicas, seconds, partial(replicas.kill, victim))
-    replicas.restart(victim)
+    replicas.start(victim)
     return f"One of two replicas was killed (SIGKILL) {_LEAD:g} s after the start.\n\n{one}"
 
 
@@ -52,7 +52,9 @@ def roll(servers: Servers, seconds: float) -> str:
     return f"Both replicas were replaced, one after another.\n\n{one}"
 
 
-def _disturbed(servers: Servers, replicas: Any, seconds: float, event: Callable[[], object]) -> str:
+def _disturbed(
+    servers: Servers, replicas: Replicas, seconds: float, event: Callable[[], object]
+) -> str:
     """A crowd during which something happens, and what became of its readers."""
 
     async def happen() -> None:
@@ -104,7 +106,7 @@ def _differences(losses: list[Loss]) -> str:
     return "\n".join(f"- {number}× {name} was another" for name, number in names.most_common(10))
 
 
-def _print_exceptions(replicas: Any) -> None:
+def _print_exceptions(replicas: Replicas) -> None:
     """Print the tracebacks in the logs."""
     for place in replicas.places.values():
         if place.log.exists():
@@ -112,7 +114,7 @@ def _print_exceptions(replicas: Any) -> None:
                 print(f"{place.name}: {part[-1500:]}", flush=True)
 
 
-def _server(replicas: Any) -> Server:
+def _server(replicas: Replicas) -> Server:
     """The proxy with the replicas that run."""
     apps = tuple(Server(r.address, r.process.pid) for r in replicas.running if r.process)
     return Server(replicas.address, replicas.proxy.pid, apps)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.load.crowd import Crowd, run_crowd, visit_every_page
+from benchmarks.load.replicas import Replicas, running_replicas
 from benchmarks.load.serving import ROOT, Server, serving
 
 #: Seconds after the first page until the app has imported what else it needs and tested itself.
@@ -50,16 +51,15 @@ class Servers:
         time.sleep(max(0.0, first + _START - time.monotonic()))
         return server
 
-    def replicas(self, number: int) -> Any:
-        """So many replicas behind the proxy: `deploy.replicas.Replicas`."""
-        from deploy.replicas import running
-
+    def replicas(self, number: int) -> Replicas:
+        """So many replicas behind HAProxy."""
         kind = ("replicas", number)
         if kind != self._kind:
             self.end()
-            self._server = self._stack.enter_context(running(number, self.folder()))
+            self._server = self._stack.enter_context(running_replicas(number, self.folder()))
             self._kind = kind
-        return self._server
+        replicas: Replicas = self._server
+        return replicas
 
     def folder(self) -> Path:
         return Path(self._stack.enter_context(tempfile.TemporaryDirectory()))

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.load.files import WrongAnswer, get
-from deploy.processes import answers, end, free_ports, launch
 from explorer.ui.common.processes import descendants, memory, processor_time
 
 #: The folder of the project.
 ROOT = Path(__file__).parent.parent.parent
 #: Processors shared by the server and the readers.
 PROCESSORS = 2
-#: For how many seconds Streamlit keeps the session of a reader who has left or lost the connection.
-_SESSION_TTL_OPTION = "server.disconnectedSessionTTL"
+#: Seconds that the app may take to start, and a process to end.
+_START_TIME, _END_TIME = 60.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -87,29 +87,70 @@ class Server:
         return sorted({pid for root in roots for pid in family(root.pid)})
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that nobody uses now."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def streamlit_command(port: int, module: str = "streamlit") -> list[str]:
+    """What starts the app; `module` takes the place of Streamlit's command line."""
+    command = [sys.executable, "-m", module, "run", "app.py", "--server.headless", "true"]
+    return [*command, "--server.address", "127.0.0.1", "--server.port", str(port)]
+
+
+def launch(
+    command: list[str], log: Path, environment: dict[str, str], root: Path
+) -> subprocess.Popen[bytes]:
+    """Start a process that the terminal's Ctrl+C does not reach."""
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end, and kill it if it does not."""
+    process.terminate()
+    try:
+        process.wait(_END_TIME)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 @contextmanager
 def serving(
     log: Path, module: str = "streamlit", root: Path = ROOT, /, **environment: str
 ) -> Iterator[Server]:
-    """Run the app in `root` on a free port of this machine, until the block ends. `module` takes
-    the place of Streamlit's command line."""
+    """Run the app in `root` on a free port of this machine, until the block ends."""
     (port,) = free_ports(1)
-    command = [sys.executable, "-m", module, "run", "app.py", "--server.headless", "true"]
-    command += ["--server.address", "127.0.0.1", "--server.port", str(port)]
-    process = launch(command, log, os.environ | environment, root)
+    process = launch(streamlit_command(port, module), log, os.environ | environment, root)
     try:
         address = f"http://127.0.0.1:{port}"
-        _wait(address, process, log)
+        limit = time.monotonic() + _START_TIME
+        while not answers(f"{address}/_stcore/health"):
+            if process.poll() is not None or time.monotonic() > limit:
+                raise RuntimeError(f"the app did not start:\n{log.read_text()}")
+            time.sleep(0.1)
         yield Server(address, process.pid)
     finally:
         end(process)
 
 
-def session_ttl() -> int:
-    """Seconds for which Streamlit keeps the session of a reader who has left."""
-    from streamlit import config
-
-    return int(config.get_option(_SESSION_TTL_OPTION))
+def answers(url: str) -> bool:
+    """Whether a request has a good answer."""
+    with suppress(WrongAnswer):
+        return bool(get(url))
+    return False
 
 
 def pin_processors() -> int:
@@ -118,14 +159,6 @@ def pin_processors() -> int:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:PROCESSORS])
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _wait(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    limit = time.monotonic() + 60
-    while not answers(f"{address}/_stcore/health"):
-        if process.poll() is not None or time.monotonic() > limit:
-            raise RuntimeError(f"the app did not start:\n{log.read_text()}")
-        time.sleep(0.1)
 
 
 def family(pid: int) -> list[int]:
