@@ -8,7 +8,6 @@ import os
 import shutil
 import socket
 import socketserver
-import subprocess
 import tempfile
 import threading
 import time
@@ -25,7 +24,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.load.serving import ROOT, end, free_ports, launch
+
 DEPLOY = ROOT / "deploy"
 #: A page that says which process runs it, with an upload and a picture. It starts in a second.
 APP = """
@@ -127,7 +127,7 @@ def served_by(reader: Reader) -> int:
 @contextmanager
 def nginx(folder: Path, first: int, second: int) -> Iterator[str]:
     """nginx with deploy/nginx.conf in front of two ports; gives its address."""
-    port = free_port()
+    (port,) = free_ports(1)
     site = (DEPLOY / "nginx.conf").read_text().replace("listen 80;", f"listen 127.0.0.1:{port};")
     site = site.replace("8501", str(first)).replace("8502", str(second))
     (folder / "site.conf").write_text(site)
@@ -146,7 +146,7 @@ def nginx(folder: Path, first: int, second: int) -> Iterator[str]:
 @contextmanager
 def caddy(folder: Path, first: int, second: int) -> Iterator[str]:
     """Caddy with deploy/Caddyfile in front of two ports, without TLS; gives its address."""
-    port = free_port()
+    (port,) = free_ports(1)
     site = (DEPLOY / "Caddyfile").read_text()
     site = site.replace("autograd.example.org", f"http://127.0.0.1:{port}").replace("; Secure", "")
     site = site.replace("8501", str(first)).replace("8502", str(second))
@@ -160,7 +160,7 @@ def caddy(folder: Path, first: int, second: int) -> Iterator[str]:
 def haproxy_compose(names: int, port: int) -> Iterator[str]:
     """HAProxy with deploy/haproxy-compose.cfg, in front of `app.test` as the name server on the
     port `names` knows it; gives its address."""
-    own = free_port()
+    (own,) = free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         settings = {"BIND": f"127.0.0.1:{own}", "ADMIN_SOCKET": f"{folder}/admin"}
         settings |= {"RESOLVER": f"127.0.0.1:{names}", "APP": f"app.test:{port}"}
@@ -230,19 +230,12 @@ def need(program: str) -> None:
         pytest.skip(f"no {program}")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def _running(command: list[str], port: int, folder: Path, **settings: str) -> Iterator[None]:
     """Run a proxy until the block ends; it writes nowhere else."""
     log = folder / "log"
     environment = os.environ | {"HOME": str(folder), "XDG_DATA_HOME": str(folder)} | settings
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
+    process = launch(command, log, environment, folder)
     try:
         limit = time.monotonic() + 10
         while process.poll() is None and time.monotonic() < limit:
@@ -254,5 +247,4 @@ def _running(command: list[str], port: int, folder: Path, **settings: str) -> It
             raise RuntimeError(log.read_text())
         yield
     finally:
-        process.terminate()
-        process.wait(10)
+        end(process)

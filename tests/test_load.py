@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import feature_maps, live_mixes, load_file, network, report
+from benchmarks.load import feature_maps, live_mixes, network, report
 from benchmarks.load.crowd import Crowd, run_crowd, trigger_cleanup, visit_every_page
 from benchmarks.load.files import WrongAnswer
 from benchmarks.load.losses import Loss
 from benchmarks.load.mix import ACTIONS, MIX, PAGES
 from benchmarks.load.reader import KNOWN, NEW, ActionResult, Reader
 from benchmarks.load.relay import slow_network
-from benchmarks.load.replica_scenarios import losses
+from benchmarks.load.scenarios import losses
 from benchmarks.load.serving import Server, Usage, serving
 from explorer.ui.common import pages
 
@@ -34,7 +34,7 @@ def _counts(server: Server) -> dict[str, int]:
 
 async def _reader_with_upload(server: Server) -> Reader:
     """A reader who has uploaded a picture, and is on the Network page now."""
-    reader = Reader(server.address, PAGES, ACTIONS, random.Random(1), [], set())
+    reader = Reader(server.address, MIX, random.Random(1))
     await reader.open_page("feature_maps")
     await reader.wait_for_answer(lambda tab: None)
     await feature_maps.upload_image(reader)
@@ -47,7 +47,7 @@ async def _reader_with_upload(server: Server) -> Reader:
 
 async def _do_every_action(server: Server) -> None:
     """Each raises WrongAnswer if the page does not show what the action expects."""
-    reader = Reader(server.address, PAGES, ACTIONS, random.Random(2), [], set())
+    reader = Reader(server.address, MIX, random.Random(2))
     for action in ACTIONS:
         if action.page not in ("any", reader.page):
             await reader.open_page(action.page)
@@ -71,7 +71,7 @@ async def _lose_connection(server: Server) -> None:
     """Far away, a reader loses the connection: the next one has the session, and what was typed."""
     delay = 0.05
     async with slow_network(server.address, delay, 1e7) as address:
-        reader = Reader(address, PAGES, ACTIONS, random.Random(3), [], set())
+        reader = Reader(address, MIX, random.Random(3))
         start, program = (
             time.monotonic(),
             "x = torch.ones(2, requires_grad=True); x.sum().backward()",
@@ -104,7 +104,7 @@ async def _visit(server: Server) -> None:
     await reader.tab.set("selectbox", "preset", "TestNet")
     with pytest.raises(WrongAnswer, match="not this"):  # so wrong answers are noticed
         await reader.wait_for_answer(lambda tab: "not this")
-    crowd = await run_crowd(server, 3, 6.0, 0, set(), warm_up=3.0)
+    crowd = await run_crowd(server, 3, 6.0, 0, warm_up=3.0)
     assert not crowd.errors, report.errors_list([crowd])
     assert 3 <= len(crowd.done) < 15
     assert all(result.action.name != "open the app" for result in crowd.done)  # in the warm-up
@@ -189,10 +189,10 @@ def test_lost_readers_are_counted() -> None:
 def test_sections_that_were_not_measured_again_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load_file, "FILE", tmp_path / "LOAD.md")
+    monkeypatch.setattr(report, "FILE", tmp_path / "LOAD.md")
     order = ["One", "Two"]
-    load_file.write({"Two": "old", "Gone": "old"}, order, 2, "first")
-    load_file.write({"One": "new"}, order, 2, "second")
+    report.write({"Two": "old", "Gone": "old"}, order, 2, "first")
+    report.write({"One": "new"}, order, 2, "second")
     text = (tmp_path / "LOAD.md").read_text()
     assert text.index("`second`") < text.index("new") < text.index("`first`") < text.index("old")
     assert text.count("## ") == 3  # and the mix

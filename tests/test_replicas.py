@@ -17,6 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from benchmarks.load.replicas import Replicas, running_replicas
+from benchmarks.load.serving import ROOT, free_ports
 from tests import proxies
 from tests.proxies import APP, SECOND_PAGE, Reader, open_page, served_by
 
@@ -37,13 +38,13 @@ def folder() -> Iterator[Path]:
         Path(name, "app.py").write_text(APP)
         Path(name, "pages").mkdir()
         Path(name, "pages", "second.py").write_text(SECOND_PAGE)
-        shutil.copytree(proxies.ROOT / ".streamlit", Path(name, ".streamlit"))
+        shutil.copytree(ROOT / ".streamlit", Path(name, ".streamlit"))
         yield Path(name)
 
 
 @pytest.fixture(scope="module")
 def replicas(folder: Path) -> Iterator[Replicas]:
-    with running_replicas(2, folder, folder, PYTHONPATH=str(proxies.ROOT)) as started:
+    with running_replicas(2, folder, folder, PYTHONPATH=str(ROOT)) as started:
         yield started
 
 
@@ -267,7 +268,7 @@ def test_base_path_and_allowed_hosts(folder: Path) -> None:
     settings = {
         "STREAMLIT_SERVER_BASE_URL_PATH": "lesson",
         "STREAMLIT_SERVER_ALLOWED_HOSTS": "*.example.org 127.0.0.1",
-        "PYTHONPATH": str(proxies.ROOT),
+        "PYTHONPATH": str(ROOT),
     }
     (folder / "lesson").mkdir()
     with running_replicas(1, folder / "lesson", folder, **settings) as replicas:
@@ -279,7 +280,7 @@ def test_base_path_and_allowed_hosts(folder: Path) -> None:
 def test_replicas_are_found_by_name(tmp_path: Path) -> None:
     """As with Docker's name server: one name, whose addresses come and go."""
     with ExitStack() as stack:
-        port = proxies.free_port()
+        (port,) = free_ports(1)
         for host in ("127.0.0.2", "127.0.0.3"):
             stack.enter_context(proxies.healthy(host, port))
         names = stack.enter_context(proxies.name_server("127.0.0.2"))

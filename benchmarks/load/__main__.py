@@ -19,8 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.load import flood, load_file, replica_scenarios, scenarios
-from benchmarks.load.flooder import KINDS
+from benchmarks.load import costs, flood, report, scenarios
 from benchmarks.load.servers import Servers
 from benchmarks.load.serving import pin_processors
 
@@ -28,7 +27,8 @@ from benchmarks.load.serving import pin_processors
 @dataclass(frozen=True)
 class Scenario:
     """A section of LOAD.md: its title, the function that measures it, and for how many seconds
-    each of its crowds is counted. A `remote` one can measure a server somewhere else."""
+    each of its crowds is counted, or the number of actions. A `remote` one can measure a server
+    somewhere else."""
 
     title: str
     measure: Callable[[Servers, float], str]
@@ -44,9 +44,12 @@ SCENARIOS = {
     "slow": Scenario("A slow network", scenarios.measure_slow_network, 20),
     "crowds": Scenario("One crowd after another", scenarios.measure_crowds, 25, remote=False),
     "flood": Scenario("Floods", flood.measure, 15),
-    "replicas": Scenario("Replicas", replica_scenarios.measure_replicas, 20, remote=False),
-    "kill": Scenario("A replica is killed", replica_scenarios.kill_one, 30, remote=False),
-    "roll": Scenario("A rolling restart", replica_scenarios.roll, 50, remote=False),
+    "replicas": Scenario("Replicas", scenarios.measure_replicas, 20, remote=False),
+    "kill": Scenario("A replica is killed", scenarios.kill_one, 30, remote=False),
+    "roll": Scenario("A rolling restart", scenarios.roll, 50, remote=False),
+    "cost": Scenario("The cost of an action", costs.measure_actions, 200, remote=False),
+    "lesson": Scenario("A lesson's link", costs.measure_lesson, 0, remote=False),
+    "start": Scenario("A start", costs.measure_start, 0, remote=False),
 }
 
 
@@ -56,7 +59,7 @@ def main() -> None:
     )
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"{[*SCENARIOS, 'all']}")
     parser.add_argument("--address", default="", help="a server that runs somewhere else")
-    parser.add_argument("--against", type=Path, help="another checkout, for the scenario against")
+    parser.add_argument("--against", type=Path, help="another checkout, for against and costs")
     parser.add_argument("--readers", type=int, default=20)
     parser.add_argument("--seconds", type=float, help="for which each crowd is counted")
     parser.add_argument("--warm-up", type=float, default=8.0, help="seconds before, not counted")
@@ -64,7 +67,7 @@ def main() -> None:
     parser.add_argument(
         "--rest", type=float, nargs="*", default=[], help="more seconds after each of the crowds"
     )
-    parser.add_argument("--floods", nargs="*", choices=KINDS, help="by default, all kinds")
+    parser.add_argument("--floods", nargs="*", choices=flood.KINDS, help="by default, all kinds")
     parser.add_argument("--quick", action="store_true", help="a fifth of the time, and no file")
     options = parser.parse_args()
     options.address = options.address.rstrip("/")
@@ -93,7 +96,7 @@ def main() -> None:
         words = ["CHECKOUT" if word == str(options.against) else word for word in sys.argv[1:]]
         command = " ".join(["python -m benchmarks.load", *words])
         order = [scenario.title for scenario in SCENARIOS.values()]
-        load_file.write(sections, order, processors, command)
+        report.write(sections, order, processors, command)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from dataclasses import astuple, dataclass
 from statistics import median, quantiles
 
 from benchmarks.load.losses import Loss
-from benchmarks.load.mix import ACTIONS, MIX, PAGES, Mix
-from benchmarks.load.reader import NEW, NOTHING, ActionResult, Reader
+from benchmarks.load.mix import MIX, PAGES
+from benchmarks.load.reader import ActionResult, Mix, Reader
 from benchmarks.load.serving import Server, Usage
 from benchmarks.load.tab import Tab
 
@@ -26,7 +26,7 @@ _AFTER = 8.0
 class Crowd:
     """The actions of `readers` readers in `seconds`, after the warm-up.
 
-    `failed` are the wrong answers, those of the warm-up included. `peak` has the largest value of
+    `errors` are the wrong answers, those of the warm-up included. `peak` has the largest value of
     each measure of the server; `server` is how many processors it used on average, `client` how
     many all readers together. `losses` are the lost connections of each reader.
     """
@@ -34,7 +34,7 @@ class Crowd:
     readers: int
     seconds: float
     done: tuple[ActionResult, ...]
-    failed: tuple[ActionResult, ...]
+    errors: tuple[ActionResult, ...]
     peak: Usage
     server: float
     client: float
@@ -42,19 +42,9 @@ class Crowd:
     mix: Mix = MIX
 
     @property
-    def errors(self) -> list[ActionResult]:
-        return list(self.failed)
-
-    @property
     def milliseconds(self) -> float:
         """Of processor, of the server, for each action."""
         return 1000 * self.server * self.seconds / len(self.done) if self.done else float("nan")
-
-    @property
-    def new(self) -> float:
-        """The share of inputs that nobody had given before."""
-        inputs = [d.action.input for d in self.done if d.action.input != NOTHING]
-        return inputs.count(NEW) / len(inputs) if inputs else 0.0
 
 
 def median_and_p95(done: Sequence[ActionResult]) -> tuple[float, float]:
@@ -70,7 +60,6 @@ async def run_crowd(
     readers: int,
     seconds: float,
     seed: object,
-    used: set[object],
     mix: Mix = MIX,
     warm_up: float = 0.0,
     meanwhile: Callable[[], Awaitable[object]] | None = None,
@@ -79,17 +68,9 @@ async def run_crowd(
     when it returns. What happens `meanwhile` begins with the counting, and they stay until it is
     over."""
     done: list[ActionResult] = []
+    used: set[object] = set()
     crowd = [
-        Reader(
-            server.address,
-            mix.pages,
-            mix.actions,
-            random.Random(f"{seed} {i}"),
-            done,
-            used,
-            mix.interval,
-            mix.jitter,
-        )
+        Reader(server.address, mix, random.Random(f"{seed} {i}"), done, used)
         for i in range(readers)
     ]
     end = time.monotonic() + warm_up + seconds
@@ -151,7 +132,7 @@ async def trigger_cleanup(server: Server) -> None:
 async def visit_every_page(server: Server) -> None:
     """Visit every page once: the first visit imports modules that later ones use, and the first
     program waits until the sandbox has started."""
-    reader = Reader(server.address, PAGES, ACTIONS, random.Random(0), [], set())
+    reader = Reader(server.address, MIX, random.Random(0))
     for page in PAGES:
         await reader.open_page(page)
         await reader.wait_for_answer(_has_started, timeout=120.0)

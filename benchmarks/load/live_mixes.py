@@ -7,8 +7,8 @@ import time
 from dataclasses import replace
 
 from benchmarks.load import expression, feature_maps
-from benchmarks.load.mix import ACTIONS, Mix
-from benchmarks.load.reader import NEW, Action, ActionResult, Reader
+from benchmarks.load.mix import ACTIONS
+from benchmarks.load.reader import NEW, Action, ActionResult, Mix, Reader
 from benchmarks.load.tab import Tab
 
 #: Frames of one drag, and the shortest time between two: the browser sends the next one when the

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from benchmarks.load import expression, feature_maps, network, optimizer
 from benchmarks.load.files import WrongAnswer
-from benchmarks.load.reader import INTERVAL, JITTER, KNOWN, NEW, NOTHING, Action, Reader
+from benchmarks.load.reader import KNOWN, NEW, NOTHING, Action, Mix, Reader
 from benchmarks.load.tab import Check, Tab
 
 
@@ -37,9 +37,9 @@ PAGES = {page: visits.share for page, visits in VISITS.items()}
 
 async def open_app(reader: Reader) -> None:
     """Open one of the pages, in a new tab."""
-    pages = list(reader.pages)
+    pages = reader.mix.pages
     reader.page = ""
-    page = reader.rng.choices(pages, [reader.pages[p] for p in pages])[0]
+    page = reader.rng.choices(list(pages), list(pages.values()))[0]
     await reader.open_page(page)
     await reader.wait_for_answer(_page_is_drawn(page))
 
@@ -91,18 +91,5 @@ ACTIONS = (
     Action("feature_maps", "choose another channel", NOTHING, 10, feature_maps.choose_channel),
     Action("feature_maps", "switch to another tab", NOTHING, 10, feature_maps.switch_tab),
 )
-
-
-@dataclass(frozen=True)
-class Mix:
-    """What readers do: the shares of the pages, the actions, and the seconds between two of them,
-    give or take `jitter`."""
-
-    name: str
-    pages: dict[str, float]
-    actions: tuple[Action, ...]
-    interval: float = INTERVAL
-    jitter: float = JITTER
-
 
 MIX = Mix("the mix", PAGES, ACTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,8 +16,6 @@ from benchmarks.load.losses import Loss
 from benchmarks.load.tab import Check, Tab
 
 T = TypeVar("T")
-#: Seconds between the starts of a reader's actions, and by how much this varies.
-INTERVAL, JITTER = 3.0, 1.0
 #: Seconds until a lost connection is noticed, and for which a reader waits for the page to go on.
 _NOTICED, _PATIENCE = 0.2, 10.0
 #: The input that an action gives the server: new to the server, known, or none.
@@ -40,6 +38,18 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Mix:
+    """What readers do: the shares of the pages, the actions, and the seconds between two of them,
+    give or take `jitter`."""
+
+    name: str
+    pages: dict[str, float]
+    actions: tuple[Action, ...]
+    interval: float = 3.0
+    jitter: float = 1.0
+
+
+@dataclass(frozen=True)
 class ActionResult:
     """Seconds from an action to its answer, when it began, the error if the answer was wrong, and
     whether the connection was lost meanwhile."""
@@ -55,18 +65,15 @@ class ActionResult:
 class Reader:
     """A reader at a server's `address`.
 
-    `done` collects the results of all readers' actions, `used` their inputs. One action begins
-    every `interval` seconds, give or take `jitter`. `notes` are an action's own.
+    `done` collects the results of all readers' actions, `used` their inputs. `notes` are an
+    action's own.
     """
 
     address: str
-    pages: dict[str, float]
-    mix: tuple[Action, ...]
+    mix: Mix
     rng: random.Random
-    done: list[ActionResult]
-    used: set[object]
-    interval: float = INTERVAL
-    jitter: float = JITTER
+    done: list[ActionResult] = field(default_factory=list)
+    used: set[object] = field(default_factory=set)
     page: str = ""
     notes: dict[str, Any] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
@@ -80,15 +87,15 @@ class Reader:
 
     async def read(self, end_time: Callable[[], float]) -> None:
         """Open the app, use it until `time.monotonic()` reaches `end_time`, leave."""
-        await asyncio.sleep(self.rng.uniform(0, self.interval))
-        await self.do(next(action for action in self.mix if action.name == "open the app"))
+        await asyncio.sleep(self.rng.uniform(0, self.mix.interval))
+        await self.do(next(action for action in self.mix.actions if action.name == "open the app"))
         while True:
-            next_start = self._timing_started + self.interval
-            next_start += self.rng.uniform(-self.jitter, self.jitter)
+            next_start = self._timing_started + self.mix.interval
+            next_start += self.rng.uniform(-self.mix.jitter, self.mix.jitter)
             if max(next_start, time.monotonic()) > end_time():
                 break
             await asyncio.sleep(max(0.0, next_start - time.monotonic()))
-            while not await self.do(self._draw_action()):
+            while not await self.do(self.draw_action(self.mix.actions)):
                 pass
         await self.tab.close()
 
@@ -129,8 +136,9 @@ class Reader:
 
     # --- the loop ---
 
-    def _draw_action(self) -> Action:
-        actions = [a for a in self.mix if a.page in (self.page, "any")]
+    def draw_action(self, mix: Sequence[Action]) -> Action:
+        """One of those that this page can do."""
+        actions = [a for a in mix if a.page in (self.page, "any")]
         return self.rng.choices(actions, [a.weight for a in actions])[0]
 
     async def do(self, action: Action) -> bool:
@@ -159,7 +167,7 @@ class Reader:
             await self.tab.close()
             self.page = ""
             try:
-                await self.open_page(action.page if action.page in self.pages else "expression")
+                await self.open_page(action.page if action.page in self.mix.pages else "expression")
                 await self.wait_for_answer(lambda tab: None)
             except (WrongAnswer, WebSocketException, OSError) as wrong:
                 again = f"after an error: {wrong}"

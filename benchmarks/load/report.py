@@ -1,17 +1,30 @@
-"""Tables for the screen and for LOAD.md."""
+"""Tables for the screen and for benchmarks/LOAD.md, and the file itself."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
 from statistics import median
 
 from benchmarks.load.crowd import Crowd, median_and_p95
-from benchmarks.load.mix import ACTIONS, PAGES
-from benchmarks.load.reader import INTERVAL, JITTER
+from benchmarks.load.mix import ACTIONS, MIX, PAGES
 from benchmarks.load.serving import Usage
 from benchmarks.machine import describe_machine
 
+FILE = Path(__file__).parent.parent / "LOAD.md"
+_HEAD = """\
+# Load
+
+Written by `python -m benchmarks.load`; each section says with which command and when. The server \
+and the readers share {processors} processors. Each reader has a real Streamlit session without a \
+browser (`benchmarks/load/tab.py`), with its cookies and its connecting again, and every answer is \
+checked. What happens in the first seconds, while the readers come, is not counted.
+
+{machine}
+"""
 #: The limit of the 95th percentile, in seconds.
 LIMIT = 1.0
 _MB = 2**20
@@ -117,7 +130,8 @@ def mix() -> str:
     pages = ", ".join(f"{page} {share:g} %" for page, share in PAGES.items())
     actions = table(["page", "action", "input", "share of the page, %"], rows)
     return (
-        f"Pages: {pages}. One action every {INTERVAL:g} s (± {JITTER:g} s) per reader.\n\n{actions}"
+        f"Pages: {pages}. One action every {MIX.interval:g} s (± {MIX.jitter:g} s) per reader.\n\n"
+        f"{actions}"
     )
 
 
@@ -152,3 +166,17 @@ def errors_list(crowds: Sequence[Crowd]) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def write(sections: Mapping[str, str], order: Sequence[str], processors: int, command: str) -> None:
+    """Put sections into LOAD.md in the place of those with the same titles, in this order; what was
+    not measured again stays."""
+    old = FILE.read_text(encoding="utf-8") if FILE.exists() else ""
+    kept = dict(re.findall(r"^## ([^\n]*)\n\n(.*?)\s*(?=^## |\Z)", old, re.MULTILINE | re.DOTALL))
+    stamp = f"`{command}`, {date.today()}."
+    kept |= {title: f"{stamp}\n\n{text}" for title, text in sections.items()}
+    kept["The mix"] = mix()
+    text = _HEAD.format(processors=processors, machine=machine())
+    parts = [f"## {title}\n\n{kept[title]}\n" for title in (*order, "The mix") if title in kept]
+    FILE.write_text("\n".join([text, *parts]), encoding="utf-8")
+    print(f"Written to {FILE}")

@@ -1,18 +1,23 @@
-"""What can be measured at one server: a function for each section of LOAD.md."""
+"""What is measured with crowds of readers, at one server or at replicas behind a proxy: a function
+for each section of LOAD.md."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
+from statistics import median, quantiles
 
 from benchmarks.load import report
 from benchmarks.load.crowd import Crowd, median_and_p95, run_crowd, trigger_cleanup
 from benchmarks.load.live_mixes import LIVE_MIXES
+from benchmarks.load.losses import Loss
 from benchmarks.load.relay import slow_network
+from benchmarks.load.replicas import Replicas
 from benchmarks.load.servers import Servers, crowd
-from benchmarks.load.serving import ROOT, Server
+from benchmarks.load.serving import Server
 
 #: Readers of further mixes, and over a slow network.
 _READERS = 10
@@ -24,6 +29,10 @@ _CROWDS, _CROWD, _TTL = 3, 40, 10
 _COMPARED, _TURNS = 50, 3
 #: A slow network: seconds in each direction, and bytes a second (1.6 Mbit/s).
 _DELAY, _RATE = 0.15, 200_000
+#: Within so many seconds a page has to go on.
+_SOON = 5.0
+#: Seconds from the beginning of the counting until something happens.
+_LEAD = 8.0
 #: The actions that 300 readers ask for in a second.
 _MANY = 300
 
@@ -70,9 +79,7 @@ def measure_stages(servers: Servers, seconds: float) -> str:
 
 def compare(servers: Servers, seconds: float) -> str:
     """The code in another folder beside this one, in turns, with the same readers."""
-    old = servers.options.against
-    servers.end()
-    both = {f"before ({_commit(old)})": servers.another(old), "now": servers.another(ROOT)}
+    both = servers.beside_each_other()
     crowds: dict[str, list[Crowd]] = {name: [] for name in both}
     for turn in range(_TURNS):
         for name, server in list(both.items())[:: 1 if turn % 2 else -1]:
@@ -85,11 +92,6 @@ def compare(servers: Servers, seconds: float) -> str:
     return "\n\n".join(
         [report.crowds_table(rows), report.medians(crowds), report.errors_list(every)]
     )
-
-
-def _commit(folder: Path) -> str:
-    command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or folder.name
 
 
 def measure_live(servers: Servers, seconds: float) -> str:
@@ -118,7 +120,7 @@ def measure_slow_network(servers: Servers, seconds: float) -> str:
         async with slow_network(server.address, _DELAY, _RATE) as address:
             far = replace(server, address=address)
             seed, warm_up = servers.options.seed, servers.options.warm_up
-            return await run_crowd(far, readers, seconds, seed, set(), warm_up=warm_up)
+            return await run_crowd(far, readers, seconds, seed, warm_up=warm_up)
 
     crowds = {"slow": asyncio.run(read()), "direct": crowd(servers, server, readers, seconds)}
     text = (
@@ -160,3 +162,103 @@ async def _let_sessions_go(server: Server, seconds: float) -> None:
     await asyncio.sleep(seconds)
     await trigger_cleanup(server)
     await asyncio.sleep(1)
+
+
+# --- replicas ---
+
+
+def measure_replicas(servers: Servers, seconds: float) -> str:
+    """The same readers at one replica and at two."""
+    crowds = {
+        f"{number} behind the proxy": crowd(
+            servers, _server(servers.replicas(number)), servers.options.readers, seconds
+        )
+        for number in (1, 2)
+    }
+    text = "Each time all of them, the proxy and the readers share the same two processors."
+    errors = report.errors_list(list(crowds.values()))
+    return "\n\n".join([report.crowds_table(crowds), text, errors])
+
+
+def kill_one(servers: Servers, seconds: float) -> str:
+    """One of two replicas is killed in the middle."""
+    replicas = servers.replicas(2)
+    victim = replicas.running[0].name
+    one = _disturbed(servers, replicas, seconds, partial(replicas.kill, victim))
+    replicas.start(victim)
+    return f"One of two replicas was killed (SIGKILL) {_LEAD:g} s after the start.\n\n{one}"
+
+
+def roll(servers: Servers, seconds: float) -> str:
+    """Both replicas are replaced, one after another."""
+    replicas = servers.replicas(2)
+    one = _disturbed(servers, replicas, seconds, replicas.roll)
+    return f"Both replicas were replaced, one after another.\n\n{one}"
+
+
+def _disturbed(
+    servers: Servers, replicas: Replicas, seconds: float, event: Callable[[], object]
+) -> str:
+    """A crowd during which something happens, and what became of its readers."""
+
+    async def happen() -> None:
+        await asyncio.sleep(_LEAD)
+        await asyncio.to_thread(event)
+
+    readers = servers.options.readers
+    one = crowd(servers, _server(replicas), readers, seconds, meanwhile=happen)
+    one = replace(one, server=-1.0)  # the processes that ended have taken their times along
+    _print_exceptions(replicas)
+    return "\n\n".join([report.crowds_table([one]), losses(one), report.errors_list([one])])
+
+
+def losses(crowd: Crowd) -> str:
+    """How the readers who lost their connection went on."""
+    lost = [loss for reader in crowd.losses for loss in reader]
+    back = [loss for loss in lost if loss.complete is not None]
+    times = sorted(loss.complete - loss.lost for loss in back if loss.complete is not None)
+    soon = [time for time in times if time <= _SOON]
+    same = [loss for loss in back if not loss.differences()]
+    rows = [
+        ["readers who lost their connection", str(sum(map(bool, crowd.losses)))],
+        ["lost connections", str(len(lost))],
+        ["page asked for a run by itself", str(sum(loss.asks for loss in lost))],
+        [f"page complete again within {_SOON:g} s", str(len(soon))],
+        ["later", str(len(times) - len(soon))],
+        ["never", str(len(lost) - len(times))],
+        ["with text and settings as they were", str(len(same))],
+        ["asked for their image again", str(sum(loss.upload for loss in back))],
+        ["actions that were interrupted", str(sum(one.interrupted for one in crowd.done))],
+    ]
+    if len(times) > 1:
+        p95 = quantiles(times, n=20, method="inclusive")[-1]
+        numbers = (median(times), p95, times[-1])
+        rows.append(
+            ["until complete, s: median, 95 %, longest", ", ".join(f"{t:.1f}" for t in numbers)]
+        )
+    return "\n\n".join([report.table(["", ""], rows), _differences(back)])
+
+
+def _differences(losses: list[Loss]) -> str:
+    found = [(name, both) for loss in losses for name, both in loss.differences().items()]
+    for name, (before, after) in found:
+        texts = str(before), str(after)
+        other = (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
+        start = max(0, next(other, 0) - 100)
+        print(f"{name}: …{texts[0][start : start + 200]} -> …{texts[1][start : start + 200]}")
+    names = Counter(name for name, _ in found)
+    return "\n".join(f"- {number}× {name} was another" for name, number in names.most_common(10))
+
+
+def _print_exceptions(replicas: Replicas) -> None:
+    """Print the tracebacks in the logs."""
+    for place in replicas.places.values():
+        if place.log.exists():
+            for part in place.log.read_text(errors="replace").split("Traceback")[1:6]:
+                print(f"{place.name}: {part[-1500:]}", flush=True)
+
+
+def _server(replicas: Replicas) -> Server:
+    """The proxy with the replicas that run."""
+    apps = tuple(Server(r.address, r.process.pid) for r in replicas.running if r.process)
+    return Server(replicas.address, replicas.proxy.pid, apps)

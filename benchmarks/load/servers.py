@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import subprocess
 import tempfile
 import time
 from collections.abc import Coroutine
@@ -30,19 +31,19 @@ class Servers:
     _server: Any = None
     _stack: ExitStack = field(default_factory=ExitStack)
 
-    def one(self, root: Path = ROOT, module: str = "streamlit", **environment: str) -> Server:
+    def one(self, module: str = "streamlit", **environment: str) -> Server:
         """The app in one process, started as in README.md, each page visited; or the server at
         the address that was given."""
         if self.options.address:
             return Server(self.options.address)
-        kind = (root, module, *environment.items())
+        kind = (module, *environment.items())
         if kind != self._kind:
             self.end()
-            self._kind, self._server = kind, self.another(root, module, **environment)
+            self._kind, self._server = kind, self.another(ROOT, module, **environment)
         server: Server = self._server
         return server
 
-    def another(self, root: Path, module: str = "streamlit", **environment: str) -> Server:
+    def another(self, root: Path, module: str, **environment: str) -> Server:
         """One more beside the others."""
         log = self.folder() / "log"
         server = self._stack.enter_context(serving(log, module, root, **environment))
@@ -50,6 +51,16 @@ class Servers:
         asyncio.run(visit_every_page(server))
         time.sleep(max(0.0, first + _START - time.monotonic()))
         return server
+
+    def folders(self) -> dict[str, Path]:
+        """The app, by name: that of this checkout and, with `--against`, of another."""
+        old = self.options.against
+        return ({f"before ({_commit(old)})": old} if old else {}) | {"now": ROOT}
+
+    def beside_each_other(self, module: str = "streamlit") -> dict[str, Server]:
+        """Servers of all `folders`, which take turns."""
+        self.end()
+        return {name: self.another(root, module) for name, root in self.folders().items()}
 
     def replicas(self, number: int) -> Replicas:
         """So many replicas behind HAProxy."""
@@ -69,11 +80,16 @@ class Servers:
         self._stack.close()
 
 
+def _commit(folder: Path) -> str:
+    command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or folder.name
+
+
 def crowd(servers: Servers, server: Server, readers: int, seconds: float, **more: Any) -> Crowd:
     """A crowd with the warm-up and the seed of the command."""
     seed = more.pop("seed", f"{servers.options.seed} {readers}")
     warm_up = servers.options.warm_up
     coming: Coroutine[Any, Any, Crowd] = run_crowd(
-        server, readers, seconds, seed, set(), warm_up=warm_up, **more
+        server, readers, seconds, seed, warm_up=warm_up, **more
     )
     return asyncio.run(coming)

@@ -25,9 +25,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from benchmarks.load.connection import Connection
 from benchmarks.load.files import TIMEOUT, Browser, WrongAnswer
-from benchmarks.load.losses import ConnectionLost, Loss
+from benchmarks.load.losses import COMPONENT, PATIENCE, ConnectionLost, Loss, page_as_it_is
 from benchmarks.load.page import Page
-from benchmarks.load.reconnect import COMPONENT, PATIENCE, page_as_it_is
 
 #: Seconds without a run after which a page is considered idle.
 IDLE_TIME = 5.0
