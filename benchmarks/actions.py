@@ -27,30 +27,6 @@ from benchmarks.results import line
 RERUN, MESSAGES, PICTURE = (Budget(most, "absolute") for most in (0.020, 25, 0.120))
 ROUNDS = 6
 
-#: Presses an element, at a place of it (shares of its width and height) if one is given, and waits
-#: until the picture, that is all elements that match, is different.
-_PRESS = """
-([selector, number, place, picture]) => {
-  const find = (path) => path.split(' >>> ').reduce(
-    (roots, selector) => roots.flatMap((root) => deep(selector, root)), [document])
-  const read = () => find(picture).map((part) => part.outerHTML).join()
-  const element = find(selector)[number]
-  if (!element) throw new Error('nothing to press: ' + selector)
-  const settings = { bubbles: true, composed: true, cancelable: true }
-  let event = new KeyboardEvent('keydown', { ...settings, key: 'Enter', ctrlKey: true })
-  if (element.localName !== 'textarea') {
-    const { left, top, width, height } = element.getBoundingClientRect()
-    const [x, y] = place ?? [0, 0]
-    const at = { clientX: left + x * width, clientY: top + y * height, detail: place ? 1 : 0 }
-    event = new MouseEvent('click', { ...settings, ...at })
-  }
-  const before = read()
-  const start = performance.now()
-  element.dispatchEvent(event)
-  return until(start, () => read() !== before)
-}
-"""
-
 
 @dataclass(frozen=True)
 class Press:
@@ -101,7 +77,8 @@ _NEXT, _PREVIOUS = (
 _PANEL, _TAB = ".st-key-panel [role=radio]", "[role=tab]"
 _EDITOR = ".st-key-program textarea"
 _PROGRAM = "import torch\nx = torch.tensor({}.0, requires_grad=True)\ny = x**2\ny.backward()\n"
-_CALLS = {
+#: The picture that each of the Optimizer page's calls changes.
+CALLS = {
     "forward": "svg[aria-label^='The loss at']",
     "backward": "svg[aria-label^='The gradient norm']",
     "step": ".blocks",
@@ -149,7 +126,7 @@ ACTIONS = (
     Action(
         "Optimizer: one of the four calls",
         *_OPTIMIZER,
-        tuple(Press(f".st-key-press-{call} button", picture) for call, picture in _CALLS.items()),
+        tuple(Press(f".st-key-press-{call} button", picture) for call, picture in CALLS.items()),
     ),
     Action(
         "Feature maps: a channel is chosen",
@@ -211,9 +188,7 @@ def _perform(reader: Reader, press: Press | None) -> Cost:
     tab.evaluate("Object.assign(received, { messages: 0, bytes: 0, last: performance.now() })")
     start = tab.evaluate("performance.now()")
     if press:
-        picture = reader.run_timed(
-            _PRESS, [press.selector, press.number, press.place, press.picture]
-        )
+        picture = reader.press(press.selector, press.picture, press.number, press.place)
     else:
         tab.keyboard.press("r")  # Streamlit's own shortcut
         tab.wait_for_function("received.messages > 0")

@@ -51,6 +51,29 @@ window.WebSocket = class extends WebSocket {
   }
 }
 """
+#: Presses an element, at a place of it (shares of its width and height) if one is given, and waits
+#: until the picture, that is all elements that match, is different.
+_PRESS = """
+([selector, number, place, picture]) => {
+  const find = (path) => path.split(' >>> ').reduce(
+    (roots, selector) => roots.flatMap((root) => deep(selector, root)), [document])
+  const read = () => find(picture).map((part) => part.outerHTML).join()
+  const element = find(selector)[number]
+  if (!element) throw new Error('nothing to press: ' + selector)
+  const settings = { bubbles: true, composed: true, cancelable: true }
+  let event = new KeyboardEvent('keydown', { ...settings, key: 'Enter', ctrlKey: true })
+  if (element.localName !== 'textarea') {
+    const { left, top, width, height } = element.getBoundingClientRect()
+    const [x, y] = place ?? [0, 0]
+    const at = { clientX: left + x * width, clientY: top + y * height, detail: place ? 1 : 0 }
+    event = new MouseEvent('click', { ...settings, ...at })
+  }
+  const before = read()
+  const start = performance.now()
+  element.dispatchEvent(event)
+  return until(start, () => read() !== before)
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +94,16 @@ class Reader:
     def run_timed(self, script: str, argument: Any = None) -> float:
         """Seconds, from a script that returns milliseconds."""
         return float(self.tab.evaluate(script, argument)) / 1000
+
+    def press(
+        self,
+        selector: str,
+        picture: str,
+        number: int = 0,
+        place: tuple[float, float] | None = None,
+    ) -> float:
+        """Seconds from a press (`actions.Press`) until the picture is different."""
+        return self.run_timed(_PRESS, [selector, number, place, picture])
 
     def wait_idle(self, milliseconds: int = 300) -> None:
         """Wait until no script is running, and a moment longer."""

@@ -55,6 +55,21 @@ class Row:
         return None if value is None else value <= self.budget.limit
 
 
+def compare(
+    what: str,
+    ours: Callable[[], Any],
+    baseline: str,
+    theirs: Callable[[], Any],
+    budget: Budget | None = None,
+    *,
+    runs: int,
+    note: str = "",
+) -> Row:
+    """Median seconds of a function and of another that does the same."""
+    own, other = medians(ours, theirs, runs=runs)
+    return Row(what, own, baseline, other, budget, note)
+
+
 def medians(*functions: Callable[[], Any], runs: int) -> list[float]:
     """Median seconds of each function. They take turns, after one warm-up call each."""
     for function in functions:

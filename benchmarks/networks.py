@@ -11,12 +11,13 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 import torchviz
 from torch import nn
 
-from benchmarks.measure import Budget, Row, medians, seconds, threads
+from benchmarks.measure import Budget, Row, compare, medians, seconds, threads
 from explorer.networks import fold, folded_dot, inspect, problem
 from explorer.torchvision_guard import torchvision
 
@@ -41,10 +42,11 @@ def rows(most: int) -> Iterator[Row]:
 def measure_report(name: str, batch: int, runs: int) -> Row:
     model = torchvision.models.get_model(name).eval()
     x = torch.randn(batch, 3, 224, 224)
-    ours, plain = medians(lambda: inspect(model, x), lambda: bare(model, x), runs=runs)
     number = torch.get_num_threads()
     what = f"{name}, batch {batch}, {number} thread{'s' if number > 1 else ''}"
-    return Row(what, ours, "bare forward and backward", plain, Budget(1.3, "ratio"))
+    ours, plain = partial(inspect, model, x), partial(bare, model, x)
+    budget = Budget(1.3, "ratio")
+    return compare(what, ours, "bare forward and backward", plain, budget, runs=runs)
 
 
 def bare(model: nn.Module, x: torch.Tensor) -> None:

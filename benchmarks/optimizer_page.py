@@ -12,17 +12,11 @@ from collections.abc import Iterator
 from statistics import median
 from urllib.parse import quote
 
+from benchmarks.actions import CALLS
 from benchmarks.browser import Reader, open_reader
 from benchmarks.drag import MOVE
 from benchmarks.measure import Budget, Row, nearly_all
 
-#: The picture that each call changes: the numbers, or the chart whose description starts like this.
-CHANGES = {
-    "zero_grad": ".blocks",
-    "forward": "svg[aria-label^='The loss at']",
-    "backward": "svg[aria-label^='The gradient norm']",
-    "step": ".blocks",
-}
 OWN = "Your own program"
 PROBLEMS = (
     "Parabola",
@@ -33,19 +27,6 @@ PROBLEMS = (
     OWN,
 )
 _ROUNDS, _FRAMES = 6, 60
-
-_PRESS = """
-([name, picture]) => {
-  const read = () => deep(picture)[0]?.innerHTML
-  const before = read()
-  if (before === undefined) throw new Error('no ' + picture)
-  const start = performance.now()
-  document.querySelector(`.st-key-press-${name} button`).click()
-  return until(start, () => { const now = read(); return now !== undefined && now !== before })
-}
-"""
-
-
 #: Seconds of a press, of presets and the reader's own program, and of 95 % of all presses.
 PRESS, OWN_PRESS, NEARLY_ALL = (Budget(most, "absolute") for most in (0.090, 0.140, 0.200))
 #: Seconds of a frame of a drag, of 95 % of them, and of the reader's own program.
@@ -152,20 +133,16 @@ def time_presses(reader: Reader, problem: str, rounds: int) -> dict[str, list[fl
     """Call -> seconds of each press."""
     tab = reader.tab
     reader.open_page(f"optimizer?problem={quote(problem)}", ".ax-said")
-    for picture in CHANGES.values():
+    for picture in CALLS.values():
         tab.locator(picture).first.wait_for()
     reader.wait_idle()
-    for name in (
-        "forward",
-        "backward",
-        "step",
-    ):  # so that the first zero_grad has gradients to clear
+    for name in CALLS:  # each was pressed before it is measured
         tab.click(f".st-key-press-{name} button")
         tab.wait_for_timeout(100)  # it has begun
         reader.wait_idle()
-    times: dict[str, list[float]] = {name: [] for name in CHANGES}
+    times: dict[str, list[float]] = {name: [] for name in CALLS}
     for _ in range(rounds):
-        for name, picture in CHANGES.items():
-            times[name].append(reader.run_timed(_PRESS, [name, picture]))
+        for name, picture in CALLS.items():
+            times[name].append(reader.press(f".st-key-press-{name} button", picture))
             reader.wait_idle()
     return times

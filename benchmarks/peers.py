@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 import torchviz
 
-from benchmarks.measure import Row, medians
+from benchmarks.measure import Row, compare
 from explorer.networks import fold, folded_dot, full_graph, inspect
 from explorer.torchvision_guard import torchvision
 from explorer.vision import capture, grad_cam, saliency
@@ -21,27 +21,23 @@ _META = torch.device("meta")
 
 
 def rows(most: int) -> Iterator[Row]:
-    for compare, runs in COMPARISONS.items():
+    for comparison, runs in COMPARISONS.items():
         try:
-            yield compare(min(runs, most))
+            yield comparison(min(runs, most))
         except ImportError as error:
-            yield Row(compare.__name__, None, note=f"{error.name} is not installed")
+            yield Row(comparison.__name__, None, note=f"{error.name} is not installed")
 
 
 def torchinfo(runs: int) -> Row:
     from torchinfo import summary
 
     model, x = make_resnet18(_META)
-    ours, theirs = medians(
+    return compare(
+        "report on resnet18 on meta",
         lambda: inspect(model, x),
+        "torchinfo.summary",
         lambda: summary(model, input_data=x, verbose=0, device=_META),
         runs=runs,
-    )
-    return Row(
-        "report on resnet18 on meta",
-        ours,
-        "torchinfo.summary",
-        theirs,
         note="Both: shapes, parameters and MACs of every layer. Ours also maps the autograd graph "
         "to the layers; theirs also prints them, nested, with kernel sizes.",
     )
@@ -57,16 +53,12 @@ def torchview(runs: int) -> Row:
         assert structure is not None
         folded_dot(fold(structure), "MACs")
 
-    ours, theirs = medians(
+    return compare(
+        "graph of resnet18 on meta, as DOT text",
         folded,
+        "torchview.draw_graph, depth 3",
         lambda: str(draw_graph(model, input_data=x, device="meta", depth=3).visual_graph.source),
         runs=runs,
-    )
-    return Row(
-        "graph of resnet18 on meta, as DOT text",
-        ours,
-        "torchview.draw_graph, depth 3",
-        theirs,
         note="Ours draws fewer boxes, folded by module, with parameters and MACs; theirs draws "
         "every call with its shapes, without costs.",
     )
@@ -79,16 +71,12 @@ def torchlens(runs: int) -> Row:
     model, x = make_resnet18()
     layers = [name for name, module in model.named_modules() if not module._modules]
     alone = CaptureOptions(unwrap_when_done=True)  # otherwise torch stays wrapped while ours runs
-    ours, theirs = medians(
+    return compare(
+        "outputs of every layer of resnet18",
         lambda: capture(model, x, layers),
+        "torchlens.trace",
         lambda: lens.trace(model, x, capture=alone),
         runs=runs,
-    )
-    return Row(
-        "outputs of every layer of resnet18",
-        ours,
-        "torchlens.trace",
-        theirs,
         note="Ours keeps the outputs of modules; theirs those of every operation, with a "
         "description of each.",
     )
@@ -100,16 +88,12 @@ def captum_saliency(runs: int) -> Row:
     model, x = make_resnet18()
     leaf = x.clone().requires_grad_()
     method = Saliency(model)
-    ours, theirs = medians(
+    return compare(
+        "saliency of resnet18, for the class it predicts",
         lambda: saliency(model, x),
+        "captum Saliency",
         lambda: method.attribute(leaf, target=int(model(x).argmax())),
         runs=runs,
-    )
-    return Row(
-        "saliency of resnet18, for the class it predicts",
-        ours,
-        "captum Saliency",
-        theirs,
         note="The same gradient. Ours predicts and computes the gradient in one pass; theirs needs "
         "the class, so a prediction comes first. Theirs also takes batches.",
     )
@@ -126,12 +110,12 @@ def captum_grad_cam(runs: int) -> Row:
         attribution = method.attribute(x, target=target, relu_attributions=True)
         LayerAttribution.interpolate(attribution, (224, 224), "bilinear")
 
-    mine, other = medians(lambda: grad_cam(model, x, "layer4", target), theirs, runs=runs)
-    return Row(
+    return compare(
         "Grad-CAM of resnet18's layer4, for a given class",
-        mine,
+        lambda: grad_cam(model, x, "layer4", target),
         "captum LayerGradCam",
-        other,
+        theirs,
+        runs=runs,
         note="The same map, enlarged to the picture's size. Ours also gives the channels' weights; "
         "theirs takes batches and more kinds of target.",
     )
@@ -140,16 +124,12 @@ def captum_grad_cam(runs: int) -> Row:
 def torchviz_graph(runs: int) -> Row:
     model, x = make_resnet18(_META)
     parameters = dict(model.named_parameters())
-    ours, theirs = medians(
+    return compare(
+        "every node of resnet18's graph on meta",
         lambda: full_graph(model, x),
+        "torchviz.make_dot",
         lambda: torchviz.make_dot(model(x).sum(), parameters, show_saved=True).source,
         runs=runs,
-    )
-    return Row(
-        "every node of resnet18's graph on meta",
-        ours,
-        "torchviz.make_dot",
-        theirs,
         note="Ours has torchviz draw the graph and parses its DOT into nodes and edges with "
         "names and stable ids; theirs is the DOT text.",
     )

@@ -26,12 +26,9 @@ GROUPS = (
     "vision",
     "peers",
     "tries",
-    "expression_page",
-    "optimizer_page",
-    "network_page",
-    "own_network",
-    "feature_maps_page",
+    "pages",
     "actions",
+    "optimizer_page",
     "layout_shift",
 )
 #: As in the app and its sandbox.

@@ -12,10 +12,11 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import cycle
 from statistics import median
 
-from benchmarks.measure import Budget, Row, medians, seconds
+from benchmarks.measure import Budget, Row, compare, seconds
 from benchmarks.trace import EXAMPLE_A
 from explorer import sandbox, trace
 from explorer.sandbox.warm_up import warm_up
@@ -30,19 +31,14 @@ torch.linalg.svd(torch.rand(3000, 3000))
 def rows(most: int) -> Iterator[Row]:
     yield Row("first answer, including the start of the server", seconds(in_sandbox))
     warm_up()
-    in_process, in_child = medians(lambda: trace.run(EXAMPLE_A), in_sandbox, runs=min(50, most))
-    yield Row(
-        "round trip of example A",
-        in_child,
-        "the same in this process",
-        in_process,
-        Budget(0.040, "absolute"),
-    )
+    what, budget, runs = "round trip of example A", Budget(0.040, "absolute"), min(50, most)
+    here = partial(trace.run, EXAMPLE_A)
+    yield compare(what, in_sandbox, "the same in this process", here, budget, runs=runs)
     if sys.platform == "linux":
-        fork, round_trip = medians(fork_and_end, in_sandbox, runs=min(50, most))
-        yield Row("round trip of example A, again", round_trip, "a bare fork of this process", fork)
-    eight, one = medians(eight_at_once, in_sandbox, runs=min(10, most))
-    yield Row("eight readers at once, until the last has its answer", eight, "one reader", one)
+        fork = "a bare fork of this process"
+        yield compare(f"{what}, again", in_sandbox, fork, fork_and_end, runs=runs)
+    what = "eight readers at once, until the last has its answer"
+    yield compare(what, eight_at_once, "one reader", in_sandbox, runs=min(10, most))
     for name, source in (("loop", LOOP), ("operation", OPERATOR)):
         taken = median(endless(source, 1.0) for _ in range(min(3, most)))
         yield Row(f"an endless {name} with a limit of 1 s", taken, budget=Budget(2, "absolute"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.measure import Budget, Row, medians
+from benchmarks.measure import Budget, Row, compare
 from explorer.program import Environment, Program, Watcher, isolated
 from explorer.trace import run
 
@@ -81,12 +81,11 @@ UNRECORDED = "without recording: 500 turns of a loop of small tensors"
 def rows(most: int) -> Iterator[Row]:
     for what, source, budget, runs in PROGRAMS:
         assert run(source).error is None
-        ours, bare = medians(partial(run, source), partial(plain, source), runs=min(runs, most))
-        yield Row(what, ours, "plain torch", bare, budget)
-    ours, bare = medians(
-        partial(unrecorded, OPERATIONS), partial(plain, OPERATIONS), runs=min(15, most)
-    )
-    yield Row(UNRECORDED, ours, "plain torch", bare, Budget(1.5, "ratio"))
+        ours, bare = partial(run, source), partial(plain, source)
+        yield compare(what, ours, "plain torch", bare, budget, runs=min(runs, most))
+    alone, bare = partial(unrecorded, OPERATIONS), partial(plain, OPERATIONS)
+    budget = Budget(1.5, "ratio")
+    yield compare(UNRECORDED, alone, "plain torch", bare, budget, runs=min(15, most))
 
 
 def unrecorded(source: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.measure import Budget, Row, medians, seconds
+from benchmarks.measure import Budget, Row, compare, medians, seconds
 from explorer.networks.planar import planar
 from explorer.training import (
     PRESETS,
@@ -30,18 +30,13 @@ from explorer.training.replay import replay
 REGRESSION = PRESETS["linear regression"]
 #: Problems of one and two numbers, and iterations of the path ahead.
 AHEAD, STEPS = ("parabola", "ill-conditioned quadratic", "rosenbrock"), 300
+_LOOP = "a hand-written loop"
 PRESSES = ("forward", "backward", "step", "zero_grad", "undo")
 
 
 def rows(most: int) -> Iterator[Row]:
-    ours, loop = medians(recorded, bare, runs=min(9, most))
-    yield Row(
-        "linear regression, 1,000 iterations with full history",
-        ours,
-        "a hand-written loop",
-        loop,
-        Budget(2, "ratio"),
-    )
+    what, budget = "linear regression, 1,000 iterations with full history", Budget(2, "ratio")
+    yield compare(what, recorded, _LOOP, bare, budget, runs=min(9, most))
     surfaces = medians(rosenbrock_surface, moons_surface, runs=min(7, most))
     for name, taken in zip(("Rosenbrock", "the moons network"), surfaces, strict=True):
         yield Row(f"41 × 41 loss surface of {name}", taken, budget=Budget(1, "absolute"))
@@ -78,7 +73,7 @@ def path_ahead(problem: ProgramProblem, optimizer: str, runs: int) -> Row:
 
     taken, theirs = (total / STEPS for total in medians(ours, loop, runs=runs))
     what = f"{problem.title}, {optimizer}: one of {STEPS} iterations ahead"
-    return Row(what, taken, "a hand-written loop", theirs, Budget(2, "ratio"))
+    return Row(what, taken, _LOOP, theirs, Budget(2, "ratio"))
 
 
 def bare() -> None:

@@ -21,7 +21,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from benchmarks.measure import Budget, Row, medians
+from benchmarks.measure import Budget, Row, compare
 from explorer.vision import BACKBONES, build, decode, filmstrip, receptive_fields, tile
 from explorer.vision.feature_maps import channel_statistics
 
@@ -40,13 +40,13 @@ def rows(most: int) -> Iterator[Row]:
     yield first_picture(min(9, most))
     for name, mode, side, format, options, runs in IMAGES:
         data = encoded(mode, side, format, **options)
-        ours, theirs = medians(partial(decode, data), partial(plain, data), runs=min(runs, most))
-        what = f"decode a {name}"
-        yield Row(what, ours, "Pillow, full size", theirs, Budget(2, "absolute"))
+        what, ours, theirs = f"decode a {name}", partial(decode, data), partial(plain, data)
+        budget = Budget(2, "absolute")
+        yield compare(what, ours, "Pillow, full size", theirs, budget, runs=min(runs, most))
         if sys.platform == "linux":
-            grown, theirs = (growth(data, decoder) for decoder in (decode, plain))
+            grown, other = (growth(data, decoder) for decoder in (decode, plain))
             limit = Budget(300, "absolute")
-            yield Row(f"{what}: memory", grown, "Pillow, full size", theirs, limit, unit="MB")
+            yield Row(f"{what}: memory", grown, "Pillow, full size", other, limit, unit="MB")
 
 
 def capturing(most: int) -> Iterator[Row]:
@@ -56,17 +56,16 @@ def capturing(most: int) -> Iterator[Row]:
         with torch.no_grad():
             model(x)
 
-    ours, other = medians(lambda: filmstrip(model, x), bare, runs=min(25, most))
-    what = "feature maps of every convolution of resnet18"
-    yield Row(what, ours, "bare forward", other, Budget(1.25, "ratio"))
+    what, budget = "feature maps of every convolution of resnet18", Budget(1.25, "ratio")
+    ours = partial(filmstrip, model, x)
+    yield compare(what, ours, "bare forward", bare, budget, runs=min(25, most))
     strip = filmstrip(model, x)
     jobs = {
         "statistics of all these maps": lambda: [channel_statistics(m.activations) for m in strip],
         "receptive fields of resnet18": lambda: receptive_fields(model, x),
     }
     for what, job in jobs.items():
-        ours, other = medians(job, bare, runs=min(15, most))
-        yield Row(what, ours, "bare forward", other)
+        yield compare(what, job, "bare forward", bare, runs=min(15, most))
 
 
 def tiling(runs: int) -> Row:
@@ -79,14 +78,8 @@ def tiling(runs: int) -> Row:
             ax.set_axis_off()
         figure.savefig(io.BytesIO(), format="png")
 
-    ours, other = medians(lambda: tile(maps).png(), axes, runs=runs)
-    return Row(
-        "64 maps of 56 × 56 as one PNG",
-        ours,
-        "64 matplotlib axes",
-        other,
-        Budget(0.030, "absolute"),
-    )
+    what, budget = "64 maps of 56 × 56 as one PNG", Budget(0.030, "absolute")
+    return compare(what, lambda: tile(maps).png(), "64 matplotlib axes", axes, budget, runs=runs)
 
 
 def first_picture(runs: int) -> Row:
@@ -106,9 +99,9 @@ def first_picture(runs: int) -> Row:
         with torch.no_grad():
             model(backbone.transform(image)[None])
 
-    mine, other = medians(ours, hand_written, runs=runs)
     what = "12-megapixel upload, to the filmstrip of the small network"
-    return Row(what, mine, "the prediction alone", other, Budget(1, "absolute"))
+    budget = Budget(1, "absolute")
+    return compare(what, ours, "the prediction alone", hand_written, budget, runs=runs)
 
 
 def encoded(mode: str, side: int, format: str, **options: Any) -> bytes:
