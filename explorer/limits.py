@@ -15,3 +15,11 @@ its reason. What a server's operator may set is in `explorer.sandbox.options`.
 # --- sandbox: children, messages and the queue ---
 
 # --- pages: what a page holds, shows and asks for ---
+
+#: What a browser gives back to another server after a loss, which may be anything: values, the
+#: characters of one and of a page's query.
+MOST_KEPT, MOST_KEPT_CHARACTERS, MOST_QUERY_CHARACTERS = 20, 200_000, 100_000
+#: Losses of a file that are counted: the size of an upload grows by one megabyte with each.
+MOST_LOSSES = 9
+#: Seconds that a page may take before its server is ready: the first waits for the sandbox.
+FIRST_RUN_SECONDS = 60.0

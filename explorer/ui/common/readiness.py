@@ -19,8 +19,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-#: Seconds that one page may take.
-_PATIENCE = 60.0
+from explorer import limits
 
 
 class _Readiness:
@@ -75,7 +74,7 @@ async def _open_page(connection: ClientConnection, page: str) -> set[str]:
     request.rerun_script.page_script_hash = page
     await connection.send(request.SerializeToString())
     pages: set[str] = set()
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(limits.FIRST_RUN_SECONDS):
         async for frame in connection:
             assert isinstance(frame, bytes)
             message = ForwardMsg.FromString(frame)

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
+from explorer import limits
 from explorer.ui.common.consent import mark_foreign
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.texts import TEXTS
@@ -23,14 +24,10 @@ from explorer.ui.common.widgets import forget_first_query, note
 
 #: In the session: what the browser has kept, by name, and the queries of pages by their key.
 _STARTED, _KEPT, _QUERIES = "reconnect.started", "reconnect.kept", "reconnect.queries"
-#: Most values that are taken back, most characters of one, and of a page's query.
-_MOST, _LONGEST, _LONGEST_QUERY = 20, 200_000, 100_000
 #: Streamlit's own names in a query, which a page may not set.
 _STREAMLIT = frozenset({"embed", "embed_options"})
 #: What reading a value raises that nobody has kept; int(inf) is an OverflowError.
 _NOT_KEPT = ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError
-#: Most losses of a file that are counted: a limit in megabytes grows by one with each.
-_MOST_LOSSES = 9
 
 
 def keep(name: str, value: Any) -> None:
@@ -69,7 +66,7 @@ def ask_again(key: str, file: Any, sentence: str, instead: str = "") -> None:
     the reader chooses another, the file is no longer asked for."""
     losses, asked = _losses(key), f"{key}.asked"
     if file is not None:
-        keep(f"{key}.lost", min(losses + 1, _MOST_LOSSES))
+        keep(f"{key}.lost", min(losses + 1, limits.MOST_LOSSES))
         st.session_state.pop(asked, None)
         return
     shown = st.session_state.get(asked)
@@ -91,7 +88,7 @@ def _losses(key: str) -> int:
 
     def read(kept: Any) -> int:
         st.session_state[f"{key}.asked"] = ""
-        return min(max(int(kept), 1), _MOST_LOSSES)
+        return min(max(int(kept), 1), limits.MOST_LOSSES)
 
     restore_once(f"{key}.lost", read)
     return int(st.session_state.get(f"{key}.lost", 0))
@@ -124,11 +121,12 @@ def _correct_query(written: Any, query: Mapping[str, str]) -> None:
 
 def _accept(lost: Mapping[str, Any]) -> None:
     """Put what the browser sent into the session, as far as it is what `reconnect.js` sends."""
-    st.session_state[_KEPT] = dict(list(_texts(lost.get("kept"), _LONGEST).items())[:_MOST])
+    kept = _texts(lost.get("kept"), limits.MOST_KEPT_CHARACTERS)
+    st.session_state[_KEPT] = dict(list(kept.items())[: limits.MOST_KEPT])
     keys = {page.file.removeprefix("pages/").removesuffix(".py"): page.key for page in PAGES}
     keys[""] = HOME.key
     queries = {}
-    for path, query in _texts(lost.get("addresses"), _LONGEST_QUERY).items():
+    for path, query in _texts(lost.get("addresses"), limits.MOST_QUERY_CHARACTERS).items():
         key = keys.get(path.rstrip("/").rpartition("/")[2], HOME.key)
         pairs = parse_qsl(query, keep_blank_values=True)
         queries[key] = {name: text for name, text in pairs if name.lower() not in _STREAMLIT}
