@@ -24,6 +24,7 @@ from streamlit import config
 from explorer.sandbox.options import VARIABLES
 from tests import proxy_headers
 from tests.conftest import running_app
+from tests.test_serving import shake_hands
 
 ROOT = Path(__file__).parents[1]
 #: Programs that only the tests need.
@@ -140,15 +141,7 @@ def test_the_health_check_fails_without_an_app(public: str) -> None:
 def test_sessions_are_opened_only_under_the_named_host(
     public: str, host: str, origin: str, answer: int
 ) -> None:
-    lines = [
-        "GET /_stcore/stream HTTP/1.1", f"Host: {host}", f"Origin: {origin}",
-        "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "", "",
-    ]  # fmt: skip
-    address = ("127.0.0.1", urlsplit(public).port or 0)
-    with socket.create_connection(address, timeout=10) as connection:
-        connection.sendall("\r\n".join(lines).encode())
-        assert int(connection.recv(200).split()[1]) == answer
+    assert shake_hands(urlsplit(public).port or 0, origin, Host=host) == answer
 
 
 #: How each proxy says which paths are closed.

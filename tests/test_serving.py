@@ -48,7 +48,7 @@ def keep_silent(listener: socket.socket, asked: list[str]) -> None:
         kept.append(one)
 
 
-def shake_hands(port: int, origin: str) -> int:
+def shake_hands(port: int, origin: str, **more: str) -> int:
     """The status with which the server answers a WebSocket's request."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {
@@ -57,6 +57,7 @@ def shake_hands(port: int, origin: str) -> int:
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
         "Sec-WebSocket-Version": "13",
         "Origin": origin,
+        **more,
     }
     connection.request("GET", "/_stcore/stream", headers=headers)
     status = connection.getresponse().status

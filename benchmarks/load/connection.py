@@ -39,7 +39,7 @@ class Connection:
     def __init__(
         self,
         browser: Browser,
-        on_message: Callable[[bytes, ForwardMsg], None],
+        on_message: Callable[[ForwardMsg], None],
         on_failed: Callable[[str], None],
         on_lost: Callable[[], None],
         on_back: Callable[[], object],
@@ -99,9 +99,7 @@ class Connection:
                 assert self._socket is not None
                 async for frame in self._socket:
                     assert isinstance(frame, bytes)
-                    message = ForwardMsg()
-                    message.ParseFromString(frame)
-                    self._on_message(frame, message)
+                    self._on_message(ForwardMsg.FromString(frame))
             except (ConnectionClosed, OSError):
                 pass
             except Exception as error:

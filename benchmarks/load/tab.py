@@ -44,16 +44,14 @@ class _CachedMessage:
 
 
 class Tab(Page):
-    """A session; `received` and `fetched` count bytes. Tabs of one reader share a `browser`."""
+    """A session. Tabs of one reader share a `browser`."""
 
     def __init__(self, address: str, browser: Browser | None = None) -> None:
         super().__init__()
         self.address = address
-        self.received = 0
-        self.fetched = 0
         self.losses: list[Loss] = []
         browser = browser or Browser(address)
-        callbacks = self._receive_frame, self._failed, self._lost, self._back
+        callbacks = self._receive, self._failed, self._lost, self._back
         self._connection = Connection(browser, *callbacks)
         self._browser = browser
         self._session_lost = ""
@@ -202,10 +200,6 @@ class Tab(Page):
         if not await self._connection.send(request) and not at_interval:
             self._statuses.put_nowait(_LOST)
 
-    def _receive_frame(self, frame: bytes, message: ForwardMsg) -> None:
-        self.received += len(frame)
-        self._receive(message)
-
     def _receive(self, message: ForwardMsg) -> None:
         kind = message.WhichOneof("type")
         if kind == "ref_hash":
@@ -262,7 +256,7 @@ class Tab(Page):
         names = {p.url for images in self.all("imgs") for p in images.imgs}
         for name in sorted(n for n in names - self._media if n.startswith("/media")):
             self._media.add(name)
-            self.fetched += len(await asyncio.to_thread(self._browser.get, name))
+            await asyncio.to_thread(self._browser.get, name)
 
     # --- a lost connection ---
 
