@@ -12,40 +12,44 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from explorer.sandbox.kernel_restrictions import missing
+from explorer.sandbox.bubblewrap import describe_walls, has_all_walls
 from explorer.sandbox.options import OptionError, options
+from explorer.sandbox.walls import missing
 
 if TYPE_CHECKING:
-    from explorer.sandbox.calls import Call
-    from explorer.sandbox.client import Sandbox, call, is_ready, start, submit
-    from explorer.sandbox.figures import repaint, submit_repaint
+    from explorer.sandbox.client import Call, Sandbox, call, is_ready, start, submit
     from explorer.sandbox.live import LiveRun, submit_live
-    from explorer.sandbox.networks import submit_network
-    from explorer.sandbox.programs import check, run, submit_check, submit_run, submit_sample
     from explorer.sandbox.progress import RunProgress
-    from explorer.sandbox.proofs import prove, submit_prove
     from explorer.sandbox.self_test import SelfTestFailure, find_failure
-    from explorer.sandbox.vision import submit_own_network, submit_vision
-    from explorer.sandbox.walls import describe_walls, has_all_walls
-    from explorer.sandbox.weights import read_weights, submit_weights
+    from explorer.sandbox.typed_calls import (
+        check,
+        prove,
+        read_weights,
+        repaint,
+        run,
+        submit_check,
+        submit_network,
+        submit_own_network,
+        submit_prove,
+        submit_repaint,
+        submit_run,
+        submit_sample,
+        submit_vision,
+        submit_weights,
+    )
 
 #: Public names by the module they live in. Loaded on first use: what starts the server must not
-#: wait until torch is imported (`ahead.py`).
+#: wait until torch is imported (`options.start_ahead`).
 _HOME = {
     name: module
     for module, names in {
-        "calls": "Call",
-        "client": "Sandbox call is_ready start submit",
-        "figures": "repaint submit_repaint",
+        "client": "Call Sandbox call is_ready start submit",
         "live": "LiveRun submit_live",
-        "networks": "submit_network",
-        "programs": "check run submit_check submit_run submit_sample",
         "progress": "RunProgress",
-        "proofs": "prove submit_prove",
         "self_test": "SelfTestFailure find_failure",
-        "vision": "submit_own_network submit_vision",
-        "walls": "describe_walls has_all_walls",
-        "weights": "read_weights submit_weights",
+        "typed_calls": "check prove read_weights repaint run submit_check submit_network "
+        "submit_own_network submit_prove submit_repaint submit_run submit_sample submit_vision "
+        "submit_weights",
     }.items()
     for name in names.split()
 }

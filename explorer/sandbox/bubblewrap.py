@@ -3,6 +3,8 @@
 Namespaces of its own: there are no files but installed code, the app's private folder and what
 imports need, no network and no other processes. Nothing is paid for it when a program runs.
 https://github.com/containers/bubblewrap
+
+`describe_walls` says which of both walls stand.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from explorer.sandbox.installed_code import (
+from explorer.sandbox.kernel import CAP_SYS_ADMIN, has_capability, memory_events
+from explorer.sandbox.scratch import can_be_watched
+from explorer.sandbox.walls import (
     code_directories,
     interpreter_files,
+    may_write,
+    missing,
     package_directory,
     python_path,
 )
-from explorer.sandbox.kernel_reports import memory_events
 
 _PROGRAM = "bwrap"
 _OPTIONS = (
@@ -116,3 +121,26 @@ def _binds(paths: Iterable[Path]) -> list[str]:
     """Of a folder and one inside it, the outer first, which would hide the other."""
     names = sorted({os.path.abspath(path) for path in paths})
     return [part for name in names for part in ("--ro-bind-try", name, name)]
+
+
+def has_all_walls() -> bool:
+    """Whether both walls stand."""
+    return not missing() and not failure()
+
+
+def describe_walls() -> str:
+    """Which walls stand on this machine, for whoever runs it: the first, the kernel's restrictions
+    of each child, and the second, bubblewrap around all of them."""
+    lacking = missing()
+    if lacking:
+        first = f"The first wall lacks {' and '.join(lacking)}: only local readers are served."
+    else:
+        first = "The first wall stands: Landlock and seccomp confine each program."
+        if not may_write():
+            first += " Programs cannot write files: Landlock is older than version 3 (Linux 6.2)."
+        elif not (can_be_watched() or has_capability(CAP_SYS_ADMIN)):
+            first += " Programs cannot write files: root lacks the capability SYS_PTRACE here."
+    reason = failure()
+    if reason:
+        return f"{first} There is no second wall: {reason}."
+    return f"{first} The second stands: bubblewrap confines the server that runs programs."

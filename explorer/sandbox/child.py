@@ -25,22 +25,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.program import ProgramError, ProgramRefused
 from explorer.program.execution import end_with_programs
-from explorer.sandbox import exit_reasons, limits, protocol
-from explorer.sandbox.answer_limits import PART_BYTES, limits_of
-from explorer.sandbox.kernel_restrictions import Walls
+from explorer.sandbox import exit_reasons, walls, wire
+from explorer.sandbox.messages import Task, limits_of, read_line
+from explorer.sandbox.progress import Context, Job
 from explorer.sandbox.scratch import enter
-from explorer.sandbox.task import (
-    LIFE,
-    SOFT_LIMIT,
-    Context,
-    Job,
-    Task,
-    read_line,
-    receive_next,
-    receive_task,
-)
 from explorer.trace import codec, to_plain
 
 #: Held while a message is sent: a program that does not end has its answer from another thread.
@@ -60,19 +51,19 @@ def perform_tasks(
     jobs: Mapping[str, Job],
     line: mmap,
     memory: int,
-    walls: Walls,
+    kind: walls.Walls,
     scratch: str,
 ) -> None:
     """Wait for a task and perform it under its limits; a live one is followed by others, as long as
     each leaves the process as it was. Raises OSError if the limits do not work."""
-    task = receive_task(connection)
+    task = _receive_task(connection)
     if task is None:
         return
     end_with_programs()
     folder = enter(scratch)
-    limits.set_time_limit(LIFE + _LATE if task.live else task.timeout)
+    walls.set_time_limit(limits.LIVE_SECONDS + _LATE if task.live else task.timeout)
     tempfile.tempdir = folder
-    limits.apply_limits(memory, walls, folder)
+    walls.apply_limits(memory, kind, folder)
     threads, before = _thread._count(), _process_state(folder) if task.live else None
     if task.live:
         # Between two tasks only what the programs left is to be collected: a fork of a zygote that
@@ -82,11 +73,22 @@ def perform_tasks(
     while task.live:
         gc.collect()  # what is left of the program may still run code, when it is freed
         is_same = _have_ended(threads) and _process_state(folder) == before
-        body = receive_next(connection) if is_same else None
-        if body is None:
+        frame = wire.receive_frame(connection) if is_same else None
+        if frame is None or frame[0] != wire.NEXT:
             return
-        task = replace(task, body=body)
+        task = replace(task, body=frame[1])
         perform_task(connection, jobs, task, line)
+
+
+def _receive_task(connection: socket.socket) -> Task | None:
+    """Wait for the task; None when the server has closed the connection."""
+    header, request = wire.receive_frame(connection), wire.receive_frame(connection)
+    if header is None or request is None:
+        return None
+    fields = wire.load(header[1])
+    size = fields["data"]
+    data = wire.receive_data(connection, size)
+    return Task(fields["job"], request[1], fields["timeout"], fields["live"], size, data)
 
 
 def _have_ended(threads: int) -> bool:
@@ -126,7 +128,7 @@ def _namespaces() -> Iterator[Mapping[str, Any]]:
     """The names that a program may have replaced: what it calls, and what makes its answer."""
     yield from map(vars, (builtins, math, random, torch, torch.nn, torch.nn.functional))
     yield from map(vars, (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd))
-    yield from map(vars, (protocol, codec))
+    yield from map(vars, (wire, codec))
     if "matplotlib" in sys.modules:
         yield dict(dict.items(sys.modules["matplotlib"].rcParams))  # as it is, without its look-ups
 
@@ -143,22 +145,22 @@ def perform_task(
     torch.default_generator.manual_seed(0)  # a fork has its parent's: the same for every reader
     random.seed(0)
     context = Context(
-        progress=lambda message: _send(connection, protocol.PROGRESS, message),
+        progress=lambda message: _send(connection, wire.PROGRESS, message),
         on_line=partial(lines.__setitem__, 0),
-        deadline=time.monotonic() + SOFT_LIMIT * task.timeout,
+        deadline=time.monotonic() + limits.SOFT_SHARE * task.timeout,
         is_stopped=_StopNotice(connection),
         data=task.data,
         send=partial(_send_data, connection),
-        part=partial(_send, connection, protocol.PART, limit=PART_BYTES),
-        finish=partial(_finish, connection, limits_of(task.name).bytes),
+        part=partial(_send, connection, wire.PART, limit=limits.PART_BYTES),
+        finish=partial(_finish, connection, limits_of(task.job).bytes),
     )
     try:
-        answer = jobs[task.name](protocol.load(task.body), context)
-        _send(connection, protocol.ANSWER, answer, limits_of(task.name).bytes)
+        answer = jobs[task.job](wire.load(task.body), context)
+        _send(connection, wire.ANSWER, answer, limits_of(task.job).bytes)
     except ProgramRefused as refused:
-        _send(connection, protocol.ERROR, to_plain(refused.error))
+        _send(connection, wire.ERROR, to_plain(refused.error))
     except Exception as error:
-        _send(connection, protocol.ERROR, to_plain(_to_program_error(error, read_line(line))))
+        _send(connection, wire.ERROR, to_plain(_to_program_error(error, read_line(line))))
 
 
 class _StopNotice:
@@ -174,31 +176,31 @@ class _StopNotice:
         if not self._is_told and self._selector.select(0):
             self._is_told = True
             with _SENDING:
-                self._connection.sendall(protocol.make_frame(protocol.STOP))
+                self._connection.sendall(wire.make_frame(wire.STOP))
         return self._is_told
 
 
-def _send(connection: socket.socket, kind: int, message: Any, limit: int = protocol.LIMIT) -> None:
-    frame = protocol.make_frame(kind, protocol.dump(message), limit)
+def _send(connection: socket.socket, kind: int, message: Any, limit: int = limits.MESSAGE) -> None:
+    frame = wire.make_frame(kind, wire.dump(message), limit)
     with _SENDING:
         connection.sendall(frame)
 
 
 def _finish(connection: socket.socket, limit: int, answer: Any) -> None:
     try:
-        _send(connection, protocol.ANSWER, answer, limit)
+        _send(connection, wire.ANSWER, answer, limit)
     finally:
         os._exit(0)
 
 
 def _send_data(connection: socket.socket, data: Any) -> None:
-    for frame in protocol.data_frames(data):
+    for frame in wire.data_frames(data):
         with _SENDING:
             connection.sendall(frame)
 
 
 def _to_program_error(error: Exception, line: int | None) -> ProgramError:
-    if isinstance(error, protocol.MessageTooLarge):
+    if isinstance(error, wire.MessageTooLarge):
         return exit_reasons.answer_too_large(str(error))
     if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
         return exit_reasons.out_of_memory(str(error)[:2000], line)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import partial
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.program.watcher import TOOK_TOO_LONG
-from explorer.sandbox import scratch
-from explorer.sandbox.task import Reason
+from explorer.sandbox.messages import Reason
 
 _CRASH = (
     "PyTorch or Python itself crashed while running this program.",
@@ -74,8 +75,8 @@ def killed_for_memory(line: int | None) -> ProgramError:
 
 def disk_full(line: int | None) -> ProgramError:
     return ProgramError(
-        f"The program wrote more than {scratch.BYTES >> 20} MB, or more than {scratch.FILES:,} "
-        "files and folders, and was stopped.",
+        f"The program wrote more than {limits.SCRATCH_BYTES >> 20} MB, or more than "
+        f"{limits.SCRATCH_FILES:,} files and folders, and was stopped.",
         line=line,
         hint="Write less, and remove what is no longer needed.",
     )
@@ -113,10 +114,6 @@ def stopped_inside(line: int | None) -> ProgramError:
 
 def out_of_memory(detail: str, line: int | None) -> ProgramError:
     return ProgramError(_MEMORY[0], line=line, hint=_MEMORY[1], detail=detail)
-
-
-def too_much_memory(line: int | None) -> ProgramError:
-    return out_of_memory("", line)
 
 
 def answer_too_large(detail: str = "") -> ProgramError:
@@ -174,7 +171,7 @@ BY_REASON: dict[Reason, Callable[..., ProgramError]] = {
     "stopped_inside": stopped_inside,
     "killed_for_memory": killed_for_memory,
     "disk_full": disk_full,
-    "too_much_memory": too_much_memory,
+    "too_much_memory": partial(out_of_memory, ""),
     "exit": explain_exit,
 }
 

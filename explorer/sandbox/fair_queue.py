@@ -1,11 +1,12 @@
-"""A queue in which readers take turns, however many requests each of them has waiting, and whoever
-has used least lately goes first."""
+"""Who has used how much lately, and a queue by that: the session that has used least goes next.
+
+The server's requests wait in one, and the runs of pages in another (`ui.common.places`).
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Generic, Protocol, TypeVar
 
@@ -14,54 +15,46 @@ from typing import Generic, Protocol, TypeVar
 HALF_LIFE, FORGOTTEN = 10.0, 120.0
 
 
-@dataclass
-class Use:
-    """The seconds that a reader has used lately, as of `now`, a moment of time.monotonic()."""
+class Ledger:
+    """The seconds that each session, or other reader, has used lately."""
 
-    seconds: float = 0.0
-    now: float = field(default_factory=time.monotonic)
+    def __init__(self) -> None:
+        self._used: dict[str, tuple[float, float]] = {}  # as of a moment of time.monotonic()
 
-    def add(self, seconds: float, now: float) -> None:
-        self.seconds = self.recent(now) + seconds
-        self.now = now
+    def charge(self, reader: str, seconds: float) -> None:
+        now = time.monotonic()
+        self._used = {r: use for r, use in self._used.items() if now - use[1] < FORGOTTEN}
+        self._used[reader] = self.used(reader) + seconds, now
 
-    def recent(self, now: float) -> float:
-        return self.seconds * 0.5 ** ((now - self.now) / HALF_LIFE)
+    def used(self, reader: str) -> float:
+        seconds, at = self._used.get(reader, (0.0, 0.0))
+        return seconds * 0.5 ** ((time.monotonic() - at) / HALF_LIFE)
 
 
 class HasReader(Protocol):
-    reader: str
-    background: bool
+    @property
+    def reader(self) -> str: ...
+    @property
+    def background(self) -> bool: ...
 
 
 R = TypeVar("R", bound=HasReader)
 
 
 class FairQueue(Generic[R]):
-    """First come, first served among one reader's requests. Among readers, who has used less lately
-    goes first, and those who have used about as much take turns. Requests in the background come
-    after all others."""
+    """The session that has used least goes next; those that have used about as much alternate. One
+    session's own requests are served in the order in which they came, and requests in the
+    background after all others."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[R]] = {}  # in the order of the readers' turns
-        self._uses: dict[str, Use] = {}
-
-    def charge(self, reader: str, seconds: float) -> None:
-        """Count the seconds, by the clock, that a request of this reader has run."""
-        now = time.monotonic()
-        self._uses = {r: use for r, use in self._uses.items() if now - use.now < FORGOTTEN}
-        self._uses.setdefault(reader, Use()).add(seconds, now)
-
-    def _recent(self, reader: str) -> float:
-        """What this reader has used lately, to a tenth of a second."""
-        use = self._uses.get(reader)
-        return round(use.recent(time.monotonic()), 1) if use is not None else 0.0
+        self.ledger = Ledger()
+        self._waiting: dict[str, list[R]] = {}  # by reader; who was served last comes last
 
     def __iter__(self) -> Iterator[R]:
         """The waiting requests in the order in which they would start if all did now."""
-        alike: dict[float, list[list[R]]] = {}
+        alike: dict[float, list[list[R]]] = {}  # by what was used, to a tenth of a second
         for reader, requests in self._waiting.items():
-            alike.setdefault(self._recent(reader), []).append(requests)
+            alike.setdefault(round(self.ledger.used(reader), 1), []).append(requests)
         for background in (False, True):
             for _, readers in sorted(alike.items()):
                 queues = ([r for r in q if r.background == background] for q in readers)
@@ -78,17 +71,14 @@ class FairQueue(Generic[R]):
         """How many requests this reader has waiting."""
         return len(self._waiting.get(reader, ()))
 
-    def evict(self) -> R:
-        """Remove and return the last request in the background, if there is one; otherwise the last
-        of the reader with the most waiting, and among several such readers of the one who has used
-        most, or whose turn comes last."""
-        *_, last = self
-        if last.background:
-            self.remove(last)
-            return last
-        weights = {reader: (len(q), self._recent(reader)) for reader, q in self._waiting.items()}
-        request = self._waiting[max(reversed(weights), key=weights.__getitem__)][-1]
-        self.remove(request)
+    def take(self, may_start: Callable[[R], bool]) -> R | None:
+        """Remove and return the next request that may start."""
+        request = next(filter(may_start, self), None)
+        if request is not None:
+            requests = self._waiting.pop(request.reader)
+            requests.remove(request)
+            if requests:
+                self._waiting[request.reader] = requests
         return request
 
     def remove(self, request: R) -> None:
@@ -97,13 +87,17 @@ class FairQueue(Generic[R]):
         if not requests:
             del self._waiting[request.reader]
 
-    def take(self, may_start: Callable[[R], bool]) -> R | None:
-        """Remove and return the next request that may start. The next turn of its reader comes last
-        among those who have used as much."""
-        request = next(filter(may_start, self), None)
-        if request is not None:
-            requests = self._waiting.pop(request.reader)
-            requests.remove(request)
-            if requests:
-                self._waiting[request.reader] = requests
+    def evict(self) -> R:
+        """Remove and return the last request in the background, if there is one; otherwise the last
+        of the reader with the most waiting, and among several such readers of the one who has used
+        most, or who would be served last."""
+        *_, request = self
+        if not request.background:
+            # `max` finds the first of the largest: of the readers, from the one served last.
+            _, requests = max(
+                reversed(self._waiting.items()),
+                key=lambda item: (len(item[1]), round(self.ledger.used(item[0]), 1)),
+            )
+            request = requests[-1]
+        self.remove(request)
         return request

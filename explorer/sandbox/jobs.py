@@ -3,7 +3,7 @@
 A job takes a plain request (JSON values and bytes) and a `Context`, and returns a plain answer.
 A ProgramRefused that it raises is shown to the reader; any other exception becomes a general
 message. To add a job, write its function here and add a line to `JOBS`, and one to `LIMITS` in
-`answer_limits.py` if its answers are large.
+`messages.py` if its answers are large.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import torch
 from explorer import trace
 from explorer.networks import runs
 from explorer.networks.from_program import confined
-from explorer.sandbox.progress import ChildJob, RunReporter
+from explorer.sandbox.progress import ChildJob, Context, Job, RunReporter
 from explorer.sandbox.self_test import self_test
-from explorer.sandbox.task import Context, Job
 from explorer.trace import to_plain
 from explorer.trace.check import check
 from explorer.trace.proof.prove import IS_ANOTHER, Proof, name_of_answers, untried
@@ -96,8 +95,8 @@ def run_vision(request: Any, context: Context) -> list[Any]:
 
 
 def read_weights(request: Any, context: Context) -> dict[str, Any]:
-    """Read a file of torch.save for a network; see `sandbox.weights`. The values of the tensors are
-    sent as raw bytes, in the order in which the request names them."""
+    """Read a file of torch.save for a network; see `sandbox.read_weights`. The values of the
+    tensors are sent as raw bytes, in the order in which the request names them."""
     needed = {
         name: torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
         for name, shape, dtype in request["needed"]

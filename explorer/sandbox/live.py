@@ -18,19 +18,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.program.completion import complete
 from explorer.program.thread_safe_ast import parse_tree
 from explorer.sandbox import exit_reasons
-from explorer.sandbox.calls import Call
-from explorer.sandbox.client import submit
-from explorer.sandbox.programs import read_trace
-from explorer.sandbox.task import SOFT_LIMIT
+from explorer.sandbox.client import Call, submit
+from explorer.sandbox.typed_calls import read_trace
 from explorer.trace import Trace
 from explorer.trace.running import validate_arguments
-
-#: The time limit of one request in seconds, and how much longer it may take to arrive.
-LIMIT, EXTRA = 1.0, 0.5
 
 #: The jobs that leave the process as they found it, so that one child can do them again and again,
 #: with the texts of a request that are run.
@@ -59,7 +55,9 @@ class LiveRun:
     drag at once, each request has a child of its own, as an ordinary run.
     """
 
-    def __init__(self, submit: Submit, reader: str | None = None, limit: float = LIMIT) -> None:
+    def __init__(
+        self, submit: Submit, reader: str | None = None, limit: float = limits.FRAME_SECONDS
+    ) -> None:
         self._submit, self._reader, self._limit = submit, reader, limit
         self._lock = threading.Lock()
         self._call: Call[Any] | None = None
@@ -88,8 +86,8 @@ class LiveRun:
         Raises ProgramRefused, with an error for the reader, if the program was too slow or ended
         its child; the next call starts another. Raises ValueError where `explorer.run` does.
         """
-        settings = validate_arguments(seed, capture, upstream, iteration, inputs)
-        request, read = {"source": source, **settings}, partial(read_trace, source)
+        arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
+        request, read = {"source": source, **arguments}, partial(read_trace, source)
         trace: Trace = self._perform("run", request, read, _is_stopped)
         return trace
 
@@ -149,12 +147,12 @@ class LiveRun:
             self._call.again(request)
         call, answer = self._call, None
         error = exit_reasons.queue_full()
-        if call.wait(self._limit + EXTRA):
+        if call.wait(self._limit + limits.FRAME_DELAY):
             try:
                 answer = read(call.result)
             except ProgramRefused as refused:
                 error = refused.error
-        soon = SOFT_LIMIT * self._limit
+        soon = limits.SOFT_SHARE * self._limit
         is_late = call.started is not None and time.monotonic() > call.started + soon
         if answer is not None:
             if not is_stopped(answer, is_late):

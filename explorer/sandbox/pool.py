@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from explorer.sandbox import kernel_reports, protocol
-from explorer.sandbox.protocol import Connection
-from explorer.sandbox.settings import Settings, start_process
-from explorer.sandbox.task import ChildExit, Task, read_line
+from explorer import limits
+from explorer.sandbox import kernel, wire
+from explorer.sandbox.messages import ChildExit, Task, read_line
+from explorer.sandbox.options import ServerOptions, start_process
+from explorer.sandbox.wire import Connection
 from explorer.sandbox.zygote import Zygote
-
-#: Bytes by which a child may have more than its own limit says before it is ended from outside.
-_MORE = 64 * 2**20
 
 
 class Process(Protocol):
@@ -44,14 +42,12 @@ class Child:
     connection: Connection
 
     def send(self, task: Task) -> None:
-        header = {"job": task.name, "timeout": task.timeout, "live": task.live}
-        header |= {"data": task.data_size}
-        self.connection.send(protocol.make_frame(protocol.HEADER, protocol.dump(header)))
-        self.connection.send(protocol.make_frame(protocol.REQUEST, task.body))
+        self.connection.send(wire.make_frame(wire.HEADER, wire.dump(task.header())))
+        self.connection.send(wire.make_frame(wire.REQUEST, task.body))
 
     def send_next(self, task: Task) -> None:
         """Send a live child, which has answered, one more request."""
-        self.connection.send(protocol.make_frame(protocol.NEXT, task.body))
+        self.connection.send(wire.make_frame(wire.NEXT, task.body))
 
     def end(self) -> ChildExit:
         child_exit = self.process.end()
@@ -73,7 +69,7 @@ class ForkPool:
         self, selector: selectors.BaseSelector, zygote: Zygote, processors: int, memory: int
     ) -> None:
         self._selector, self._zygote = selector, zygote
-        self._most_memory = kernel_reports.memory(zygote.pid) + memory + _MORE
+        self._most_memory = kernel.memory(zygote.pid) + memory + limits.MEMORY_MARGIN
         self.processors = processors
         self.max_children = max(16, 2 * self.processors)
         self._spare: Child | None = None
@@ -99,7 +95,7 @@ class ForkPool:
         self._may_fork_ahead = True
         spare, self._spare = self._spare, None
         if spare is not None:
-            is_halted = kernel_reports.is_halted(spare.process.pid)
+            is_halted = kernel.is_halted(spare.process.pid)
             if not is_halted:
                 spare.send(task)
             if not is_halted and spare.connection.open:
@@ -112,7 +108,7 @@ class ForkPool:
     def has_too_much_memory(self, child: Child) -> bool:
         """Whether it has found a way around its own limit, as by making memory of the files of
         libraries."""
-        return kernel_reports.memory(child.process.pid) > self._most_memory
+        return kernel.memory(child.process.pid) > self._most_memory
 
     def release(self, child: Child, answered: bool) -> ChildExit:
         """The child's task is over; how the child ended."""
@@ -200,9 +196,9 @@ class WorkerPool:
 
     grace = 0.5
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self.processors = self.max_children = min(4, settings.processors)
+    def __init__(self, options: ServerOptions) -> None:
+        self._options = options
+        self.processors = self.max_children = min(4, options.processes)
         self._starting: dict[str, _Worker] = {}
         self._idle: list[Child] = []
         self._busy: list[Child] = []
@@ -272,9 +268,9 @@ class WorkerPool:
 
     def _start_one(self) -> None:
         name = secrets.token_hex(16)
-        path = self._settings.line_file(name)
+        path = self._options.line_file(name)
         path.write_bytes(bytes(mmap.PAGESIZE))
         with path.open("r+b") as file:
             line = mmap.mmap(file.fileno(), mmap.PAGESIZE)
-        settings = replace(self._settings, worker=name, token="")
-        self._starting[name] = _Worker(start_process(settings), line, path)
+        options = replace(self._options, worker=name, token="")
+        self._starting[name] = _Worker(start_process(options), line, path)

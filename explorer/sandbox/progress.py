@@ -1,24 +1,52 @@
-"""How far a program is, told while it runs."""
+"""What a job may use of its child, and how it reports how far it is."""
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from explorer import limits
 from explorer.program import ProgramStopped, Watcher
-from explorer.sandbox.task import Context
 from explorer.trace import to_plain
 
 _LOG = logging.getLogger(__name__)
 
-#: Seconds between two reports, and the most characters of output in one.
-INTERVAL, MOST_PRINTED = 0.1, 2000
+#: Seconds between two reports.
+INTERVAL = 0.1
 #: Seconds until the first part of a Trace is sent. The program has then run so many times as long
 #: as sending the next one will take, judged by the last, and this share longer than at that.
 FIRST_PART, COST, SHARE = 0.05, 30, 0.15
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a job may use of the child it runs in.
+
+    `progress` sends a plain message ahead of the answer. `on_line` stores the line the program has
+    reached, which is read if the child dies. `deadline` is when the job should stop by itself, in
+    seconds of `time.monotonic`, shortly before it is stopped. `is_stopped` says whether the reader
+    has stopped the job, which should then answer with what it has done. `data` is the caller's
+    file; `send` sends raw bytes ahead of the answer. `part` sends what there is of the answer,
+    which stands for it if the child has to be ended. `finish` sends the answer, from any thread,
+    and ends the process.
+    """
+
+    progress: Callable[[Any], None]
+    on_line: Callable[[int], None]
+    deadline: float
+    is_stopped: Callable[[], bool] = lambda: False
+    data: bytearray = field(default_factory=bytearray)
+    send: Callable[[Any], None] = lambda data: None
+    part: Callable[[Any], None] = lambda answer: None
+    finish: Callable[[Any], None] = lambda answer: None
+
+
+#: A job takes a plain request and a Context, and returns a plain answer.
+Job = Callable[[Any, Context], Any]
 
 
 @dataclass(frozen=True)
@@ -105,6 +133,6 @@ class RunReporter:
     def _report(self, watcher: Watcher) -> None:
         written = max(watcher.written - self._reported, 0)  # a second run prints the same again
         self._reported += written
-        printed = watcher.last_output(min(written, MOST_PRINTED))
+        printed = watcher.last_output(min(written, limits.REPORTED_OUTPUT))
         progress = RunProgress(watcher.line, watcher.run_counts[watcher.line], printed)
         self._context.progress(to_plain(progress))

@@ -17,12 +17,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
-from explorer.sandbox import libc
-from explorer.sandbox.kernel_reports import has_ended
-from explorer.sandbox.libc import CAP_SYS_PTRACE
+from explorer import limits
+from explorer.sandbox import kernel
 
-#: The largest file, and the most bytes and files (or folders) of one program.
-FILE, BYTES, FILES = 64 * 2**20, 128 * 2**20, 1000
 #: When a folder was last changed in which nothing has been made, in nanoseconds.
 _UNTOUCHED = 0
 #: Bytes of /proc/PID/maps that are read: those of torch are 100 kB. How a file is called there that
@@ -37,7 +34,8 @@ def enter(root: str) -> str | None:
     """In a child: make its folder, and be there; None where there can be none, or nobody would see
     how much is in it."""
     try:
-        if libc.mount_in_memory(root, f"size={BYTES},nr_inodes={FILES},mode=700"):
+        size, files = limits.SCRATCH_BYTES, limits.SCRATCH_FILES
+        if kernel.mount_in_memory(root, f"size={size},nr_inodes={files},mode=700"):
             folder = root
         elif can_be_watched():
             folder = f"{root}/{os.getpid()}"
@@ -54,7 +52,8 @@ def enter(root: str) -> str | None:
 def can_be_watched() -> bool:
     """Whether a server with the privileges of this process sees what its children hold open: those
     of root are other users."""
-    return not hasattr(os, "geteuid") or os.geteuid() != 0 or libc.has_capability(CAP_SYS_PTRACE)
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return not is_root or kernel.has_capability(kernel.CAP_SYS_PTRACE)
 
 
 class Scratch:
@@ -82,7 +81,7 @@ class Scratch:
         try:
             return self._is_too_full(pid, top)
         except Exception:  # a path that is too long, or something that was not thought of
-            return not has_ended(pid)
+            return not kernel.has_ended(pid)
 
     def _is_too_full(self, pid: int, top: str) -> bool:
         size, entries, folders = _deleted(pid, top), 0, [top]
@@ -91,14 +90,14 @@ class Scratch:
             with suppress(FileNotFoundError, NotADirectoryError), _scan(folders.pop()) as found:
                 for entry in found:
                     entries += 1
-                    if entries > FILES:
+                    if entries > limits.SCRATCH_FILES:
                         return True
                     with suppress(FileNotFoundError):  # removed or renamed just now
                         if entry.is_dir(follow_symlinks=False):
                             folders.append(entry.path)
                         else:
                             size += _size(entry.stat(follow_symlinks=False))
-        return size > BYTES
+        return size > limits.SCRATCH_BYTES
 
     def drop(self, pid: int) -> None:
         """Forget the folder of a child that has ended."""
@@ -137,9 +136,9 @@ def _deleted(pid: int, folder: str) -> int:
                 size += _size(link.stat())
         with (process / "maps").open("rb") as file:
             lines = file.read(_MAPS).split(b"\n")  # a name may contain all other ends of lines
-            size += BYTES * bool(file.read(1))  # nobody needs so many
+            size += limits.SCRATCH_BYTES * bool(file.read(1))  # nobody needs so many
         mapped = {line.split(None, 5)[4] for line in lines[:-1] if name in line and _GONE in line}
-        size += FILE * len(mapped)
+        size += limits.SCRATCH_FILE * len(mapped)
     return size
 
 

@@ -20,14 +20,11 @@ from typing import Any
 
 import torch
 
-from explorer import trace
+from explorer import limits, trace
 from explorer.program import ProgramRefused
 from explorer.sandbox.exit_reasons import is_out_of_time, is_temporary
-from explorer.sandbox.task import Context
+from explorer.sandbox.progress import Context
 from explorer.trace.examples import EXAMPLES
-
-#: Seconds for all of it, at the lowest priority.
-TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,8 @@ def find_failure(call: Callable[..., Any]) -> SelfTestFailure | None:
     for _ in range(2):
         reached = ["start"]
         try:
-            call("self_test", None, timeout=TIMEOUT, on_progress=reached.append, reader="self-test")
+            options = {"timeout": limits.SELF_TEST_SECONDS, "reader": "self-test"}
+            call("self_test", None, on_progress=reached.append, **options)
             return None
         except ProgramRefused as refused:
             error = refused.error

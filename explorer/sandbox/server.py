@@ -1,10 +1,10 @@
-"""The server: one thread that accepts requests, lets readers take turns, and supervises children.
+"""The server: one thread that accepts requests, queues them and supervises children.
 
 A child that has run for `QUICK` seconds no longer occupies a processor: it continues at the lowest
 priority, so that a short program is answered soon, however many slow ones are running.
 
 During a drag, one child performs one task of its reader after the other: a live run. Each of its
-requests takes its turn in the queue; between them the child rests and takes no one's place.
+requests waits in the queue; between them the child rests and takes no one's place.
 
 What nobody waits for, such as the tries of a run's answers, is done in the background: it starts
 when no other request can, and gives way from its beginning.
@@ -23,14 +23,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from explorer.sandbox import protocol
-from explorer.sandbox.answer_limits import AnswerLimits
+from explorer import limits
+from explorer.sandbox import wire
 from explorer.sandbox.fair_queue import FairQueue
-from explorer.sandbox.kernel_reports import is_halted, oom_kills, states
+from explorer.sandbox.kernel import is_halted, oom_kills, states
+from explorer.sandbox.messages import AnswerLimits, ChildExit, Reason, Task
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
-from explorer.sandbox.protocol import Connection
 from explorer.sandbox.scratch import Scratch
-from explorer.sandbox.task import LIFE, ChildExit, Reason, Task
+from explorer.sandbox.wire import Connection
 
 #: Seconds after which a child gives way to others.
 QUICK = 0.5
@@ -38,49 +38,6 @@ QUICK = 0.5
 LOOK = 0.1
 #: Seconds within which all threads of a child stop, unless one waits for the disk.
 STOPS = 0.005
-#: Seconds within which a child has to notice that the reader stops it.
-STOP_TIMEOUT = 1.0
-#: How many requests may wait, in total and from one reader, before one is refused.
-MAX_WAITING, MAX_WAITING_PER_READER = 100, 8
-#: The longest time limit a request may have, in seconds.
-MAX_SECONDS = 3600
-#: How many unread bytes a reader may accumulate before the child has to wait.
-MAX_BACKLOG = 2**20
-#: The longest file that may come with a request, in bytes.
-MAX_DATA = 2**30
-
-
-@dataclass(frozen=True)
-class JobHeader:
-    """The header of a request: the job's name, its time limit in seconds, the reader, what the
-    child may send, whether it should stay for further requests, whether it gives way to all others,
-    and the length of the file that comes with it."""
-
-    job: str
-    timeout: float
-    reader: str
-    limits: AnswerLimits
-    live: bool = False
-    background: bool = False
-    data_size: int = 0
-
-
-def _parse_header(fields: dict[str, Any]) -> JobHeader:
-    """Raises TypeError, KeyError or ValueError for an invalid header."""
-    limits = AnswerLimits(**fields["limits"])
-    live = fields["live"] is True
-    background = fields.get("background") is True
-    timeout, size = float(fields["timeout"]), int(fields.get("data", 0))
-    header = JobHeader(fields["job"], timeout, fields["reader"], limits, live, background, size)
-    if not isinstance(header.job, str) or not isinstance(header.reader, str):
-        raise TypeError("job and reader are strings")
-    if not all(isinstance(limit, int) for limit in vars(limits).values()):
-        raise TypeError("limits are whole numbers")
-    if not 0 < header.timeout <= MAX_SECONDS:
-        raise ValueError(f"a job may run for at most {MAX_SECONDS} s")
-    if not 0 <= size <= (0 if live else MAX_DATA):
-        raise ValueError(f"a file may have at most {MAX_DATA} bytes, and none in a live run")
-    return header
 
 
 @dataclass(eq=False)
@@ -103,9 +60,27 @@ class Request:
     rests_until: float = math.inf
     sent: int = 0  # bytes of the file passed on to the child
 
+    @classmethod
+    def from_header(cls, connection: Connection, fields: dict[str, Any]) -> Request:
+        """The request that a header announces; its task has no body yet. Raises TypeError, KeyError
+        or ValueError for an invalid header."""
+        job, reader, timeout = fields["job"], fields["reader"], float(fields["timeout"])
+        live, size = fields["live"] is True, int(fields.get("data", 0))
+        answer = AnswerLimits(**fields["limits"])
+        if not isinstance(job, str) or not isinstance(reader, str):
+            raise TypeError("job and reader are strings")
+        if not all(isinstance(limit, int) for limit in vars(answer).values()):
+            raise TypeError("limits are whole numbers")
+        if not 0 < timeout <= limits.LONGEST_JOB_SECONDS:
+            raise ValueError(f"a job may run for at most {limits.LONGEST_JOB_SECONDS} s")
+        if not 0 <= size <= (0 if live else limits.REQUEST_FILE):
+            raise ValueError("the file is too large, or comes with a live run")
+        task = Task(job, b"", timeout, live, size)
+        return cls(connection, reader, task, answer, fields.get("background") is True)
+
     def refuse(self, reason: Reason, *details: float | None) -> None:
-        body = protocol.dump([reason, *details])
-        self.connection.send(protocol.make_frame(protocol.FAILED, body))
+        body = wire.dump([reason, *details])
+        self.connection.send(wire.make_frame(wire.FAILED, body))
         self.connection.finish()
 
 
@@ -183,41 +158,38 @@ class Server:
                 connection = Connection(self._selector, self._listener.accept()[0])
                 connection.on_frame = partial(self._receive_header, connection)
 
-    def _receive_header(self, connection: Connection, kind: int, body: bytes) -> None:
+    def _receive_header(self, connection: Connection, kind: int, body: bytearray) -> None:
         try:
-            fields = protocol.load(body)
+            fields = wire.load(body)
             if isinstance(self._pool, WorkerPool) and self._pool.expects(fields.get("worker")):
                 self._pool.add(fields["worker"], connection)
                 return
             trusted = hmac.compare_digest(fields["token"].encode(), self._token.encode())
-            if kind != protocol.HEADER or not trusted:
+            if kind != wire.HEADER or not trusted:
                 connection.close()
             else:
-                header = _parse_header(fields)
-                connection.on_frame = partial(self._receive_request, connection, header)
+                request = Request.from_header(connection, fields)
+                connection.on_frame = partial(self._receive_request, request)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             connection.close()
 
-    def _receive_request(
-        self, connection: Connection, header: JobHeader, kind: int, body: bytes
-    ) -> None:
-        task = Task(header.job, body, header.timeout, header.live, header.data_size)
-        request = Request(connection, header.reader, task, header.limits, header.background)
-        connection.on_frame = partial(self._receive_more, request)
-        connection.on_end = partial(self._cancel, request)
+    def _receive_request(self, request: Request, kind: int, body: bytearray) -> None:
+        request.task = replace(request.task, body=body)
+        request.connection.on_frame = partial(self._receive_more, request)
+        request.connection.on_end = partial(self._cancel, request)
         self._enqueue(request)
 
-    def _receive_more(self, request: Request, kind: int, body: bytes) -> None:
-        if kind == protocol.DATA:
+    def _receive_more(self, request: Request, kind: int, body: bytearray) -> None:
+        if kind == wire.DATA:
             self._pass_on(request, body)
-        elif kind != protocol.NEXT:
+        elif kind != wire.NEXT:
             self._stop_request(request)
         elif request.rests_until < math.inf:
             request.rests_until = math.inf
             request.task = replace(request.task, body=body)
             self._enqueue(request)
 
-    def _pass_on(self, request: Request, body: bytes) -> None:
+    def _pass_on(self, request: Request, body: bytearray) -> None:
         """Send the child a part of the file. The reader sends it once the task has started."""
         running = self._running_for(request)
         request.sent += len(body)
@@ -225,15 +197,15 @@ class Server:
             request.connection.close()
             self._cancel(request)
             return
-        running.child.connection.send(protocol.make_frame(protocol.DATA, body))
-        request.connection.pause(running.child.connection.backlog > MAX_BACKLOG)
+        running.child.connection.send(wire.make_frame(wire.DATA, body))
+        request.connection.pause(running.child.connection.backlog > limits.BACKLOG)
 
     def _enqueue(self, request: Request) -> None:
         request.position = 0
         self._queue.add(request)
-        if self._queue.count(request.reader) > MAX_WAITING_PER_READER:
+        if self._queue.count(request.reader) > limits.WAITING_OF_ONE:
             self._refuse(request, "queue_full")
-        elif len(self._queue) > MAX_WAITING:
+        elif len(self._queue) > limits.WAITING:
             self._refuse(self._queue.evict(), "queue_full")
 
     def _stop_request(self, request: Request) -> None:
@@ -241,8 +213,8 @@ class Server:
         running = self._running_for(request)
         if running is not None:
             if running.stop_by == math.inf:
-                running.stop_by = time.monotonic() + STOP_TIMEOUT
-                running.child.connection.send(protocol.make_frame(protocol.STOP))
+                running.stop_by = time.monotonic() + limits.STOP_SECONDS
+                running.child.connection.send(wire.make_frame(wire.STOP))
         elif request in self._queue:
             self._refuse(request, "stopped_in_queue")
 
@@ -319,13 +291,13 @@ class Server:
             stays = request.task.live and self._may_stay(request)
             child = self._pool.take(replace(request.task, live=stays))
             if stays:
-                request.child, request.ends = child, now + LIFE
+                request.child, request.ends = child, now + limits.LIVE_SECONDS
                 self._live.append(request)
         running = RunningRequest(request, child, now, is_next, looked=now)
         self._running.append(running)
         if request.background:
             self._give_way(running)
-        request.connection.send(protocol.make_frame(protocol.STARTED))
+        request.connection.send(wire.make_frame(wire.STARTED))
         child.connection.limit_frames(request.limits.frames())
         child.connection.on_frame = partial(self._forward, running)
         child.connection.on_end = partial(self._child_ended, running)
@@ -358,32 +330,32 @@ class Server:
         connection.on_end = partial(self._lose_resting, request)
         connection.pause(False)
 
-    def _forward(self, running: RunningRequest, kind: int, body: bytes) -> None:
+    def _forward(self, running: RunningRequest, kind: int, body: bytearray) -> None:
         """Send the reader a frame from the child; ANSWER and ERROR end the request."""
         reader = running.request.connection
-        if kind in (protocol.PROGRESS, protocol.PART, protocol.STOP):
+        if kind in (wire.PROGRESS, wire.PART, wire.STOP):
             running.messages += 1
-            running.parts += kind == protocol.PART
+            running.parts += kind == wire.PART
             limits, others = running.request.limits, running.messages - running.parts
             # One of the others notices the stop.
             if running.parts > limits.parts or others > limits.progress + 1:
                 running.child.connection.broken = True
                 self._child_ended(running)
-            elif kind != protocol.STOP:
-                reader.send(protocol.make_frame(kind, body))
+            elif kind != wire.STOP:
+                reader.send(wire.make_frame(kind, body))
             else:
                 running.stop_by = math.inf
             return
-        if kind == protocol.DATA:
+        if kind == wire.DATA:
             running.data += len(body)
             running.messages += 1
             if not running.request.limits.allow_data(running.data, running.messages):
                 running.child.connection.broken = True
                 self._child_ended(running)
             else:
-                reader.send(protocol.make_frame(kind, body))
+                reader.send(wire.make_frame(kind, body))
             return
-        frame = protocol.make_frame(kind, body)
+        frame = wire.make_frame(kind, body)
         if self._stays(running, kind):
             reader.send(frame)
             self._rest(running)
@@ -397,7 +369,7 @@ class Server:
         """Whether the child, which has sent its last frame for this task, may take another."""
         request = running.request
         is_live = request in self._live and time.monotonic() < request.ends
-        return kind == protocol.ANSWER and is_live
+        return kind == wire.ANSWER and is_live
 
     def _child_ended(self, running: RunningRequest, halted: bool = False) -> None:
         broken = running.child.connection.broken
@@ -418,7 +390,7 @@ class Server:
     def _remove(self, running: RunningRequest) -> None:
         self._running.remove(running)
         if not running.request.background:
-            self._queue.charge(running.request.reader, time.monotonic() - running.started)
+            self._queue.ledger.charge(running.request.reader, time.monotonic() - running.started)
 
     def _end(self, running: RunningRequest, answered: bool) -> ChildExit:
         self._remove(running)
@@ -450,8 +422,8 @@ class Server:
         now = time.monotonic()
         for running in list(self._running):
             request, child = running.request, running.child
-            child.connection.pause(request.connection.backlog > MAX_BACKLOG)
-            request.connection.pause(child.connection.backlog > MAX_BACKLOG)
+            child.connection.pause(request.connection.backlog > limits.BACKLOG)
+            request.connection.pause(child.connection.backlog > limits.BACKLOG)
             if not running.slow and now >= running.started + QUICK:
                 self._give_way(running)
             if now >= self._limit(running):
@@ -504,5 +476,5 @@ class Server:
         for position, request in enumerate(list(self._queue), start=1):
             if request.position != position:
                 request.position = position
-                frame = protocol.make_frame(protocol.WAIT, protocol.dump(position))
+                frame = wire.make_frame(wire.WAIT, wire.dump(position))
                 request.connection.send(frame)

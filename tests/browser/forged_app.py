@@ -10,7 +10,7 @@ from typing import Any
 
 from streamlit.web import cli
 
-from explorer.sandbox import calls
+from explorer.sandbox import client
 from tests.plain_app import leave_out_the_self_test
 
 #: A host that must never be asked for anything.
@@ -56,7 +56,7 @@ def forge(answer: Any, kept: set[str]) -> Any:
     return answer
 
 
-def plain_answer(call: calls.Call[Any]) -> Any:
+def plain_answer(call: client.Call[Any]) -> Any:
     answer = honest(call)
     kept = KEPT if b"forged ids" in call._body else KEPT | IDS
     if (
@@ -67,9 +67,9 @@ def plain_answer(call: calls.Call[Any]) -> Any:
     return forge(answer, kept)
 
 
-honest = calls.Call._plain_answer
+honest = client.Call._plain_answer
 
 if __name__ == "__main__":
-    calls.Call._plain_answer = plain_answer  # type: ignore[method-assign]
+    client.Call._plain_answer = plain_answer  # type: ignore[method-assign]
     leave_out_the_self_test()
     cli.main()

@@ -7,12 +7,12 @@ from typing import Any
 
 from streamlit.web import cli
 
-from explorer.sandbox import calls, kernel_restrictions
+from explorer.sandbox import client, walls
 from tests.plain_app import leave_out_the_self_test
 
 ASKED = "asked: "
 
-_dump = calls.dump_request
+_dump = client.dump_request
 
 
 def _note(request: Any) -> bytes:
@@ -24,7 +24,7 @@ def _note(request: Any) -> bytes:
 if __name__ == "__main__":
     from explorer.sandbox import client
 
-    kernel_restrictions._MECHANISMS = (("Landlock", lambda: False, lambda *_: None),)
+    walls._MECHANISMS = (("Landlock", lambda: False, lambda *_: None),)
     client.dump_request = _note  # type: ignore[attr-defined]
     leave_out_the_self_test()
     cli.main()

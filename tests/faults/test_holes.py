@@ -14,7 +14,7 @@ import torch
 from explorer import trace
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.jobs import replay_training
-from explorer.sandbox.task import Context
+from explorer.sandbox.progress import Context
 from explorer.trace import Summary
 from explorer.training import ProgramProblem
 from explorer.training.remote import RemoteSession

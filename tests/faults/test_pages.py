@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import calls, protocol
+from explorer.sandbox import client, wire
 from explorer.sandbox.client import app_sandbox
-from explorer.sandbox.settings import Settings
+from explorer.sandbox.options import ServerOptions
 from explorer.ui.common import sandbox_call
 from tests.pages.test_feature_maps import drawn_file, upload
 from tests.pages.test_optimizer import error, page, press
 from tests.pages.test_pages import html_of, opened, rows, run_program
 
-pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
+pytestmark = pytest.mark.skipif(not ServerOptions.fork, reason="needs Linux")
 
 
 @pytest.fixture(autouse=True)
@@ -73,17 +73,17 @@ def test_a_server_killed_during_a_program_is_not_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     killed: list[int] = []
-    read = calls.read_message
+    read = client.read_message
 
     def receiving(*given: Any) -> tuple[int, Any]:
         kind, message = read(*given)
-        if kind == protocol.STARTED and not killed:
+        if kind == wire.STARTED and not killed:
             killed.append(app_sandbox.pid or 0)
             _kill_server()
         return kind, message
 
     at = opened("pages/expression.py")
-    monkeypatch.setattr(calls, "read_message", receiving)
+    monkeypatch.setattr(client, "read_message", receiving)
     run_program(at, SLOW)
     assert not at.exception
     assert "ax-error" not in html_of(at)

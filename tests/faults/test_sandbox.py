@@ -23,16 +23,16 @@ from typing import Any
 
 import pytest
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
-from explorer.sandbox import Sandbox, calls, protocol
-from explorer.sandbox.answer_limits import limits_of
-from explorer.sandbox.kernel_reports import is_halted
-from explorer.sandbox.settings import Settings
+from explorer.sandbox import Sandbox, wire
+from explorer.sandbox.kernel import is_halted
+from explorer.sandbox.messages import limits_of
+from explorer.sandbox.options import ServerOptions
 from tests.sandbox.test_calls import eventually, gone
 from tests.sandbox.test_server_life import _children, _descriptors, _settle, _zygote
 
-pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
+pytestmark = pytest.mark.skipif(not ServerOptions.fork, reason="needs Linux")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def lasting(folder: Path) -> Iterator[Sandbox]:
-    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False, processors=2)
+    new_box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, bubblewrap=False, processes=2)
     yield new_box
     new_box.stop()
     assert os.listdir(folder) == []
@@ -144,7 +144,7 @@ def test_the_empty_directory_is_removed(box: Sandbox) -> None:
     """As a cleaner of temporary files does after some days."""
     server = box._server
     assert server is not None
-    os.rmdir(server.settings.empty_directory)
+    os.rmdir(server.options.empty_directory)
     for number in range(3):
         assert box.call("double", [number]) == [2 * number]
     assert box._server is server
@@ -168,8 +168,8 @@ def test_a_machine_without_memory(box: Sandbox) -> None:
 def test_a_server_that_hangs_during_a_program(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "EXTRA_TIME", 0.2)
-    monkeypatch.setattr(calls, "REPLY_TIMEOUT", 1.0)
+    monkeypatch.setattr(limits, "ANSWER_DELAY", 0.2)
+    monkeypatch.setattr(limits, "REPLY_SECONDS", 1.0)
     pid, children = box.pid or 0, []
 
     def stop(child: int) -> None:
@@ -192,14 +192,14 @@ def test_the_pipe_to_the_server_is_closed(box: Sandbox) -> None:
 
     assert "ended unexpectedly" in during(box, close)
     assert eventually(lambda: gone(children[0]))
-    assert not Path(server.settings.directory).exists()
+    assert not Path(server.options.directory).exists()
 
 
 def test_more_connections_than_the_backlog(box: Sandbox) -> None:
     """More connections than the system queues for a server that is busy for a moment."""
     pid, server = box.pid or 0, box._server
     assert server is not None
-    address = server.settings.address.read_text()
+    address = server.options.address.read_text()
     clients: list[socket.socket] = []
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -330,11 +330,11 @@ def test_an_app_without_descriptors(box: Sandbox) -> None:
 
 def header(box: Sandbox) -> dict[str, Any]:
     assert box._server is not None
-    fields = {"token": box._server.settings.token, "job": "double", "timeout": 5, "reader": "raw"}
+    fields = {"token": box._server.options.token, "job": "double", "timeout": 5, "reader": "raw"}
     return fields | {"live": False, "limits": asdict(limits_of("large"))}
 
 
-REQUEST = protocol.make_frame(protocol.REQUEST, b"[1]")
+REQUEST = wire.make_frame(wire.REQUEST, b"[1]")
 
 #: What is sent before the connection is closed, made from a valid header frame.
 CUT: dict[str, Callable[[bytes], bytes]] = {
@@ -357,10 +357,10 @@ CUT: dict[str, Callable[[bytes], bytes]] = {
 def test_a_reader_whose_connection_breaks(box: Sandbox, idle_descriptors: int, cut: str) -> None:
     pid, server = box.pid or 0, box._server
     assert server is not None
-    body = protocol.dump(header(box))
-    frame = protocol.make_frame(protocol.HEADER, body)
+    body = wire.dump(header(box))
+    frame = wire.make_frame(wire.HEADER, body)
     if cut == "a wrong token":
-        frame = protocol.make_frame(protocol.HEADER, CUT[cut](body))
+        frame = wire.make_frame(wire.HEADER, CUT[cut](body))
     for _ in range(3):
         with server.connect() as connection:
             connection.sendall(frame if cut == "a wrong token" else CUT[cut](frame))
@@ -373,42 +373,39 @@ def test_a_slow_reader_delays_nobody(box: Sandbox) -> None:
     server = box._server
     assert server is not None
     with server.connect() as slow:
-        body = protocol.dump(header(box) | {"job": "large", "timeout": 20})
-        slow.sendall(
-            protocol.make_frame(protocol.HEADER, body)
-            + protocol.make_frame(protocol.REQUEST, b"8000000")
-        )
+        body = wire.dump(header(box) | {"job": "large", "timeout": 20})
+        slow.sendall(wire.make_frame(wire.HEADER, body) + wire.make_frame(wire.REQUEST, b"8000000"))
         time.sleep(0.3)
         for number in range(5):
             assert box.call("double", [number], timeout=30) == [2 * number]
             slow.recv(1, socket.MSG_PEEK)
         kinds = []
-        while (frame := protocol.receive_frame(slow)) is not None:
+        while (frame := wire.receive_frame(slow)) is not None:
             kinds.append(frame[0])
             body = frame[1]
-    assert kinds[-1] == protocol.ANSWER
-    assert protocol.load(body) == "a" * 8_000_000
+    assert kinds[-1] == wire.ANSWER
+    assert wire.load(body) == "a" * 8_000_000
 
 
 # --- the connection, broken by the server ---
 
-ANSWER = protocol.make_frame(protocol.ANSWER, b"[2]")
+ANSWER = wire.make_frame(wire.ANSWER, b"[2]")
 #: What the server sends before it closes -> part of the error message.
 SERVERS = {
     "nothing": (b"", "could not be started"),
     "half a prefix": (ANSWER[:3], "could not be started"),
     "half an answer": (
-        protocol.make_frame(protocol.STARTED) + ANSWER[:-1],
+        wire.make_frame(wire.STARTED) + ANSWER[:-1],
         "could not be started|more than 0.1 s",
     ),
     "progress and half an answer": (
-        protocol.make_frame(protocol.PROGRESS, b"1") + ANSWER[:-1],
+        wire.make_frame(wire.PROGRESS, b"1") + ANSWER[:-1],
         "ended unexpectedly",
     ),
     "garbage": (b"\xff" * 64, "could not be read"),
-    "invalid JSON": (protocol.make_frame(protocol.ANSWER, b"[2"), "could not be read"),
-    "an invalid error": (protocol.make_frame(protocol.ERROR, b"[2]"), "could not be read"),
-    "an error with invalid fields": (protocol.make_frame(protocol.ERROR, b'{"message": {}}'), ""),
+    "invalid JSON": (wire.make_frame(wire.ANSWER, b"[2"), "could not be read"),
+    "an invalid error": (wire.make_frame(wire.ERROR, b"[2]"), "could not be read"),
+    "an error with invalid fields": (wire.make_frame(wire.ERROR, b'{"message": {}}'), ""),
 }
 
 
@@ -417,7 +414,7 @@ class Scripted:
 
     def __init__(self, data: bytes, silent: bool) -> None:
         self.data, self.silent, self.open = data, silent, []  # type: ignore[var-annotated]
-        self.settings = Settings("", "token")
+        self.options = ServerOptions(processes=1, directory="", token="token")
 
     def connect(self) -> socket.socket:
         near, far = socket.socketpair()
@@ -447,8 +444,8 @@ class Scripted:
 def test_a_server_that_stops_early(
     monkeypatch: pytest.MonkeyPatch, case: str, silent: bool
 ) -> None:
-    monkeypatch.setattr(calls, "REPLY_TIMEOUT", 0.1)
-    monkeypatch.setattr(calls, "EXTRA_TIME", 0.1)
+    monkeypatch.setattr(limits, "REPLY_SECONDS", 0.1)
+    monkeypatch.setattr(limits, "ANSWER_DELAY", 0.1)
     data, words = SERVERS[case]
     new_box, server = Sandbox(), Scripted(data, silent)
     monkeypatch.setattr(new_box, "server", lambda: server)

@@ -16,25 +16,23 @@ from typing import Any
 import pytest
 
 from explorer.program import ProgramRefused
-from explorer.sandbox import Sandbox, bubblewrap, kernel_restrictions
+from explorer.sandbox import Sandbox, bubblewrap, walls
 from explorer.sandbox.exit_reasons import FORBIDDEN
 
 pytestmark = [
     pytest.mark.thorough,
-    pytest.mark.skipif(
-        bool(kernel_restrictions.missing()), reason="a part of the walls is missing"
-    ),
+    pytest.mark.skipif(bool(walls.missing()), reason="a part of the walls is missing"),
 ]
 
 SECRET = "EXPLORER_TEST_SECRET"
-_KERNEL = "from explorer.sandbox import kernel_restrictions as k\n"
+_KERNEL = "from explorer.sandbox import walls as k\n"
 _CALLS = "from explorer.sandbox import system_calls\n"
-_LIMITS = "from explorer.sandbox import limits\nset_limit = limits._set_limit\n"
+_LIMITS = "from explorer.sandbox import walls\nset_limit = walls._set_limit\n"
 
 
 def without_limit(name: str) -> str:
     return (
-        f"{_LIMITS}limits._set_limit = lambda name, *values: "
+        f"{_LIMITS}walls._set_limit = lambda name, *values: "
         f"None if name == {name!r} else set_limit(name, *values)"
     )
 
@@ -54,12 +52,11 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
         "import socket; socket.socket(); result = 'a socket'", "EPERM",
     ),
     "the folder alone can be written in": (
-        "from explorer.sandbox import landlock\nlandlock._READ_FILE |= landlock._WRITE",
+        "from explorer.sandbox import walls\nwalls._READ_FILE |= walls._WRITE",
         "import explorer; open(explorer.__file__, 'a').close(); result = 'opened'", "EACCES",
     ),
     "what is read may not be run": (
-        f"{_CALLS}system_calls.HOSTILE = 'acct 163 89'\n"
-        "from explorer.sandbox import seccomp\nseccomp.HOSTILE = 'acct 163 89'",
+        f"{_CALLS}system_calls.HOSTILE = 'acct 163 89'",
         "call('unshare', 0); result = 'unshared'", FORBIDDEN[0],
     ),
     "files without names": (
@@ -86,13 +83,13 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
         "call('sendto', channel, b'', 0, 0, b' ' * 8, 8); result = 'sent'", "EPERM",
     ),
     "signals to threads of others": (
-        without_check("tkill") + "\nfrom explorer.sandbox import landlock\n"
-        "landlock.version = lambda: 5",
+        without_check("tkill") + "\nfrom explorer.sandbox import walls\n"
+        "walls.landlock_version = lambda: 5",
         "call('tkill', os.getppid(), 0); result = 'sent'", "EPERM",
     ),
     "signals to threads of other processes": (
-        without_check("tgkill") + "\nfrom explorer.sandbox import landlock\n"
-        "landlock.version = lambda: 5",
+        without_check("tgkill") + "\nfrom explorer.sandbox import walls\n"
+        "walls.landlock_version = lambda: 5",
         "call('tgkill', os.getppid(), os.getppid(), 0); result = 'sent'", "EPERM",
     ),
     "the time limit's signal": (
@@ -113,8 +110,8 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
         "call('socketpair', 16, 3, 0, b' ' * 8)", "EPERM",
     ),
     "signals to others": (
-        without_check("kill") + "\nfrom explorer.sandbox import landlock\n"
-        "landlock.version = lambda: 5",  # from 6 on Landlock refuses them, too
+        without_check("kill") + "\nfrom explorer.sandbox import walls\n"
+        "walls.landlock_version = lambda: 5",  # from 6 on Landlock refuses them, too
         "os.kill(os.getppid(), 0); result = 'sent'", "EPERM",
     ),
     "processes": (
@@ -150,18 +147,18 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
         "    result = 'threads'\nexcept RuntimeError: result = 'none'", "none",
     ),
     "the environment": (
-        "from explorer.sandbox import limits\nlimits.os = type('', (), vars(limits.os) | "
-        "{'environ': {}})\nlimits.os.environ = {}\n"
+        "from explorer.sandbox import walls\nwalls.os = type('', (), vars(walls.os) | "
+        "{'environ': {}})\nwalls.os.environ = {}\n"
         f"import os\nos.environ[{SECRET!r}] = 'told'",
         f"result = os.environ.get({SECRET!r}, 'not told')", "not told",
     ),
     "how much is written": (
-        "from explorer.sandbox import scratch\nscratch.BYTES *= 100",
+        "from explorer import limits\nlimits.SCRATCH_BYTES *= 100",
         "for n in range(20): open(str(n), 'wb').write(bytes(2**24))\nresult = 'written'", "ENOSPC",
     ),
     "the standard input": (
-        "from explorer.sandbox import forking, kernel_restrictions\n"
-        "forking.limits.isolate_fork = lambda keep: kernel_restrictions.die_with_parent()",
+        "from explorer.sandbox import walls\n"
+        "walls.isolate_fork = lambda keep: walls.die_with_parent()",
         "result = sorted(n for n in range(3, 30) if n != channel and is_open(n))", [],
     ),
 }  # fmt: skip
@@ -184,7 +181,7 @@ def opened(folder: Path, patch: str, **options: Any) -> Iterator[Callable[[str],
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(folder)
     sys.path.insert(0, str(folder))
-    box = Sandbox(jobs=package.name, warm_up=False, processors=1, **options)
+    box = Sandbox(jobs=package.name, warm_up=False, processes=1, **options)
 
     def run(code: str) -> Any:
         try:

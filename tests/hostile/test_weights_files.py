@@ -30,7 +30,7 @@ GROWTH = 120 * 2**20
 
 @pytest.fixture(scope="module")
 def box() -> Iterator[Sandbox]:
-    box = Sandbox(warm_up=False, processors=2)
+    box = Sandbox(warm_up=False, processes=2)
     assert same(box)  # each test below leaves it so
     yield box
     box.stop()
@@ -41,7 +41,7 @@ def read(box: Sandbox, data: bytes) -> str:
     model = shapes_net()
     try:
         if is_pickled(data):
-            read_weights(data, model.state_dict(), box, timeout=LIMIT)
+            read_weights(data, model.state_dict(), sandbox=box, timeout=LIMIT)
         else:
             load_weights(model, data)
     except (WeightsError, ProgramRefused) as error:
@@ -52,7 +52,7 @@ def read(box: Sandbox, data: bytes) -> str:
 def same(box: Sandbox) -> bool:
     """Whether a good file is read, number by number."""
     expected = state()
-    given = read_weights(saved(expected), expected, box).tensors
+    given = read_weights(saved(expected), expected, sandbox=box).tensors
     return all(torch.equal(given[name], value) for name, value in expected.items())
 
 

@@ -33,7 +33,7 @@ def measure() -> None:
         data_file=None, branch=True, config_file=False, include=[f"{ROOT}/explorer/*"]
     )
     measured.start()
-    from explorer.sandbox import server, task
+    from explorer.sandbox import child, server, wire
 
     memory, last = [map_new_file()], [0.0]
 
@@ -42,10 +42,10 @@ def measure() -> None:
         memory[0][: 8 + len(data)] = len(data).to_bytes(8, "big") + data
         last[0] = time.monotonic()
 
-    def sending(channel, kind, message, send=task._send):
-        if kind != task.protocol.PROGRESS:
+    def sending(connection, kind, *message, send=child._send):
+        if kind != wire.PROGRESS:
             save()
-        send(channel, kind, message)
+        send(connection, kind, *message)
 
     def ending(self, run, answered, end=server.Server._end):
         status = end(self, run, answered)
@@ -57,7 +57,7 @@ def measure() -> None:
         save()
         leave(status)
 
-    task._send, server.Server._end, os._exit = sending, ending, leaving
+    child._send, server.Server._end, os._exit = sending, ending, leaving
     os.register_at_fork(after_in_child=lambda: memory.__setitem__(0, map_new_file()))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.sandbox import Sandbox, kernel_restrictions
+from explorer.sandbox import Sandbox, walls
 from explorer.ui.common import consent
 from tests.pages.test_pages import ROOT, html_of
 
@@ -24,7 +24,7 @@ LINKS = {
 @pytest.fixture(autouse=True)
 def no_walls(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanisms = (("Landlock", lambda: False, lambda *_: None),)
-    monkeypatch.setattr(kernel_restrictions, "_MECHANISMS", mechanisms)
+    monkeypatch.setattr(walls, "_MECHANISMS", mechanisms)
 
 
 def opened(page: str, **query: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import calls, protocol
+from explorer.sandbox import client, wire
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.render_dot import digest
 from explorer.trace.running import run
@@ -42,9 +42,9 @@ def page() -> Any:
 def test_the_page_shows_what_it_can(name: str, page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = honest()
     FORGED[name](plain)
-    body = protocol.dump(plain)
+    body = wire.dump(plain)
     del plain
-    monkeypatch.setattr(calls.Call, "_plain_answer", lambda call: json.loads(body))
+    monkeypatch.setattr(client.Call, "_plain_answer", lambda call: json.loads(body))
     monkeypatch.setattr(sandbox_call, "_traces", SharedCache(2**20))
     source = f"{SOURCE}# {name}"
     CLEAR.write_text("5")

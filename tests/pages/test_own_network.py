@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.networks import from_program, inspect
 from explorer.networks.examples import EXAMPLES
 from explorer.networks.setting import Setting, describe_program, make_script
-from explorer.sandbox import calls
+from explorer.sandbox import client
 from explorer.training.problem import random_stream
 from explorer.ui.common.errors import UNDRAWABLE
 from explorer.ui.network import charts
@@ -169,8 +169,8 @@ FORGERIES = {
 @pytest.mark.parametrize("tab", FORGERIES)
 def test_a_forged_answer_is_a_sentence(tab, monkeypatch):
     at = own(MODULES["dict outputs"].source)
-    honest = calls.Call._plain_answer
-    monkeypatch.setattr(calls.Call, "_plain_answer", lambda call: FORGERIES[tab](honest(call)))
+    honest = client.Call._plain_answer
+    monkeypatch.setattr(client.Call, "_plain_answer", lambda call: FORGERIES[tab](honest(call)))
     at.session_state["part"] = tab
     settled(at.run())
     assert "ax-error" in html_of(at)

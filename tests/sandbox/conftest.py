@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 
 from explorer.sandbox import Sandbox
-from explorer.sandbox.settings import Settings
+from explorer.sandbox.options import ServerOptions
 
 #: The first wall alone: of what runs inside the second, no process and no file is seen from here.
 OPTIONS: dict[str, Any] = {
     "jobs": "tests.sandbox.jobs",
     "warm_up": False,
-    "processors": 2,
+    "processes": 2,
     "rest": 60.0,
     "bubblewrap": False,
 }
@@ -18,7 +18,7 @@ OPTIONS: dict[str, Any] = {
 
 @pytest.fixture(scope="package")
 def forking() -> Iterator[Sandbox]:
-    if not Settings("", "").fork:
+    if not ServerOptions.fork:
         pytest.skip("this system's children do not fork")
     sandbox = Sandbox(**OPTIONS)
     yield sandbox

@@ -19,7 +19,7 @@ import torch.utils.checkpoint
 from torch import nn
 
 from explorer.program import ProgramError, ProgramRefused
-from explorer.sandbox.task import Context, Job
+from explorer.sandbox.progress import Context, Job
 from tests.sandbox.attacks import call_numbers
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from explorer import trace
-from explorer.sandbox import protocol
-from explorer.sandbox.answer_limits import LIMITS, fits
+from explorer import limits, trace
+from explorer.sandbox import wire
+from explorer.sandbox.messages import LIMITS, fits
 from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
 from explorer.vision.image import LONGEST
@@ -36,14 +36,14 @@ def test_too_large(name: str) -> None:
 
 
 def test_only_ascii() -> None:
-    with pytest.raises(protocol.InvalidMessage):
+    with pytest.raises(wire.InvalidMessage):
         fits('"é"'.encode(), MEMORY)
 
 
 @pytest.mark.parametrize("text", [b'"' * 3, b'"a"'])
 def test_strings_without_places_for_them_are_not_all_looked_at(text: bytes) -> None:
     """Each took the app 0.3 microseconds."""
-    with pytest.raises(protocol.InvalidMessage):
+    with pytest.raises(wire.InvalidMessage):
         fits(text * 12_000_000, MEMORY)
 
 
@@ -60,7 +60,7 @@ def test_equal_keys_count_once() -> None:
 
 
 def test_long_texts_fit() -> None:
-    assert fits(b'"' + b"A" * protocol.LIMIT + b'"', MEMORY)
+    assert fits(b'"' + b"A" * limits.MESSAGE + b'"', MEMORY)
 
 
 def test_the_largest_image_fits() -> None:
@@ -71,4 +71,4 @@ def test_the_largest_image_fits() -> None:
 
 def test_every_example_takes_a_small_part() -> None:
     for example in EXAMPLES[::8]:
-        assert fits(protocol.dump(to_plain(trace.run(example.source))), MEMORY // 20)
+        assert fits(wire.dump(to_plain(trace.run(example.source))), MEMORY // 20)

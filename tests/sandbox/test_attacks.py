@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
+from explorer import limits
 from explorer.program import ProgramRefused
-from explorer.sandbox import Sandbox, bubblewrap, exit_reasons, kernel_restrictions
-from explorer.sandbox.limits import THREADS
+from explorer.sandbox import Sandbox, bubblewrap, exit_reasons, walls
 from tests.marks import sample
 from tests.sandbox.attacks import ATTACKS, ENDLESS, Attack
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_server_life import _pid, _zygote
 
 pytestmark = pytest.mark.skipif(
-    bool(kernel_restrictions.missing()), reason="this system lacks a part of the walls"
+    bool(walls.missing()), reason="this system lacks a part of the walls"
 )
 
 ROOT = str(Path(__file__).parents[2])
@@ -203,6 +203,7 @@ def test_memory_made_of_libraries_is_bounded(scene: Scene) -> None:
 
 
 def test_threads_are_bounded(scene: Scene) -> None:
-    assert 1 <= int(scene.attack(THREAD_BOMB)) <= THREADS + 8  # other threads of the user may end
+    most = limits.PROGRAM_THREADS + 8  # other threads of the user may end
+    assert 1 <= int(scene.attack(THREAD_BOMB)) <= most
     assert scene.is_untouched()
     assert scene.next_reader_is_answered()

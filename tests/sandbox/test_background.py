@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import explorer
-from explorer.sandbox import Call, Sandbox, proofs
+from explorer import limits
+from explorer.sandbox import Call, Sandbox, prove
 from explorer.trace.proof.prove import IS_ANOTHER, NO_TIME
 from tests.marks import thorough
 
@@ -75,9 +76,9 @@ def test_a_program_that_does_something_else_again(program: str) -> None:
     """A program may recognise that it is run again: the child's limits hold, and nothing is said
     to have been tried."""
     first = explorer.run(VECTOR)
-    assert proofs.prove(first).answers  # the server has started
+    assert prove(first).answers  # the server has started
     trace = replace(first, source=program)
     start = time.monotonic()
-    (answer,) = proofs.prove(trace).answers
-    assert time.monotonic() - start < 2 * proofs.TIMEOUT + 10
+    (answer,) = prove(trace).answers
+    assert time.monotonic() - start < 2 * limits.PROVE_SECONDS + 10
     assert (answer.fix, answer.tried in (NO_TIME, IS_ANOTHER)) == (None, True)

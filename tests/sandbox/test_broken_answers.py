@@ -1,14 +1,15 @@
 """Invalid answers, which a child could send."""
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from explorer import sandbox
 from explorer.program import ProgramRefused
-from explorer.sandbox import calls
-from explorer.sandbox.calls import parse_answer
+from explorer.sandbox import client
+from explorer.sandbox.client import parse_answer
 from explorer.trace import Trace
 
 pytestmark = pytest.mark.fast
@@ -22,6 +23,9 @@ class FakeSandbox:
 
     def call(self, job: str, request: Any, **options: Any) -> Any:
         return self.answer
+
+    def submit(self, job: str, request: Any, *, read: Any, **options: Any) -> Any:
+        return SimpleNamespace(result=lambda: read(lambda: self.answer))
 
 
 def array(**changes: Any) -> dict[str, Any]:
@@ -66,7 +70,7 @@ def test_any_exception_while_parsing_is_an_error_message(monkeypatch: pytest.Mon
     def broken(kind: type, plain: Any) -> Any:
         raise OverflowError
 
-    monkeypatch.setattr(calls, "from_plain", broken)
+    monkeypatch.setattr(client, "from_plain", broken)
     with pytest.raises(ProgramRefused, match="could not be read"):
         parse_answer(Trace, {})
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from explorer.sandbox import Sandbox, bubblewrap
-from explorer.sandbox.installed_code import code_directories
-from explorer.sandbox.settings import Settings
+from explorer.sandbox.options import ServerOptions
+from explorer.sandbox.walls import code_directories
 from tests.marks import sample
 from tests.sandbox.test_calls import eventually
 
@@ -29,14 +29,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def inside() -> Iterator[Sandbox]:
-    sandbox = Sandbox(jobs="tests.sandbox.seen_jobs", warm_up=False, processors=2, bubblewrap=True)
+    sandbox = Sandbox(jobs="tests.sandbox.seen_jobs", warm_up=False, processes=2, bubblewrap=True)
     yield sandbox
     sandbox.stop()
 
 
 def test_it_stays_when_the_thread_that_started_it_ends() -> None:
     """As the threads do in which Streamlit runs pages."""
-    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=2, bubblewrap=True)
+    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processes=2, bubblewrap=True)
     starter = threading.Thread(target=box.call, args=("double", 1))
     starter.start()
     starter.join()
@@ -164,10 +164,10 @@ def test_where_no_server_starts_behind_it_the_first_stands_alone(
     monkeypatch.setattr(bubblewrap, "_is_confirmed", False)
     monkeypatch.setattr(bubblewrap, "code_directories", lambda: [])
     monkeypatch.setattr(bubblewrap, "_tried", lambda: "")
-    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1)
+    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processes=1)
     assert box.call("double", [1], timeout=60) == [2]
     assert box._server is not None
-    assert not box._server.settings.bubblewrap
+    assert not box._server.options.bubblewrap
     assert bubblewrap.failure() == "no server starts behind bubblewrap"
     assert "no server starts behind bubblewrap" in caplog.text
     box.stop()
@@ -180,7 +180,7 @@ def test_a_long_path_of_temporary_files(
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processors=1, bubblewrap=behind)
+    box = Sandbox(jobs="tests.sandbox.jobs", warm_up=False, processes=1, bubblewrap=behind)
     assert box.call("double", [1], timeout=60) == [2]
     box.stop()
     assert not os.listdir(folder)
@@ -188,4 +188,4 @@ def test_a_long_path_of_temporary_files(
 
 def test_where_there_is_none_the_first_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "failure", lambda: "not installed")
-    assert not Settings("", "").bubblewrap
+    assert not ServerOptions(processes=1, directory="", token="").bubblewrap

@@ -11,7 +11,7 @@ import pytest
 
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
-from explorer.sandbox.protocol import CHUNK
+from explorer.sandbox.wire import CHUNK
 
 MEGABYTES = 40
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from explorer import limits
 from explorer.program import ProgramError, ProgramRefused
-from explorer.sandbox import Sandbox, protocol
+from explorer.sandbox import Sandbox
 from tests.marks import sample
 
 #: Job -> part of its error message, the line it must name.
@@ -53,7 +54,7 @@ def test_memory(forking: Sandbox) -> None:
 
 
 def test_an_answer_too_large(sandbox: Sandbox) -> None:
-    assert "too large" in _error(sandbox, "large", protocol.LIMIT, timeout=30).message
+    assert "too large" in _error(sandbox, "large", limits.MESSAGE, timeout=30).message
     assert len(sandbox.call("large", 2**22, timeout=30)) == 2**22
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.sandbox.fair_queue import HALF_LIFE, FairQueue, Use
+from explorer.sandbox import fair_queue
+from explorer.sandbox.fair_queue import FORGOTTEN, HALF_LIFE, FairQueue, Ledger
 
 pytestmark = pytest.mark.fast
 
@@ -42,20 +43,29 @@ def test_the_reader_just_served_comes_last() -> None:
 
 def test_who_has_used_less_goes_first() -> None:
     queue = _filled("aabbc")
-    queue.charge("a", 3.0)
-    queue.charge("c", 0.1)
+    queue.ledger.charge("a", 3.0)
+    queue.ledger.charge("c", 0.1)
     assert "".join(request.reader for request in queue) == "bbcaa"
     assert queue.evict().reader == "a"
     for _ in range(40):
-        queue.charge("b", 1.0)
+        queue.ledger.charge("b", 1.0)
     assert "".join(request.reader for request in _emptied(queue)) == "cabb"
 
 
-def test_what_was_used_is_forgotten() -> None:
-    use = Use(8.0, now=0.0)
-    assert use.recent(HALF_LIFE) == 4.0
-    use.add(1.0, 2 * HALF_LIFE)
-    assert use.recent(3 * HALF_LIFE) == 1.5
+def test_what_was_used_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(fair_queue.time, "monotonic", lambda: now[0])
+    ledger = Ledger()
+    ledger.charge("a", 8.0)
+    now[0] = HALF_LIFE
+    assert ledger.used("a") == 4.0
+    now[0] = 2 * HALF_LIFE
+    ledger.charge("a", 1.0)
+    now[0] = 3 * HALF_LIFE
+    assert ledger.used("a") == 1.5
+    now[0] += FORGOTTEN
+    ledger.charge("b", 1.0)
+    assert ledger.used("a") == 0.0
 
 
 def test_a_request_that_may_not_start_is_skipped_and_keeps_its_place() -> None:
@@ -94,7 +104,7 @@ def test_if_all_have_one_request_the_newcomers_is_evicted() -> None:
 def test_requests_start_in_the_order_of_iteration(readers: str, used: dict[str, int]) -> None:
     queue = _filled(readers)
     for reader, seconds in used.items():
-        queue.charge(reader, seconds)
+        queue.ledger.charge(reader, seconds)
     shown = list(queue)
     assert len(shown) == len(queue) == len(readers)
     taken = _emptied(queue)

@@ -12,7 +12,7 @@ import pytest
 from explorer import sandbox
 from explorer.program import ProgramError
 from explorer.sandbox import Sandbox
-from explorer.sandbox.answer_limits import LIMITS
+from explorer.sandbox.messages import LIMITS
 
 #: Seconds a task may take, those that should reach the limit, and how much later the app may have
 #: its answer on a busy machine. Where nothing else runs, it has it within 1.5 s.

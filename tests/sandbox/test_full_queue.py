@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import protocol
-from explorer.sandbox.answer_limits import limits_of
-from explorer.sandbox.server import MAX_WAITING, MAX_WAITING_PER_READER, JobHeader, Server
+from explorer import limits
+from explorer.sandbox import wire
+from explorer.sandbox.messages import Task, limits_of
+from explorer.sandbox.server import Request, Server
 
 pytestmark = pytest.mark.fast
 
@@ -44,7 +45,7 @@ class ReaderConnection:
         self.finished = True
 
     def is_refused(self) -> bool:
-        return self.finished and self.frames[-1][4] == protocol.FAILED
+        return self.finished and self.frames[-1][4] == wire.FAILED
 
 
 @pytest.fixture
@@ -60,19 +61,19 @@ def server() -> Iterator[Server]:
 
 def send_request(server: Server, reader: str) -> ReaderConnection:
     connection: Any = ReaderConnection()
-    header = JobHeader("run", 1, reader, limits_of("run"))
-    server._receive_request(connection, header, protocol.REQUEST, b"null")
+    request = Request(connection, reader, Task("run", b"", 1), limits_of("run"))
+    server._receive_request(request, wire.REQUEST, bytearray(b"null"))
     return connection
 
 
 def test_one_reader_can_fill_only_a_part_of_the_queue(server: Server) -> None:
-    requests = [send_request(server, "a") for _ in range(MAX_WAITING_PER_READER + 3)]
+    requests = [send_request(server, "a") for _ in range(limits.WAITING_OF_ONE + 3)]
     refused = [request.is_refused() for request in requests]
-    assert refused == [False] * MAX_WAITING_PER_READER + [True] * 3
+    assert refused == [False] * limits.WAITING_OF_ONE + [True] * 3
 
 
 def test_a_newcomer_takes_a_place_from_the_reader_with_most_requests(server: Server) -> None:
-    requests = [send_request(server, f"reader {number % 15}") for number in range(MAX_WAITING)]
+    requests = [send_request(server, f"reader {number % 15}") for number in range(limits.WAITING)]
     assert not any(request.is_refused() for request in requests)
     newcomers = [send_request(server, f"newcomer {number}") for number in range(3)]
     assert not any(request.is_refused() for request in newcomers)
@@ -80,6 +81,6 @@ def test_a_newcomer_takes_a_place_from_the_reader_with_most_requests(server: Ser
 
 
 def test_if_every_reader_has_one_request_the_newcomer_is_refused(server: Server) -> None:
-    requests = [send_request(server, f"reader {number}") for number in range(MAX_WAITING)]
+    requests = [send_request(server, f"reader {number}") for number in range(limits.WAITING)]
     assert send_request(server, "newcomer").is_refused()
     assert not any(request.is_refused() for request in requests)

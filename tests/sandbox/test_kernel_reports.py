@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import exit_reasons, kernel_reports, protocol
+from explorer.sandbox import exit_reasons, kernel, wire
 from explorer.sandbox import server as servers
-from explorer.sandbox.answer_limits import limits_of
+from explorer.sandbox.messages import ChildExit, Task, limits_of
 from explorer.sandbox.server import Request, RunningRequest, Server
-from explorer.sandbox.task import ChildExit, Task
 from tests.sandbox.test_calls import eventually
 from tests.sandbox.test_full_queue import NoScratch
 
@@ -29,34 +28,34 @@ pytestmark = pytest.mark.fast
 def test_a_stopped_process_is_seen() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        assert not kernel_reports.is_halted(process.pid)
+        assert not kernel.is_halted(process.pid)
         os.kill(process.pid, signal.SIGSTOP)
-        assert eventually(lambda: kernel_reports.is_halted(process.pid))
+        assert eventually(lambda: kernel.is_halted(process.pid))
         os.kill(process.pid, signal.SIGCONT)
-        assert eventually(lambda: not kernel_reports.is_halted(process.pid))
+        assert eventually(lambda: not kernel.is_halted(process.pid))
     finally:
         process.kill()
         process.communicate()
-    assert not kernel_reports.is_halted(process.pid)
+    assert not kernel.is_halted(process.pid)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kernel_reports, "_PROC", tmp_path / "proc")
-    monkeypatch.setattr(kernel_reports, "_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(kernel, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(kernel, "_CGROUPS", tmp_path / "cgroup")
     (tmp_path / "proc" / "self").mkdir(parents=True)
     (tmp_path / "proc" / "self" / "cgroup").write_text("1:cpu:/old\n0::/app/one\n")
     return tmp_path
 
 
 def test_the_own_group_counts_before_the_machine(folder: Path) -> None:
-    assert kernel_reports.oom_kills() == 0
+    assert kernel.oom_kills() == 0
     (folder / "proc" / "vmstat").write_text("pgfault 7\noom_kill 3\n")
-    assert kernel_reports.oom_kills() == 3
+    assert kernel.oom_kills() == 3
     group = folder / "cgroup" / "app" / "one"
     group.mkdir(parents=True)
     (group / "memory.events").write_text("low 0\noom 9\noom_kill 5\noom_group_kill 0\n")
-    assert kernel_reports.oom_kills() == 5
+    assert kernel.oom_kills() == 5
 
 
 class KilledPool:
@@ -100,11 +99,8 @@ def test_memory_is_named_if_the_kernel_counted_it(
         served._running.append(running)
         monkeypatch.setattr(servers, "oom_kills", lambda: 2 + counted)
         served._child_ended(running)
-    frames = protocol.FrameBuffer()
-    frames.feed(bytes(reader.sent))
-    ((kind, body),) = frames.frames()
-    assert kind == protocol.FAILED
-    reason, *details = protocol.load(bytes(body))
+    assert reader.sent[4] == wire.FAILED
+    reason, *details = wire.load(reader.sent[5:])
     error = exit_reasons.BY_REASON[reason](*details)
     assert words in error.message
     assert error.line == 4

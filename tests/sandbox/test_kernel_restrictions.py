@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from explorer.sandbox import Sandbox, kernel_restrictions, seccomp
-from explorer.sandbox.kernel_restrictions import Walls, missing
-from explorer.sandbox.settings import Settings
+from explorer.sandbox import Sandbox, system_calls
+from explorer.sandbox import walls as module
+from explorer.sandbox.options import ServerOptions
 from explorer.sandbox.system_calls import (
     CHECKED,
     GROUPS,
@@ -24,6 +24,7 @@ from explorer.sandbox.system_calls import (
     UNKNOWN,
     numbers,
 )
+from explorer.sandbox.walls import Walls, missing
 from tests.marks import sample
 from tests.sandbox.attacks import ATTACKS, KILLED
 
@@ -36,7 +37,7 @@ ALLOWED, KILL = 0x7FFF0000, 0x80000000
 NO, UNKNOWN_CALL, DONE = 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS, 0x50000
 
 
-def decide(steps: list[seccomp.Step], architecture: int, number: int, *arguments: int) -> int:
+def decide(steps: list[system_calls.Step], architecture: int, number: int, *arguments: int) -> int:
     """What a filter returns for a system call."""
     words = [number, architecture, 0, 0]
     for argument in (*arguments, 0, 0, 0, 0, 0, 0)[:6]:
@@ -61,7 +62,7 @@ def decide(steps: list[seccomp.Step], architecture: int, number: int, *arguments
 @pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_narrow_filter(machine: str, writes: bool) -> None:
-    steps = seccomp.make_filter(machine, False, writes)
+    steps = system_calls.make_filter(machine, False, writes)
     here = ARCHITECTURE[machine]
     groups = [group for group in GROUPS if writes or not group.writes]
     allowed = {n for group in groups for n in numbers(group.calls, machine).values()}
@@ -108,7 +109,7 @@ ARGUMENTS: dict[str, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arguments_decide(machine: str, wide: bool) -> None:
-    steps = seccomp.make_filter(machine, wide, writes=True)
+    steps = system_calls.make_filter(machine, wide, writes=True)
     by_name = {k: v for group in GROUPS for k, v in numbers(group.calls, machine).items()}
     for name, (fine, refused) in ARGUMENTS.items():
         for arguments in fine:
@@ -120,7 +121,7 @@ def test_arguments_decide(machine: str, wide: bool) -> None:
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_without_a_folder_nothing_is_written(machine: str, wide: bool) -> None:
-    steps = seccomp.make_filter(machine, wide, writes=False)
+    steps = system_calls.make_filter(machine, wide, writes=False)
     by_name = {k: v for group in GROUPS for k, v in numbers(group.calls, machine).items()}
     for flags in (1, 2, 0x40, 0x200, 0x410002):
         assert decide(steps, ARCHITECTURE[machine], by_name["openat"], 0, 0, flags) == NO
@@ -132,7 +133,7 @@ def test_without_a_folder_nothing_is_written(machine: str, wide: bool) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_wide_filter(machine: str) -> None:
-    steps = seccomp.make_filter(machine, wide=True, writes=True)
+    steps = system_calls.make_filter(machine, wide=True, writes=True)
     lists = ((HOSTILE, KILL), (REFUSED, NO), (UNKNOWN, UNKNOWN_CALL), (PRETENDED, DONE))
     for table, expected in lists:
         for name, number in numbers(table, machine).items():
@@ -218,7 +219,7 @@ def test_the_wide_walls_refuse_every_attack_but_some(tmp_path: Path) -> None:
         for attack in ATTACKS
         if KILLED not in attack.ends and attack.name not in HARMLESS
     }
-    options: dict[str, Any] = {"warm_up": False, "processors": 1, "bubblewrap": False}
+    options: dict[str, Any] = {"warm_up": False, "processes": 1, "bubblewrap": False}
     options["walls"] = Walls.WIDE
     wide = Sandbox(jobs="tests.sandbox.jobs", **options)
     with subprocess.Popen(["sleep", "600"]) as other:
@@ -238,7 +239,7 @@ def test_the_wide_walls_refuse_every_attack_but_some(tmp_path: Path) -> None:
 
 
 def _torch_works(**options: Any) -> None:
-    sandbox = Sandbox(jobs="tests.sandbox.jobs", processors=1, **options)
+    sandbox = Sandbox(jobs="tests.sandbox.jobs", processes=1, **options)
     try:
         assert sandbox.call("zoo", None, timeout=60) == ["tensor", "32"]
         if options.get("fork", True):
@@ -250,7 +251,7 @@ def _torch_works(**options: Any) -> None:
 @pytest.mark.parametrize("walls", sample([Walls.NARROW, Walls.WIDE], every=2))
 def test_torch_works_under_the_restrictions(walls: Walls) -> None:
     """Warmed up, as the app's own: what is imported before the restrictions counts here."""
-    if not Settings("", "").fork:
+    if not ServerOptions.fork:
         pytest.skip("this system's children do not fork")
     _torch_works(walls=walls)
 
@@ -269,9 +270,9 @@ def test_a_mechanism_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     def absent(walls: Walls, folder: str | None) -> None:
         raise AssertionError("must not be applied")
 
-    monkeypatch.setattr(kernel_restrictions.libc, "prctl", lambda *arguments: 0)
+    monkeypatch.setattr(module.kernel, "prctl", lambda *arguments: 0)
     for walls in Walls:
         mechanisms = (("a", lambda: False, absent), ("b", lambda: True, fail))
-        monkeypatch.setattr(kernel_restrictions, "_MECHANISMS", mechanisms)
+        monkeypatch.setattr(module, "_MECHANISMS", mechanisms)
         with pytest.raises(OSError, match="not today"):
-            kernel_restrictions.apply_restrictions(walls)
+            module.apply_restrictions(walls)

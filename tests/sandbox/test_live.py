@@ -18,11 +18,10 @@ import pytest
 from explorer import sandbox
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, client
-from explorer.sandbox.answer_limits import LIMITS, limits_of
-from explorer.sandbox.kernel_reports import is_halted
+from explorer.sandbox.kernel import is_halted
 from explorer.sandbox.live import LiveRun, only_computes
+from explorer.sandbox.messages import LIMITS, Task, limits_of
 from explorer.sandbox.server import Request, RunningRequest, Server
-from explorer.sandbox.task import Task
 from explorer.trace.examples import EXAMPLES
 from explorer.training import ProgramProblem, RemoteSession
 from tests.sandbox.conftest import OPTIONS
@@ -63,7 +62,7 @@ def test_one_child_performs_one_request_after_the_other(sandbox: Sandbox) -> Non
 
 
 def test_a_child_that_has_rested_is_replaced() -> None:
-    box = Sandbox(**OPTIONS | {"processors": 1, "rest": 0.1})
+    box = Sandbox(**OPTIONS | {"processes": 1, "rest": 0.1})
     try:
         call = begin(box, "a")
         first, pid = call.result(), box.pid
@@ -191,7 +190,7 @@ def test_untidy_programs_change_nothing_for_the_next() -> None:
         "import numpy; numpy.random.rand()",
         "import torch; torch.relu = len",
         "import builtins; builtins.oct = max",
-        "from explorer.sandbox import protocol; protocol.dump = lambda answer: b'\"FORGED\"'",
+        "from explorer.sandbox import wire; wire.dump = lambda answer: b'\"FORGED\"'",
         "import sys; sys.settrace(lambda *_: None)",
     ],
 )

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import sandbox
 from explorer.sandbox import OptionError, Sandbox, options
-from explorer.sandbox.kernel_restrictions import Walls
 from explorer.sandbox.options import VARIABLES, processors, read
+from explorer.sandbox.walls import Walls
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,7 +73,7 @@ def test_a_container_share_of_the_processors_counts(
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems bound no memory")
 def test_the_memory_reaches_the_child() -> None:
     def bound(megabytes: int) -> int:
-        options = {"warm_up": False, "processors": 1, "memory": megabytes * 2**20}
+        options = {"warm_up": False, "processes": 1, "memory": megabytes}
         made = Sandbox(jobs="tests.sandbox.jobs", **options)
         try:
             text = "__import__('resource').getrlimit(__import__('resource').RLIMIT_AS)[0]"

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
+from explorer.limits import SCRATCH_BYTES, SCRATCH_FILES
 from explorer.program import ProgramRefused
-from explorer.sandbox import Sandbox, kernel_restrictions, scratch
-from explorer.sandbox.scratch import BYTES, FILES, Scratch
+from explorer.sandbox import Sandbox, scratch, walls
+from explorer.sandbox.scratch import Scratch
 from tests.marks import sample
 from tests.sandbox.conftest import OPTIONS
 from tests.sandbox.test_calls import eventually
 
 pytestmark = pytest.mark.skipif(
-    not kernel_restrictions.may_write(), reason="this system's Landlock does not know truncating"
+    not walls.may_write(), reason="this system's Landlock does not know truncating"
 )
 
 #: name -> code, what it returns
@@ -96,7 +97,7 @@ def test_and_nowhere_else(box: Sandbox, name: str) -> None:
 
 def is_empty(box: Sandbox) -> bool:
     assert box._server is not None
-    return not os.listdir(box._server.settings.scratch)
+    return not os.listdir(box._server.options.scratch)
 
 
 def test_the_folder_is_gone_with_its_child(box: Sandbox) -> None:
@@ -183,7 +184,7 @@ def test_one_that_hides_what_it_has_written_is_looked_at(watched: Sandbox) -> No
             call.again({"code": code})
             counts.append(call.result())
     assert counts[:3] == [1, 2, 3]
-    assert max(counts) <= BYTES // 2**25 + 1
+    assert max(counts) <= SCRATCH_BYTES // 2**25 + 1
 
 
 def test_what_is_moved_while_one_looks_is_counted(watched: Sandbox) -> None:
@@ -247,13 +248,13 @@ def test_what_is_moved_about_is_counted(tmp_path: Path) -> None:
     """Between two looks at its name a file has another."""
     top, stop = tmp_path / "1", threading.Event()
     top.mkdir()
-    for number in range(FILES + 100):
+    for number in range(SCRATCH_FILES + 100):
         (top / f"a{number}").touch()
 
     def move() -> None:
         while not stop.is_set():
             for start, end in ("ab", "ba"):
-                for number in range(0, FILES, 10):
+                for number in range(0, SCRATCH_FILES, 10):
                     (top / f"{start}{number}").rename(top / f"{end}{number}")
 
     mover = threading.Thread(target=move)

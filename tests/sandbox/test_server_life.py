@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from explorer import limits
 from explorer.program import ProgramRefused
-from explorer.sandbox import Sandbox, calls, protocol
-from explorer.sandbox.answer_limits import limits_of
+from explorer.sandbox import Sandbox, wire
+from explorer.sandbox.messages import limits_of
 from tests.marks import sample
 from tests.sandbox.test_calls import eventually, gone
 
@@ -41,8 +42,8 @@ def _settle(sandbox: Sandbox) -> None:
     assert eventually(lambda: len(_children(sandbox.pid or 0)) == 1)
     assert sandbox._server is not None
     with sandbox._server.connect() as connection:
-        connection.sendall(protocol.make_frame(protocol.HEADER, b"{}"))
-        assert protocol.receive_frame(connection) is None
+        connection.sendall(wire.make_frame(wire.HEADER, b"{}"))
+        assert wire.receive_frame(connection) is None
 
 
 def _megabytes(pid: int | str) -> float:
@@ -112,7 +113,7 @@ def test_a_job_with_progress_is_not_repeated(forking: Sandbox) -> None:
 
 def test_a_stopped_server_is_replaced(forking: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = _pid(forking)
-    monkeypatch.setattr(calls, "REPLY_TIMEOUT", 1.0)
+    monkeypatch.setattr(limits, "REPLY_SECONDS", 1.0)
     os.kill(pid, signal.SIGSTOP)
     assert forking.call("double", [3]) == [6]
     assert eventually(lambda: gone(pid))
@@ -123,8 +124,8 @@ def test_an_unknown_client_is_disconnected(forking: Sandbox, header: bytes) -> N
     pid = _pid(forking)
     assert forking._server is not None
     with forking._server.connect() as connection:
-        connection.sendall(protocol.make_frame(protocol.HEADER, header))
-        assert protocol.receive_frame(connection) is None
+        connection.sendall(wire.make_frame(wire.HEADER, header))
+        assert wire.receive_frame(connection) is None
     assert forking.call("double", [3]) == [6]
     assert forking.pid == pid
 
@@ -176,13 +177,13 @@ def test_an_invalid_header_does_no_harm(
     sandbox: Sandbox = request.getfixturevalue(kind)
     pid = _pid(sandbox)
     assert sandbox._server is not None
-    header = {"token": sandbox._server.settings.token, "job": "double", "timeout": 5, "reader": "x"}
+    header = {"token": sandbox._server.options.token, "job": "double", "timeout": 5, "reader": "x"}
     header["limits"] = asdict(limits_of("double"))
     with sandbox._server.connect() as connection:
-        body = protocol.dump(header | INVALID_FIELDS[case])
-        frame = protocol.make_frame(protocol.REQUEST, b"[1]")
-        connection.sendall(protocol.make_frame(protocol.HEADER, body) + frame)
-        while protocol.receive_frame(connection) is not None:
+        body = wire.dump(header | INVALID_FIELDS[case])
+        frame = wire.make_frame(wire.REQUEST, b"[1]")
+        connection.sendall(wire.make_frame(wire.HEADER, body) + frame)
+        while wire.receive_frame(connection) is not None:
             pass
     assert sandbox.call("double", [3]) == [6]
     assert sandbox.pid == pid
@@ -196,7 +197,7 @@ from tests.sandbox.conftest import OPTIONS
 sandbox = Sandbox(**OPTIONS | {"fork": sys.argv[1] == "forking"})
 sandbox.call("double", [1])
 def report(child):
-    print(sandbox.pid, child, sandbox._server.settings.directory, flush=True)
+    print(sandbox.pid, child, sandbox._server.options.directory, flush=True)
 sandbox.call("hold", None, timeout=60, on_progress=report)
 """
 

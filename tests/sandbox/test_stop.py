@@ -15,8 +15,8 @@ import pytest
 from explorer import sandbox
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
-from explorer.sandbox.answer_limits import LIMITS, AnswerLimits
 from explorer.sandbox.client import app_sandbox
+from explorer.sandbox.messages import LIMITS, AnswerLimits
 from explorer.ui.common.sandbox_call import Job
 from explorer.ui.common.shared_call import SharedCall
 from tests.sandbox.test_calls import eventually
@@ -90,7 +90,7 @@ def stop_soon(call: Any) -> Any:
 
 
 def test_a_job_in_the_queue_can_be_stopped() -> None:
-    box = Sandbox(jobs="tests.sandbox.jobs", processors=1, warm_up=False)
+    box = Sandbox(jobs="tests.sandbox.jobs", processes=1, warm_up=False)
     try:
         first = started(box.submit("sleep", 60, timeout=90, reader="a"))
         waiting = box.submit("sleep", 60, timeout=90, reader="a")

@@ -50,7 +50,7 @@ def program(channels: int = 3, side: int = 16, output: str = SCORES) -> str:
 
 @pytest.fixture(scope="module")
 def box() -> Iterator[Sandbox]:
-    box = Sandbox(warm_up=False, processors=2)
+    box = Sandbox(warm_up=False, processes=2)
     yield box
     box.stop()
 
@@ -59,7 +59,7 @@ def box() -> Iterator[Sandbox]:
 def in_box(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "box" in request.fixturenames:
         box = request.getfixturevalue("box")
-        monkeypatch.setattr("explorer.sandbox.vision.submit", box.submit)
+        monkeypatch.setattr("explorer.sandbox.typed_calls.app_sandbox", box)
 
 
 IMAGE = np.random.default_rng(0).random((1, 3, 16, 16), np.float32)

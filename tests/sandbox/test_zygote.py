@@ -52,7 +52,7 @@ def test_a_child_contains_only_its_own_request(forking: Sandbox) -> None:
     running: list[int] = []
 
     def look(child: int) -> None:
-        token = forking._server.settings.token  # type: ignore[union-attr]
+        token = forking._server.options.token  # type: ignore[union-attr]
         present.append(holds(child, own, theirs, token))
         present.append(holds(_zygote(pid), own, theirs, token))
         present.append(holds(pid, own, theirs, token))
@@ -77,12 +77,12 @@ def test_a_child_contains_nothing_of_the_app_or_an_earlier_job(
 ) -> None:
     secret, earlier, own = (f"{word}-{os.urandom(8).hex()}" for word in ("secret", "theirs", "own"))
     monkeypatch.setenv("DATABASE_PASSWORD", secret)
-    box = Sandbox(**OPTIONS | {"processors": 1, "fork": fork})
+    box = Sandbox(**OPTIONS | {"processes": 1, "fork": fork})
     present: list[bool] = []
 
     def look(child: int) -> None:
         assert box._server is not None
-        present.extend(holds(child, own, earlier, secret, box._server.settings.token))
+        present.extend(holds(child, own, earlier, secret, box._server.options.token))
         raise Examined
 
     try:

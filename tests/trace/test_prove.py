@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 import explorer
-from explorer.sandbox import proofs
+from explorer import sandbox
 from explorer.trace import Answer, Symptom, Trace, running
 from explorer.trace.proof.prove import IS_ANOTHER, LIMIT, LONGEST, NO_TIME, NOT_TRIED, REASONS
 
@@ -176,13 +176,13 @@ def test_an_error_offers_only_a_fix_that_helps() -> None:
 
 def test_the_child_gives_the_same() -> None:
     trace = explorer.run(VECTOR)
-    assert proofs.prove(trace) == explorer.prove(trace)
+    assert sandbox.prove(trace) == explorer.prove(trace)
 
 
 def test_a_program_that_does_something_else_again_is_not_tried() -> None:
     trace = explorer.run(VECTOR)
     (first,) = trace.answers
-    (kept,) = proofs.prove(replace(trace, answers=(replace(first, text="Other."),))).answers
+    (kept,) = sandbox.prove(replace(trace, answers=(replace(first, text="Other."),))).answers
     assert (kept.text, kept.fix, kept.tried) == ("Other.", None, IS_ANOTHER)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorer.program import ProgramRefused
-from explorer.sandbox.calls import parse_answer
+from explorer.sandbox.client import parse_answer
 from explorer.trace import Node, Trace, run, to_plain
 from explorer.training.derivation import DerivationLine
 

@@ -10,7 +10,7 @@ import pkgutil
 from streamlit import runtime
 
 import explorer.ui
-from explorer.sandbox.ahead import start_ahead
+from explorer.sandbox.options import start_ahead
 from explorer.ui.common.c_library import limit_arenas
 
 if runtime.exists():  # and not in a test or a notebook

@@ -19,8 +19,8 @@ from explorer.ui.common.layout import theme_css
 from explorer.ui.common.metrics import time_page
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
+from explorer.ui.common.places import wait_for_place
 from explorer.ui.common.reconnect import restore
-from explorer.ui.common.rerun_rate import wait_for_turn
 from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
 
@@ -46,7 +46,7 @@ def draw_frame(key: str) -> Page:
     st.html(_styles(page.key))  # first: until the browser has it, all else lacks its place
     time_page(key)
     arrived = enter_page(key)
-    wait_for_turn()
+    wait_for_place()
     st.set_page_config(
         page_title=NAME if page is HOME else f"{page.title} · {NAME}",
         page_icon=_ICON,

@@ -22,9 +22,9 @@ from explorer.program import ProgramRefused
 from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
 from explorer.ui.common.live_run import end_live_run, reader
+from explorer.ui.common.places import while_waiting
 from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.shared_call import SharedCall, join
-from explorer.ui.common.turns import while_waiting
 
 #: How many bytes of programs' traces are kept for all readers together.
 KEPT_BYTES = 128 * 2**20

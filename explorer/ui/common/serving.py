@@ -15,7 +15,7 @@ from streamlit import cli_util, config, net_util
 from streamlit.web.server import server_util
 from streamlit.web.server.server import server_address_is_unix_socket
 
-from explorer.sandbox.kernel_restrictions import missing
+from explorer.sandbox.walls import missing
 
 #: Seconds from here until the server listens, and the browser may ask it.
 _UNTIL_OPEN = 0.5

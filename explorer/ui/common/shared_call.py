@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
 from explorer.sandbox import Call, RunProgress
-from explorer.sandbox.calls import parse_answer
+from explorer.sandbox.client import parse_answer
 from explorer.ui.common.metrics import count_program
 
 #: Most characters of a program's output that are shown while it runs: the last ones.

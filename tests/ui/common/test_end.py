@@ -13,10 +13,10 @@ import pytest
 
 from benchmarks.load.serving import Server, family, serving
 from benchmarks.load.tab import Tab
-from explorer.sandbox.settings import Settings
+from explorer.sandbox.options import ServerOptions
 from tests.sandbox.test_calls import eventually
 
-pytestmark = pytest.mark.skipif(not Settings("", "").fork, reason="needs Linux")
+pytestmark = pytest.mark.skipif(not ServerOptions.fork, reason="needs Linux")
 
 ENDLESS = "import torch\nx = torch.full((999, 999), {}.0)\nwhile True:\n    y = x @ x\n"
 

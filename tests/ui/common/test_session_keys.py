@@ -113,7 +113,7 @@ KEYS = {
         common/open_in_optimizer.py step_program
         common/open_network.py network-program
         common/player.py {self.key}.moved {self.key}.playing
-        common/rerun_rate.py frame.rerun-rate frame.use
+        common/places.py frame.rerun-rate
         common/sandbox_call.py sandbox.arrived sandbox.jobs sandbox.page
         expression/iterations.py iteration.program
         feature_maps/automatic.py network-turned

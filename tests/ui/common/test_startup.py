@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from explorer import sandbox
 from explorer.program import ProgramError, ProgramRefused
-from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, kernel_restrictions
+from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, walls
 from explorer.sandbox.exit_reasons import out_of_time, queue_full
 from explorer.ui.common import startup
 
@@ -41,7 +41,7 @@ READERS: list[tuple[str | None, dict[str, str], bool]] = [
 def no_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system without one part of the walls."""
     mechanisms = (("Landlock", lambda: False, None), ("seccomp", lambda: True, None))
-    monkeypatch.setattr(kernel_restrictions, "_MECHANISMS", mechanisms)
+    monkeypatch.setattr(walls, "_MECHANISMS", mechanisms)
 
 
 def _reader(monkeypatch: pytest.MonkeyPatch, address: str | None, headers: dict[str, str]) -> None:
@@ -117,7 +117,7 @@ def test_no_server_is_no_end_of_the_thread(
 @pytest.mark.thorough
 def test_a_part_that_fails_is_found() -> None:
     """The child of these jobs cannot start threads; it is ended by the library that needs them."""
-    box = Sandbox(jobs="tests.ui.common.no_threads", warm_up=False, processors=1)
+    box = Sandbox(jobs="tests.ui.common.no_threads", warm_up=False, processes=1)
     try:
         failure = find_failure(box.call)
     finally:

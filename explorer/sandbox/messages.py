@@ -1,23 +1,78 @@
-"""What a child's messages may take, checked before any of them is parsed.
+"""What app, server and child say to each other: a task, how it ended, and what its answer may take.
 
-A child can send anything, and JSON grows when it is parsed: `[],[],…`
-to fifty times its length. So the server counts bytes and progress messages, and the app estimates
-from the text how much memory the values in it will take.
+A child can send anything, and JSON grows when it is parsed: `[],[],…` to fifty times its length. So
+the server counts bytes and progress messages, and the app estimates from the text how much memory
+the values in it will take, before it parses them.
+
+The server imports this file, so it must not import torch.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+import struct
+from dataclasses import dataclass, field, replace
+from mmap import mmap
+from typing import Any, Literal
 
-from explorer.sandbox import protocol
+from explorer import limits
+from explorer.sandbox import wire
 
-#: Bytes that an error may have, and what it or a progress message may take when parsed.
-ERROR_BYTES, OTHER_MEMORY = 2**18, 2**22
-#: The most tensors that a child sends as raw bytes.
-MOST_TENSORS = 10_000
-#: Bytes that a part of an answer may have.
-PART_BYTES = 2**22
+
+@dataclass(frozen=True)
+class Task:
+    """One execution of a job from `jobs.JOBS`: the job's name, the request as JSON, and the time
+    limit in seconds. The child of a `live` task stays for further requests. `data_size` is the
+    length of the caller's file, `data` the file once a child has received it."""
+
+    job: str
+    body: bytes | bytearray
+    timeout: float
+    live: bool = False
+    data_size: int = 0
+    data: bytearray = field(default_factory=bytearray)
+
+    def header(self) -> dict[str, Any]:
+        """What is sent ahead of the request."""
+        return {
+            "job": self.job, "timeout": self.timeout, "live": self.live, "data": self.data_size,
+        }  # fmt: skip
+
+
+#: Why the server has no answer. The app makes a sentence of it (`exit_reasons.BY_REASON`).
+Reason = Literal[
+    "queue_full",
+    "stopped_in_queue",
+    "server_not_started",
+    "unreadable_answer",
+    "out_of_time",
+    "stopped_inside",
+    "killed_for_memory",
+    "disk_full",
+    "too_much_memory",
+    "exit",
+]
+
+
+@dataclass(frozen=True)
+class ChildExit:
+    """How a child ended: its status as `Popen.wait` returns it, and the line it last stored."""
+
+    status: int
+    line: int | None
+
+
+_line_format = struct.Struct("=I")
+
+
+def read_line(line: mmap) -> int | None:
+    """The line number last stored in the memory that a child shares with whoever ends it, or None
+    before the first and for what is none."""
+    number: int = _line_format.unpack_from(line)[0]
+    return number if 0 < number < 2**31 else None
+
+
+# --- what a child may send ---
 
 #: How many bytes of memory a list, a dict, a value after a comma and one after a colon may take.
 _COSTS = {b"[": 200, b"{": 160, b",": 78, b":": 20}
@@ -50,25 +105,25 @@ class AnswerLimits:
 
     def allow_data(self, size: int, frames: int) -> bool:
         """Whether so many raw bytes may be sent in so many frames: each tensor begins one."""
-        return size <= self.data and frames <= self.data // protocol.CHUNK + MOST_TENSORS
+        return size <= self.data and frames <= self.data // wire.CHUNK + limits.SENT_TENSORS
 
     def frames(self) -> dict[int, int]:
         """The largest size of each kind of frame that a child may send."""
         sizes = {
-            protocol.ANSWER: self.bytes,
-            protocol.ERROR: ERROR_BYTES,
-            protocol.PROGRESS: self.progress_bytes,
-            protocol.STOP: 2**3,
+            wire.ANSWER: self.bytes,
+            wire.ERROR: limits.ERROR_BYTES,
+            wire.PROGRESS: self.progress_bytes,
+            wire.STOP: 2**3,
         }
         if self.parts:
-            sizes[protocol.PART] = PART_BYTES
-        return sizes | ({protocol.DATA: protocol.CHUNK} if self.data else {})
+            sizes[wire.PART] = limits.PART_BYTES
+        return sizes | ({wire.DATA: wire.CHUNK} if self.data else {})
 
 
 #: For traces and replays. Four backward passes of two thousand steps need 93 MB of the memory, four
 #: hundred tensors of four thousand elements most of the bytes. `replay` sends its progress about
 #: fifty times.
-_LARGE = AnswerLimits(protocol.LIMIT, memory=100 * 10**6, progress=100)
+_LARGE = AnswerLimits(limits.MESSAGE, memory=100 * 10**6, progress=100)
 #: The bytes of the largest image (`LONGEST` of `vision.image`, twice), three a pixel, as base64.
 _PIXELS = 4 * 2048**2
 
@@ -101,13 +156,13 @@ def limits_of(job: str) -> AnswerLimits:
 
 def fits(body: bytes | bytearray, memory: int) -> bool:
     """Whether the values in a message will take at most so many bytes of `memory`. Raises
-    InvalidMessage if it is not ASCII, as everything that `protocol.dump` makes is.
+    InvalidMessage if it is not ASCII, as everything that `wire.dump` makes is.
 
     Brackets and commas count in strings as well, which only makes the limit stricter. What takes
     longer, looking at each string, is done only where the limit could be exceeded.
     """
     if not body.isascii():
-        raise protocol.InvalidMessage("not ASCII")
+        raise wire.InvalidMessage("not ASCII")
     room = memory - _TEXT * len(body) - sum(cost * body.count(at) for at, cost in _COSTS.items())
     text = _BYTES + (_WIDE if b"\\u" in body else 0)
     most = text * len(body) + _DISTINCT_KEY * body.count(b":")
@@ -120,7 +175,7 @@ def _strings_fit(body: bytes | bytearray, room: int) -> bool:
     most = 1 + sum(map(body.count, _COSTS))  # in JSON each follows one of these
     for number, match in enumerate(_STRING.finditer(body)):
         if number >= most:
-            raise protocol.InvalidMessage("more strings than places for them")
+            raise wire.InvalidMessage("more strings than places for them")
         start, end = match.span(1)  # a text itself would be a copy, of 30 MB perhaps
         if body.find(b"\\u", start, end) >= 0:
             room -= _WIDE * (end - start)

@@ -1,4 +1,4 @@
-"""The protocol between app, server and child: length-prefixed frames of JSON, and of raw bytes.
+"""The wire between app, server and child: length-prefixed frames of JSON, and of raw bytes.
 
 A frame is its length (4 bytes, big-endian), one byte for its kind, and JSON. The caller sends
 HEADER and REQUEST, and STOP if the job shall end early; the other side sends any number of WAIT,
@@ -13,7 +13,8 @@ Weights are too large for that. DATA frames hold raw bytes, `CHUNK` of them at m
 file, after STARTED, of the length that its HEADER says; and what a child sends before its ANSWER,
 of at most the length that the caller has allowed.
 
-The app and the children use blocking sockets (`FrameReader`), the server `Connection`.
+The app and the children use blocking sockets (`FrameReader`), the server `Connection`. What the
+messages say is in messages.py.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from explorer import limits
+
 HEADER, REQUEST, NEXT, STOP, WAIT, STARTED = b"HQNXWS"
 PROGRESS, PART, ANSWER, ERROR, FAILED, DATA = b"PTAEFD"
 
-#: No message may be larger, in bytes: an uploaded image of 25 MB fits as base64.
-LIMIT = 36 * 2**20
 #: The most bytes in one frame of raw data.
 CHUNK = 2**20
 
@@ -42,14 +43,14 @@ _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 class MessageTooLarge(ValueError):
-    """A message has more than `LIMIT` bytes."""
+    """A message has more bytes than are allowed."""
 
 
 class InvalidMessage(ValueError):
     """The bytes received are not a message."""
 
 
-def make_frame(kind: int, body: bytes | bytearray = b"null", limit: int = LIMIT) -> bytes:
+def make_frame(kind: int, body: bytes | bytearray = b"null", limit: int = limits.MESSAGE) -> bytes:
     """A frame ready to send. Raises MessageTooLarge."""
     check_size(len(body), limit)
     return len(body).to_bytes(4, "big") + bytes([kind]) + body
@@ -99,52 +100,30 @@ def short_path(path: str) -> Iterator[str]:
         os.close(folder)
 
 
-def check_size(size: int, limit: int = LIMIT) -> None:
+def check_size(size: int, limit: int = limits.MESSAGE) -> None:
     """Raises MessageTooLarge."""
     if size > limit:
         raise MessageTooLarge(f"{size:,} bytes where {limit:,} are allowed")
 
 
-class FrameBuffer:
-    """Collects bytes as they arrive and yields whole frames. Raises MessageTooLarge as soon as the
-    length of a frame that is too large is known.
-
-    `limits` are the largest sizes by kind, and other kinds are not allowed; None allows every kind.
-    """
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self.limits: Mapping[int, int] | None = None
-
-    def feed(self, data: bytes) -> None:
-        self._data += data
-
-    def frames(self) -> Iterator[tuple[int, bytes]]:
-        while len(self._data) >= _PREFIX:
-            end = _PREFIX + int.from_bytes(self._data[:4], "big")
-            kind = self._data[4]
-            check_size(end - _PREFIX, LIMIT if self.limits is None else self.limits.get(kind, -1))
-            if len(self._data) < end:
-                return
-            with memoryview(self._data) as data:
-                body = bytes(data[_PREFIX:end])
-            del self._data[:end]
-            yield kind, body
-
-
 class FrameReader:
-    """Receives frames from a blocking socket, without bytes beyond the frame's end."""
+    """Receives frames from a socket, without bytes beyond the frame's end.
+
+    `sizes` are the largest sizes by kind, and other kinds are not allowed; None allows every kind.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self.sizes: Mapping[int, int] | None = None
         self._kind: int | None = None  # of the frame whose body is being received
         self._data, self._received = bytearray(_PREFIX), 0
 
     def receive(self, until: float | None = None) -> tuple[int, bytearray] | None:
         """The next frame (kind, body), or None if the socket was closed.
 
-        Raises MessageTooLarge, and TimeoutError at the moment `until` of `time.monotonic`, if
-        given; what has arrived by then is kept for the next time.
+        Raises MessageTooLarge as soon as the length of a frame that is too large is known, and
+        TimeoutError at the moment `until` of `time.monotonic`, if given, or BlockingIOError if the
+        socket does not block; what has arrived by then is kept for the next time.
         """
         while True:
             if not self._fill(until):
@@ -153,9 +132,9 @@ class FrameReader:
                 frame = self._kind, self._data
                 self._expect(None, _PREFIX)
                 return frame
-            size = int.from_bytes(self._data[:4], "big")
-            check_size(size, LIMIT)
-            self._expect(self._data[4], size)
+            size, kind = int.from_bytes(self._data[:4], "big"), self._data[4]
+            check_size(size, limits.MESSAGE if self.sizes is None else self.sizes.get(kind, -1))
+            self._expect(kind, size)
 
     def _expect(self, kind: int | None, size: int) -> None:
         self._kind, self._data, self._received = kind, bytearray(size), 0
@@ -176,11 +155,9 @@ class FrameReader:
         return True
 
 
-def receive_frame(
-    connection: socket.socket, until: float | None = None
-) -> tuple[int, bytearray] | None:
+def receive_frame(connection: socket.socket) -> tuple[int, bytearray] | None:
     """The next frame; see `FrameReader.receive`."""
-    return FrameReader(connection).receive(until)
+    return FrameReader(connection).receive()
 
 
 def _bytes_to_plain(value: Any) -> dict[str, str]:
@@ -209,11 +186,11 @@ class Connection:
         sock.setblocking(False)
         if sock.family == socket.AF_INET:  # else Nagle's algorithm delays small frames by 40 ms
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.on_frame: Callable[[int, bytes], None] = lambda kind, body: None
+        self.on_frame: Callable[[int, bytearray], None] = lambda kind, body: None
         self.on_end: Callable[[], None] = lambda: None
         self.open, self.broken = True, False
         self._selector, self._socket = selector, sock
-        self._received, self._unsent = FrameBuffer(), bytearray()
+        self._frames, self._unsent = FrameReader(sock), bytearray()
         self._closing = self._paused = False
         self._registered = 0
         self._update_registration()
@@ -228,9 +205,9 @@ class Connection:
             self._unsent += frame
             self._flush()
 
-    def limit_frames(self, limits: Mapping[int, int]) -> None:
+    def limit_frames(self, sizes: Mapping[int, int]) -> None:
         """Receive only frames of these kinds, and of at most these sizes."""
-        self._received.limits = limits
+        self._frames.sizes = sizes
 
     def pause(self, paused: bool) -> None:
         """Stop or resume reading, so that a sender waits until its frames have been passed on."""
@@ -257,21 +234,19 @@ class Connection:
             self._read()
 
     def _read(self) -> None:
+        """Receive one frame, or a part of it: the selector calls again for the next."""
         try:
-            data = self._socket.recv(2**18)
-            self._received.feed(data)
-            for kind, body in self._received.frames():
-                self.on_frame(kind, body)
-                if not self.open:
-                    return
+            frame = self._frames.receive()
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            frame = None
         except MessageTooLarge:
-            data, self.broken = b"", True
-        if not data:
+            frame, self.broken = None, True
+        if frame is None:
             self._end()
+        else:
+            self.on_frame(*frame)
 
     def _flush(self) -> None:
         if not self.open:
