@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
-from explorer.ui.common import job_queue, shared_cache
+from explorer.ui.common import network_call, shared_cache
 from explorer.ui.feature_maps import results
 from explorer.vision.runs import RUNS, first_channels
 from tests.networks import elsewhere
@@ -158,7 +158,7 @@ def test_network_page() -> None:
     page.button_group(key="device").set_value(THERE).run()
     assert not page.exception
     assert html_of(page) == before
-    assert any(THERE in key for key in job_queue.job_queue()._finished._entries)
+    assert any(THERE in key for key in network_call._finished._entries)
 
 
 def test_feature_maps_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from explorer.networks import fold, names, problem, runs
 from explorer.networks.classifiers import CLASSIFIERS, PublishedWeights
 from explorer.networks.setting import Setting, describe_preset, make_script
-from explorer.ui.common.job_queue import NetworkJob
+from explorer.ui.common.network_call import NetworkJob
 from explorer.ui.network import choose, figures, graph, table, tree
 from explorer.ui.network.charts import log_ticks
 from tests.pages.test_pages import component, html_of, opened
@@ -149,7 +149,7 @@ def test_a_large_network_shows_structure_first_and_numbers_after(page: Any) -> N
     ("name", "block"), [("densenet201", "denseblock1"), ("resnet152", "layer3")]
 )
 def test_the_largest_open_on_meta(name: str, block: str) -> None:
-    report = runs.inspect_on_meta(Setting(name), NetworkJob(""))
+    report = runs.inspect_on_meta(Setting(name), NetworkJob())
     assert report.error is None
     assert report.loss is None
     assert report.total_params == sum(row.params for row in report.layers)
@@ -221,7 +221,7 @@ def test_a_layer_inside_a_folded_block_marks_the_block(page: Any) -> None:
 
 
 def test_numbers_still_to_come_are_left_open() -> None:
-    report = runs.inspect_on_meta(Setting("mobilenet_v3_small"), NetworkJob(""))
+    report = runs.inspect_on_meta(Setting("mobilenet_v3_small"), NetworkJob())
     for table_ in tree.make_tables(report).values():
         for _, _, _, _, _, cells, *note in table_["rows"]:
             assert len(cells) == len(table_["columns"]) - 1
@@ -350,7 +350,7 @@ def test_stepping_hands_the_network_over(page: Any) -> None:
 
 def test_csv_and_script_hold_the_same_numbers() -> None:
     setting = Setting("ToyModel", batch=2, side=40, train=False)
-    report = runs.inspect_network(setting, NetworkJob("")).report
+    report = runs.inspect_network(setting, NetworkJob()).report
     rows = list(csv.DictReader(io.StringIO(table.layers_csv(report).decode())))
     assert [row["layer"] for row in rows] == ["(model)", "conv1", "conv2", "pool", "fc", "tmp"]
     block, *layers = rows
@@ -388,7 +388,7 @@ def test_every_script_compiles_and_changes_are_in_it(name: str) -> None:
 
 def test_changes_are_those_of_plain_torch() -> None:
     setting = Setting("LeNet-5", batch=3, nan=False, train=False)
-    inspected = runs.inspect_network(setting, NetworkJob(""))
+    inspected = runs.inspect_network(setting, NetworkJob())
 
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -134,7 +134,9 @@ def ask(
     own = partial(submit, reader=reader())
     if job is None or job.key != key:
         forget(slot)
-        start = partial(join, f"{slot} {key}", own) if shared else partial(SharedCall, own)
+        start = partial(SharedCall, own)
+        if shared:
+            start = partial(join, f"{slot} {key}", start)
         job = jobs[slot] = Job(key, label, stoppable, start, time.monotonic() + rest)
         waits = patience
     elif job.call is None and not rest:  # what was to wait is wanted now

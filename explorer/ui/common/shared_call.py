@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 from weakref import WeakSet, WeakValueDictionary
 
 from explorer.sandbox import Call, RunProgress
@@ -94,8 +94,19 @@ class SharedCall:
         self._call.stop()
 
 
+class Joinable(Protocol):
+    """A call that ends with its last holder."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def stopped(self) -> bool: ...
+
+
+C = TypeVar("C", bound=Joinable)
+
 #: The calls under way, by what was asked. Only those who wait hold them.
-_under_way: WeakValueDictionary[str, SharedCall] = WeakValueDictionary()
+_under_way: WeakValueDictionary[str, Joinable] = WeakValueDictionary()
 #: All calls, shared or not.
 _all: WeakSet[SharedCall] = WeakSet()
 #: Reentrant: while it is held, a call may be freed.
@@ -110,10 +121,10 @@ def count_under_way() -> tuple[int, int]:
     return running, len(calls) - running
 
 
-def join(key: str, submit: Submit) -> SharedCall:
-    """The call under way that others have submitted for the same `key`, or a new one."""
+def join(key: str, make: Callable[[], C]) -> C:
+    """The call under way that others have made for the same `key`, or a new one."""
     with _lock:
         call = _under_way.get(key)
         if call is None or call.done or call.stopped:
-            call = _under_way[key] = SharedCall(submit)
-        return call
+            call = _under_way[key] = make()
+        return cast(C, call)

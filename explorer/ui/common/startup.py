@@ -21,8 +21,8 @@ from streamlit import runtime
 
 from explorer import sandbox
 from explorer.ui.common import metrics
-from explorer.ui.common.job_queue import job_queue
 from explorer.ui.common.memory import is_page_running, watch_memory
+from explorer.ui.common.network_call import count_waiting
 from explorer.ui.common.serving import is_local
 from explorer.ui.common.shared_call import count_under_way
 
@@ -48,7 +48,7 @@ def prepare_process() -> None:
     sandbox.start()
     send_small_messages_at_once()
     threading.Thread(target=_end_with_main_thread, name="end").start()
-    metrics.provide(count_under_way, job_queue().count_waiting)
+    metrics.provide(count_under_way, count_waiting)
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False
     threading.Thread(target=_finish_when_idle, name="imports", daemon=True).start()

@@ -9,7 +9,7 @@ import streamlit as st
 from explorer.networks.job import Abandoned
 from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.job_queue import NetworkJob, await_result, leave
+from explorer.ui.common.network_call import NetworkJob, await_result, leave
 from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.widgets import note, refuse
 from explorer.ui.feature_maps.own_network import submit_one

@@ -15,7 +15,7 @@ from explorer.networks.runs import RUNS
 from explorer.networks.setting import Setting
 from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.job_queue import PATIENCE, NetworkJob, await_result
+from explorer.ui.common.network_call import PATIENCE, NetworkJob, await_result
 from explorer.ui.common.widgets import note, refuse
 
 T = TypeVar("T")

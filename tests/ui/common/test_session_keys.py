@@ -110,6 +110,7 @@ KEYS = {
     "it begins anew: a run, a drag, playback, a stopped run, a sentence about the last change": """
         common/drag.py {key}.run {key}.state
         common/live_run.py sandbox.live
+        common/network_call.py network.calls
         common/open_in_optimizer.py step_program
         common/open_network.py network-program
         common/player.py {self.key}.moved {self.key}.playing

@@ -53,9 +53,9 @@ def test_many_wait_for_one_call() -> None:
         made.append(Fake(**options))
         return made[-1]
 
-    calls = [join("a", submit) for _ in range(30)]
+    calls = [join("a", partial(SharedCall, submit)) for _ in range(30)]
     assert len(made) == 1
-    assert join("b", submit) is not calls[0]
+    assert join("b", partial(SharedCall, submit)) is not calls[0]
     start = time.monotonic()
     with ThreadPoolExecutor(30) as pool:
         waits = [pool.submit(call.wait, 0.2) for call in calls]
@@ -66,17 +66,18 @@ def test_many_wait_for_one_call() -> None:
         waits = [pool.submit(call.wait, 5) for call in calls]
         assert all(wait.result() for wait in waits)
     assert {call.result() for call in calls} == {"answer"}
-    assert join("a", submit) is not calls[0]  # whoever comes later asks anew
+    assert join("a", partial(SharedCall, submit)) is not calls[0]  # whoever comes later asks anew
 
 
 @pytest.mark.fast
 def test_a_call_ends_with_its_last_reader() -> None:
-    call = join("c", lambda **_: Fake())  # type: ignore[arg-type, return-value]
-    other = join("c", lambda **_: Fake())  # type: ignore[arg-type, return-value]
+    make: Any = partial(SharedCall, Fake)
+    call = join("c", make)
+    other = join("c", make)
     assert other is call
     del call
     gc.collect()
-    assert join("c", lambda **_: Fake()) is other  # type: ignore[arg-type, return-value]
+    assert join("c", make) is other
 
 
 def test_a_class_runs_a_program_once() -> None:
@@ -89,7 +90,7 @@ def test_a_class_runs_a_program_once() -> None:
     all_here = threading.Barrier(20)
 
     def read(_: int) -> Trace:
-        call = join("class", submit)
+        call = join("class", partial(SharedCall, submit))
         all_here.wait(60)
         while not call.wait(0.2):
             pass
@@ -146,8 +147,8 @@ def test_what_another_reader_stops_is_asked_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_reader_who_leaves_does_not_end_the_run_of_others() -> None:
-    submit = partial(sandbox.submit_run, LONG, timeout=20)
-    mine, other = join("long", submit), join("long", submit)
+    make = partial(SharedCall, partial(sandbox.submit_run, LONG, timeout=20))
+    mine, other = join("long", make), join("long", make)
     assert mine is other
     while mine.started is None:
         mine.wait(0.1)
