@@ -201,7 +201,8 @@ def _send_data(connection: socket.socket, data: Any) -> None:
 
 def _to_program_error(error: Exception, line: int | None) -> ProgramError:
     if isinstance(error, wire.MessageTooLarge):
-        return exit_reasons.answer_too_large(str(error))
+        return exit_reasons.explain("answer_too_large", detail=str(error))
     if isinstance(error, MemoryError) or _ALLOCATOR in str(error):
-        return exit_reasons.out_of_memory(str(error)[:2000], line)
-    return exit_reasons.job_failed(error, line)
+        return exit_reasons.explain("out_of_memory", line, detail=str(error)[:2000])
+    detail = f"{type(error).__name__}: {error}"[:2000]
+    return exit_reasons.explain("job_failed", line, detail=detail)

@@ -129,7 +129,7 @@ class Sandbox:
             return Server(*(started or start_server(**self._options)))
         except OSError:
             logging.getLogger(__name__).exception("the sandbox's server cannot be started")
-            raise ProgramRefused(exit_reasons.server_not_started()) from None
+            raise exit_reasons.refused("server_not_started") from None
 
     def replace(self, server: Server) -> None:
         """End this server; the next call starts another."""
@@ -188,7 +188,7 @@ class Server:
             return None
         except OSError as error:
             if error.errno in _NO_RESOURCES:
-                raise ProgramRefused(exit_reasons.queue_full()) from None
+                raise exit_reasons.refused("queue_full") from None
             raise ServerLost from error
 
 
@@ -308,7 +308,7 @@ class Call(Generic[T]):
             return
         self._is_stopped = True
         if self._connection is None:
-            self._end(error=exit_reasons.stopped_in_queue())
+            self._end(error=exit_reasons.explain("stopped_in_queue"))
         else:
             with suppress(OSError):  # `wait` notices
                 self._connection.sendall(wire.make_frame(wire.STOP))
@@ -316,7 +316,7 @@ class Call(Generic[T]):
     def cancel(self) -> None:
         """End the job, and a child that rests; an answer that is still to come is not needed."""
         if not self.done:
-            self._end(error=exit_reasons.stopped_in_queue())
+            self._end(error=exit_reasons.explain("stopped_in_queue"))
         self._disconnect()
 
     def __del__(self) -> None:
@@ -365,9 +365,9 @@ class Call(Generic[T]):
             self._server = None
             self._tries_left -= 1
             if self._has_progress:
-                raise ProgramRefused(exit_reasons.server_lost()) from None
+                raise exit_reasons.refused("server_lost") from None
             if not self._tries_left:
-                raise ProgramRefused(exit_reasons.server_not_started()) from None
+                raise exit_reasons.refused("server_not_started") from None
 
     def _connect(self, server: Server, until: float) -> None:
         """Connect and send the request, as soon as the server listens."""
@@ -402,7 +402,7 @@ class Call(Generic[T]):
         except OSError as error:
             raise ServerLost from error
         except wire.MessageTooLarge:
-            raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+            raise exit_reasons.refused("unreadable_answer") from None
         if frame is None:
             raise ServerLost
         return frame
@@ -423,14 +423,14 @@ class Call(Generic[T]):
         if kind == wire.WAIT:
             if self._late is None:
                 self._limit = time.monotonic() + limits.QUEUE_SECONDS
-                self._late = exit_reasons.queue_full()
+                self._late = exit_reasons.explain("queue_full")
             self.position = message
             if self._on_wait is not None:
                 self._on_wait(message)
         elif kind == wire.STARTED:
             self.position, self.started, self._is_next = 0, time.monotonic(), False
             self._limit = self.started + self._header["timeout"] + limits.ANSWER_DELAY
-            self._late = exit_reasons.out_of_time(self._header["timeout"], None)
+            self._late = exit_reasons.explain("out_of_time", timeout=self._header["timeout"])
             self._send_data()
         elif kind == wire.PROGRESS:
             self._has_progress = True
@@ -440,14 +440,15 @@ class Call(Generic[T]):
             self._has_progress, self._part = True, message
         elif kind == wire.DATA:
             if len(self._received) + len(message) > self._allowed.data:
-                raise ProgramRefused(exit_reasons.unreadable_answer())
+                raise exit_reasons.refused("unreadable_answer")
             self._received += message
         elif kind == wire.ANSWER:
             has_data = self._allowed.data > 0
             self._end(answer=WithData(message, self._received) if has_data else message)
         elif kind == wire.FAILED:
-            reason, *details = message
-            self._end(error=exit_reasons.BY_REASON[reason](*details))
+            is_exit = "status" in message
+            explain = exit_reasons.explain_exit if is_exit else exit_reasons.explain
+            self._end(error=explain(**message))
         else:
             self._end(error=parse_answer(ProgramError, message))
 
@@ -458,7 +459,7 @@ def dump_request(request: Any) -> bytes:
     try:
         wire.check_size(len(body))
     except wire.MessageTooLarge as error:
-        raise ProgramRefused(exit_reasons.request_too_large(str(error))) from None
+        raise exit_reasons.refused("request_too_large", detail=str(error)) from None
     return body
 
 
@@ -471,12 +472,12 @@ def read_message(frame: tuple[int, bytearray], allowed: AnswerLimits) -> tuple[i
         return kind, body
     try:
         if not fits(body, allowed.memory if kind == wire.ANSWER else limits.ERROR_MEMORY):
-            raise ProgramRefused(exit_reasons.answer_too_large())
+            raise exit_reasons.refused("answer_too_large")
         text = body.decode("ascii")
         del body  # as large as the text, which the parser needs to its end
         return kind, wire.load(text, with_bytes=allowed.with_bytes)
     except wire.InvalidMessage:
-        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+        raise exit_reasons.refused("unreadable_answer") from None
 
 
 def parse_answer(kind: type[T], plain: Any) -> T:
@@ -485,7 +486,7 @@ def parse_answer(kind: type[T], plain: Any) -> T:
     try:
         return validate(from_plain(kind, plain))
     except Exception:
-        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+        raise exit_reasons.refused("unreadable_answer") from None
 
 
 app_sandbox = Sandbox()

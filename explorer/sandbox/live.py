@@ -118,7 +118,7 @@ class LiveRun:
     ) -> Any:
         with self._lock:
             if self._is_closed:
-                raise ProgramRefused(exit_reasons.stopped_in_queue())
+                raise exit_reasons.refused("stopped_in_queue")
             try:
                 return self._ask(job, request, read, is_stopped)
             except ProgramRefused:
@@ -146,7 +146,7 @@ class LiveRun:
         else:
             self._call.again(request)
         call, answer = self._call, None
-        error = exit_reasons.queue_full()
+        error = exit_reasons.explain("queue_full")
         if call.wait(self._limit + limits.FRAME_DELAY):
             try:
                 answer = read(call.result)
@@ -158,7 +158,9 @@ class LiveRun:
             if not is_stopped(answer, is_late):
                 return answer
             is_late = True
-        raise ProgramRefused(exit_reasons.too_slow_to_follow(self._limit) if is_late else error)
+        if is_late:
+            error = exit_reasons.explain("too_slow_to_follow", timeout=self._limit)
+        raise ProgramRefused(error)
 
     def _end_child(self) -> None:
         call, self._call = self._call, None

@@ -13,7 +13,7 @@ import re
 import struct
 from dataclasses import dataclass, field, replace
 from mmap import mmap
-from typing import Any, Literal
+from typing import Any
 
 from explorer import limits
 from explorer.sandbox import wire
@@ -37,21 +37,6 @@ class Task:
         return {
             "job": self.job, "timeout": self.timeout, "live": self.live, "data": self.data_size,
         }  # fmt: skip
-
-
-#: Why the server has no answer. The app makes a sentence of it (`exit_reasons.BY_REASON`).
-Reason = Literal[
-    "queue_full",
-    "stopped_in_queue",
-    "server_not_started",
-    "unreadable_answer",
-    "out_of_time",
-    "stopped_inside",
-    "killed_for_memory",
-    "disk_full",
-    "too_much_memory",
-    "exit",
-]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from explorer import limits
 from explorer.sandbox import wire
 from explorer.sandbox.fair_queue import FairQueue
 from explorer.sandbox.kernel import is_halted, oom_kills, states
-from explorer.sandbox.messages import AnswerLimits, ChildExit, Reason, Task
+from explorer.sandbox.messages import AnswerLimits, ChildExit, Task
 from explorer.sandbox.pool import Child, ForkPool, WorkerPool
 from explorer.sandbox.scratch import Scratch
 from explorer.sandbox.wire import Connection
@@ -78,9 +78,16 @@ class Request:
         task = Task(job, b"", timeout, live, size)
         return cls(connection, reader, task, answer, fields.get("background") is True)
 
-    def refuse(self, reason: Reason, *details: float | None) -> None:
-        body = wire.dump([reason, *details])
-        self.connection.send(wire.make_frame(wire.FAILED, body))
+    def refuse(self, reason: str, line: int | None = None) -> None:
+        """Say why there is no answer: the app makes a sentence of it (`exit_reasons.SENTENCES`)."""
+        self._fail({"reason": reason, "line": line, "timeout": self.task.timeout})
+
+    def report_exit(self, child_exit: ChildExit) -> None:
+        """Say how the child ended, without an answer."""
+        self._fail(vars(child_exit) | {"timeout": self.task.timeout})
+
+    def _fail(self, message: dict[str, Any]) -> None:
+        self.connection.send(wire.make_frame(wire.FAILED, wire.dump(message)))
         self.connection.finish()
 
 
@@ -229,7 +236,7 @@ class Server:
         else:
             self._drop(request)
 
-    def _refuse(self, request: Request, reason: Reason) -> None:
+    def _refuse(self, request: Request, reason: str) -> None:
         """Refuse a request that is not running."""
         request.refuse(reason)
         self._drop(request)
@@ -384,8 +391,7 @@ class Server:
         elif child_exit.status == -9 and oom_kills() > running.oom_kills:
             running.request.refuse("killed_for_memory", child_exit.line)
         else:
-            timeout = running.request.task.timeout
-            running.request.refuse("exit", child_exit.status, child_exit.line, timeout)
+            running.request.report_exit(child_exit)
 
     def _remove(self, running: RunningRequest) -> None:
         self._running.remove(running)
@@ -431,7 +437,7 @@ class Server:
                 if now >= running.stop_by:
                     request.refuse("stopped_inside", line)
                 else:
-                    request.refuse("out_of_time", request.task.timeout, line)
+                    request.refuse("out_of_time", line)
             elif is_halted(child.process.pid):
                 self._child_ended(running, halted=True)
             elif now >= running.looked + LOOK:
@@ -455,7 +461,7 @@ class Server:
         if self._has_written_too_much(running.child):
             running.request.refuse("disk_full", self._end(running, answered=False).line)
         elif self._pool.has_too_much_memory(running.child):
-            running.request.refuse("too_much_memory", self._end(running, answered=False).line)
+            running.request.refuse("out_of_memory", self._end(running, answered=False).line)
         elif running.slow:
             self._pool.lower_priority(running.child)
 

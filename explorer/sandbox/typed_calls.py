@@ -69,7 +69,7 @@ def _read(read: Callable[[Any], Any], get: Get) -> Any:
     try:
         return read(answer)
     except Exception:
-        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+        raise exit_reasons.refused("unreadable_answer") from None
 
 
 # --- programs: run, checked, sampled, and their answers tried ---
@@ -230,7 +230,7 @@ def submit_repaint(figure: Figure, **options: Any) -> Call[bytes]:
     def read(get: Get) -> bytes:
         png = get()
         if not _is_png(png, (figure.width, figure.height)):
-            raise ProgramRefused(exit_reasons.unreadable_answer())
+            raise exit_reasons.refused("unreadable_answer")
         return bytes(png)
 
     return _submit("repaint", figure.png.tobytes(), read, **options)
@@ -347,7 +347,7 @@ def _read_fitted(
         needed = with_classes(needed, classes) if classes else needed
         error, notes, tensors = _parse_weights(needed, *answer)
     except Exception:
-        raise ProgramRefused(exit_reasons.unreadable_answer()) from None
+        raise exit_reasons.refused("unreadable_answer") from None
     if error:
         raise WeightsError(error)
     return FittedWeights(tensors, notes, classes)

@@ -17,7 +17,7 @@ import pytest
 
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox, bubblewrap, walls
-from explorer.sandbox.exit_reasons import FORBIDDEN
+from explorer.sandbox.exit_reasons import SENTENCES
 
 pytestmark = [
     pytest.mark.thorough,
@@ -57,7 +57,7 @@ LEFT_OUT: dict[str, tuple[str, str, Any]] = {
     ),
     "what is read may not be run": (
         f"{_CALLS}system_calls.HOSTILE = 'acct 163 89'",
-        "call('unshare', 0); result = 'unshared'", FORBIDDEN[0],
+        "call('unshare', 0); result = 'unshared'", SENTENCES["forbidden"][0],
     ),
     "files without names": (
         without_check("openat"),

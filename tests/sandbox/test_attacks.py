@@ -115,7 +115,7 @@ def scene(
 @pytest.mark.parametrize("attack", sample(ATTACKS, every=4), ids=lambda attack: attack.name)
 def test_attack(scene: Scene, attack: Attack) -> None:
     ended = scene.attack(attack.code)
-    if ended == exit_reasons.FORBIDDEN[0]:
+    if ended == exit_reasons.SENTENCES["forbidden"][0]:
         ended = "killed"
     assert ended in attack.ends | scene.absent
     assert scene.is_untouched()

@@ -100,7 +100,8 @@ def test_memory_is_named_if_the_kernel_counted_it(
         monkeypatch.setattr(servers, "oom_kills", lambda: 2 + counted)
         served._child_ended(running)
     assert reader.sent[4] == wire.FAILED
-    reason, *details = wire.load(reader.sent[5:])
-    error = exit_reasons.BY_REASON[reason](*details)
+    message = wire.load(reader.sent[5:])
+    explain = exit_reasons.explain_exit if "status" in message else exit_reasons.explain
+    error = explain(**message)
     assert words in error.message
     assert error.line == 4

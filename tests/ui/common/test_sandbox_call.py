@@ -40,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     errors = {
         "busy": ProgramError("Too many."),
         "wrong": ProgramError("No such name.", line=1),
-        "late": exit_reasons.out_of_time(5.0, line=1),
+        "late": exit_reasons.explain("out_of_time", 1, timeout=5.0),
     }
 
     def submit(source: str, **_: object) -> Answered:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from explorer import sandbox
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox import Sandbox, SelfTestFailure, find_failure, walls
-from explorer.sandbox.exit_reasons import out_of_time, queue_full
+from explorer.sandbox.exit_reasons import explain
 from explorer.ui.common import startup
 
 HOME = str(Path(__file__).parents[3] / "app.py")
@@ -126,7 +126,7 @@ def test_a_part_that_fails_is_found() -> None:
     assert failure.part == "threads"
 
 
-@pytest.mark.parametrize("error", [queue_full(), out_of_time(120.0, None)])
+@pytest.mark.parametrize("error", [explain("queue_full"), explain("out_of_time", timeout=120.0)])
 def test_a_busy_server_is_no_failure(error: ProgramError) -> None:
     def call(*arguments: Any, **options: Any) -> Any:
         raise ProgramRefused(error)
