@@ -288,7 +288,7 @@ def submit_own_network(source: str, weights: bytes = b"", **options: Any) -> Cal
         (network,) = answer
         return read_network(network)
 
-    request = {"source": source, "runs": [], "image": None}
+    request: dict[str, Any] = {"source": source, "runs": [], "image": None}
     return _submit("vision", request, partial(_read, read), data=weights, **options)
 
 

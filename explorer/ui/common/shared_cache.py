@@ -1,5 +1,6 @@
 """Results that all readers share. A cache is limited in bytes, and what nobody has used for a while
-is dropped (`drop_unused`, called by `memory.py`): so the memory of a crowd returns."""
+is dropped (`drop_unused`, called by `memory.py`): so the memory of a crowd returns. What is worked
+out of a trace is kept for as long as the trace itself (`derived`)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import functools
 import sys
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
@@ -15,6 +17,8 @@ from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 from torch import Tensor, nn
+
+from explorer.trace import Trace
 
 #: Seconds after which a result that nobody has used is dropped.
 UNUSED = 300.0
@@ -74,7 +78,7 @@ class SharedCache(Generic[V]):
         self._measure = measure
         #: Value, bytes and when it was used last, by key; the one used last comes last.
         self._entries: OrderedDict[Hashable, tuple[V, int, float]] = OrderedDict()
-        self._turns: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
+        self._makers: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
         _all.add(self)
 
@@ -102,8 +106,8 @@ class SharedCache(Generic[V]):
         """The result, which is made if it is not kept. Of those who ask for it at the same time one
         makes it, and the others wait. What `make` raises is not kept."""
         with self._lock:
-            turn = self._turns.setdefault(key, threading.Lock())
-        with turn:
+            maker = self._makers.setdefault(key, threading.Lock())
+        with maker:
             with self._lock:
                 if key in self._entries:
                     return self._use(key)  # type: ignore[return-value]  # it is there
@@ -176,3 +180,24 @@ def drop_unused(seconds: float = UNUSED) -> None:
     """Drop what nobody has used for so long, in all caches."""
     for cache in list(_all):
         cache.drop_unused(seconds)
+
+
+#: By the id of a trace that is alive.
+_derived: dict[int, dict[Hashable, Any]] = {}
+
+
+def derived(trace: Trace, key: Hashable, make: Callable[[], V]) -> V:
+    """What `make` returns, which depends on the trace and `key` alone and is not changed.
+
+    Traces do not change, and all readers of a program share one. A trace has no hash, so it cannot
+    be the key of an ordinary cache.
+    """
+    name = id(trace)
+    if name not in _derived:
+        _derived.setdefault(name, {})
+        weakref.finalize(trace, _derived.pop, name, None).atexit = False
+    kept = _derived[name]
+    if key not in kept:
+        kept[key] = make()
+    value: V = kept[key]
+    return value

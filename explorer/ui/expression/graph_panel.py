@@ -20,7 +20,6 @@ from explorer.trace import (
 )
 from explorer.trace.pass_hooks import hooked_tensors
 from explorer.trace.render_dot import digest
-from explorer.ui.common.derived import derived
 from explorer.ui.common.drag import draggable_leaves
 from explorer.ui.common.graph import Draggable, Links, before_error, graph, legend
 from explorer.ui.common.inputs import in_link
@@ -28,7 +27,7 @@ from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.open_network import show_network
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.reconnect import keep, restore_once
-from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.shared_cache import derived, shared
 from explorer.ui.expression import iterations, step_marks, walk
 from explorer.ui.expression.downloads import downloads
 from explorer.ui.expression.program import ProgramRun

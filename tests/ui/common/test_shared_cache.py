@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import threading
@@ -15,7 +16,7 @@ import torch
 import explorer
 from explorer.trace import Trace, from_plain, to_plain
 from explorer.ui.common import shared_cache
-from explorer.ui.common.shared_cache import UNUSED, SharedCache, shared, size
+from explorer.ui.common.shared_cache import UNUSED, SharedCache, derived, shared, size
 
 pytestmark = pytest.mark.fast
 
@@ -147,3 +148,42 @@ def test_the_size_of_a_trace_is_about_what_it_takes() -> None:
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert 0.7 < size(trace) / taken < 1.4
+
+
+# --- what is worked out of a trace ---
+
+
+def test_it_is_made_once_for_each_trace_and_key() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name
+
+    first, second = Trace("a"), Trace("a")
+    asked = [(first, "k"), (first, "k"), (first, "l"), (second, "k")]
+    names = [derived(trace, key, lambda n=f"{i}": make(n)) for i, (trace, key) in enumerate(asked)]
+    assert names == ["0", "0", "2", "3"]
+    assert made == ["0", "2", "3"]
+
+
+def test_it_goes_with_the_trace() -> None:
+    before = len(shared_cache._derived)
+    trace = Trace("a")
+    derived(trace, "k", list)
+    assert len(shared_cache._derived) == before + 1
+    del trace
+    gc.collect()
+    assert len(shared_cache._derived) == before
+
+
+def test_what_fails_is_tried_again() -> None:
+    trace = Trace("a")
+
+    def fail() -> None:
+        raise KeyError("no")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="no"):
+            derived(trace, "k", fail)
+    assert derived(trace, "k", lambda: 1) == 1
