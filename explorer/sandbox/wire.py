@@ -234,19 +234,23 @@ class Connection:
             self._read()
 
     def _read(self) -> None:
-        """Receive one frame, or a part of it: the selector calls again for the next."""
+        """Pass on what has arrived, but not so much at once that others wait."""
+        left = 2**18
         try:
-            frame = self._frames.receive()
+            while self.open and left > 0:
+                frame = self._frames.receive()
+                if frame is None:
+                    self._end()
+                    return
+                left -= _PREFIX + len(frame[1])
+                self.on_frame(*frame)
         except BlockingIOError:
-            return
+            pass
         except OSError:
-            frame = None
-        except MessageTooLarge:
-            frame, self.broken = None, True
-        if frame is None:
             self._end()
-        else:
-            self.on_frame(*frame)
+        except MessageTooLarge:
+            self.broken = True
+            self._end()
 
     def _flush(self) -> None:
         if not self.open:
