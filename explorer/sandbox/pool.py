@@ -27,9 +27,6 @@ class Process(Protocol):
     @property
     def pid(self) -> int: ...
     def kill(self) -> None: ...
-    def rest(self, resting: bool) -> None:
-        """Stop it until it is asked again, whatever it does, or let it go on."""
-
     def end(self) -> ChildExit:
         """Kill it if it still runs, and return how it ended."""
 
@@ -48,6 +45,22 @@ class Child:
     def send_next(self, task: Task) -> None:
         """Send a live child, which has answered, one more request."""
         self.connection.send(wire.make_frame(wire.NEXT, task.body))
+
+    def rest(self, resting: bool) -> None:
+        """Stop it until it is asked again, whatever it does, or let it go on."""
+        if hasattr(signal, "SIGSTOP"):  # Windows has no such signal
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGSTOP if resting else signal.SIGCONT)
+
+    def lower_priority(self) -> None:
+        """Let every other process run first from now on, where the system can. On Linux each thread
+        has a priority of its own."""
+        pid = self.process.pid
+        tasks = Path("/proc", str(pid), "task")
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ends just now
+            for number in map(int, os.listdir(tasks)) if tasks.is_dir() else (pid,):
+                if hasattr(os, "setpriority"):
+                    os.setpriority(os.PRIO_PROCESS, number, 19)
 
     def end(self) -> ChildExit:
         child_exit = self.process.end()
@@ -110,13 +123,9 @@ class ForkPool:
         libraries."""
         return kernel.memory(child.process.pid) > self._most_memory
 
-    def release(self, child: Child, answered: bool) -> ChildExit:
+    def release(self, child: Child) -> ChildExit:
         """The child's task is over; how the child ended."""
         return child.end()
-
-    def lower_priority(self, child: Child) -> None:
-        """Let every other process run first from now on."""
-        _lower_priority(child.process.pid)
 
     def end(self) -> None:
         self._zygote.close()
@@ -131,21 +140,6 @@ class ForkPool:
         return Child(_Fork(pid, self._zygote), Connection(self._selector, sock))
 
 
-def _lower_priority(pid: int) -> None:
-    """Of all threads, where the system can: on Linux each has a priority of its own."""
-    tasks = Path("/proc", str(pid), "task")
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ends just now
-        for number in map(int, os.listdir(tasks)) if tasks.is_dir() else (pid,):
-            if hasattr(os, "setpriority"):
-                os.setpriority(os.PRIO_PROCESS, number, 19)
-
-
-def _stop(pid: int, resting: bool) -> None:
-    if hasattr(signal, "SIGSTOP"):  # Windows has no such signal
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP if resting else signal.SIGCONT)
-
-
 @dataclass(frozen=True)
 class _Fork:
     pid: int
@@ -153,9 +147,6 @@ class _Fork:
 
     def kill(self) -> None:
         os.kill(self.pid, 9)
-
-    def rest(self, resting: bool) -> None:
-        _stop(self.pid, resting)
 
     def end(self) -> ChildExit:
         return self.zygote.end(self.pid)
@@ -173,9 +164,6 @@ class _Worker:
 
     def kill(self) -> None:
         self.process.kill()
-
-    def rest(self, resting: bool) -> None:
-        _stop(self.pid, resting)
 
     def end(self) -> ChildExit:
         self.kill()  # has no effect on a process that has already ended
@@ -246,14 +234,10 @@ class WorkerPool:
     def has_too_much_memory(self, child: Child) -> bool:
         return False  # of a process by itself it is not known what it started with
 
-    def release(self, child: Child, answered: bool) -> ChildExit:
+    def release(self, child: Child) -> ChildExit:
         """The worker's task is over; how the worker ended."""
         self._busy.remove(child)
         return child.end()
-
-    def lower_priority(self, child: Child) -> None:
-        """Let every other process run first from now on, where the system can."""
-        _lower_priority(child.process.pid)
 
     def end(self) -> None:
         for worker in (

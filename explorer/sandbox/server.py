@@ -232,7 +232,7 @@ class Server:
         """The reader has closed the connection: the answer is no longer needed."""
         running = self._running_for(request)
         if running is not None:
-            self._end(running, answered=False)
+            self._end(running)
         else:
             self._drop(request)
 
@@ -254,7 +254,7 @@ class Server:
             self._live.remove(request)
             child, request.child, request.rests_until = request.child, None, math.inf
             assert child is not None
-            self._release(child, answered=True)
+            self._release(child)
         if request not in self._queue:
             request.connection.finish()
 
@@ -309,13 +309,13 @@ class Server:
         child.connection.on_frame = partial(self._forward, running)
         child.connection.on_end = partial(self._child_ended, running)
         if is_next:
-            child.process.rest(False)
+            child.rest(False)
             child.send_next(request.task)
 
     def _give_way(self, running: RunningRequest) -> None:
         """Let all others run first from now on."""
         running.slow = True
-        self._pool.lower_priority(running.child)
+        running.child.lower_priority()
 
     def _may_stay(self, request: Request) -> bool:
         """Whether there may be one more live child, and this reader has none. Without one, each
@@ -328,7 +328,7 @@ class Server:
         that nothing the last program left there runs meanwhile."""
         request, connection = running.request, running.child.connection
         self._remove(running)
-        running.child.process.rest(True)
+        running.child.rest(True)
         if self._scratch.is_too_full(running.child.process.pid):
             self._lose_resting(request)
             return
@@ -370,7 +370,7 @@ class Server:
         reader.on_end = lambda: None
         reader.send(frame)  # before ending the child, which takes time
         reader.finish()
-        self._end(running, answered=True)
+        self._end(running)
 
     def _stays(self, running: RunningRequest, kind: int) -> bool:
         """Whether the child, which has sent its last frame for this task, may take another."""
@@ -380,7 +380,7 @@ class Server:
 
     def _child_ended(self, running: RunningRequest, halted: bool = False) -> None:
         broken = running.child.connection.broken
-        child_exit = self._end(running, answered=False)
+        child_exit = self._end(running)
         if running.is_next and (child_exit.status == 0 or halted) and not running.messages:
             # A live child that is no longer as it was ends after its answer. This request came
             # before that was known.
@@ -398,16 +398,16 @@ class Server:
         if not running.request.background:
             self._queue.ledger.charge(running.request.reader, time.monotonic() - running.started)
 
-    def _end(self, running: RunningRequest, answered: bool) -> ChildExit:
+    def _end(self, running: RunningRequest) -> ChildExit:
         self._remove(running)
         if running.request in self._live:
             self._live.remove(running.request)
             running.request.child = None
-        return self._release(running.child, answered)
+        return self._release(running.child)
 
-    def _release(self, child: Child, answered: bool) -> ChildExit:
+    def _release(self, child: Child) -> ChildExit:
         """The child's task is over, and what it wrote is not needed; how it ended."""
-        child_exit = self._pool.release(child, answered)
+        child_exit = self._pool.release(child)
         self._scratch.drop(child.process.pid)
         return child_exit
 
@@ -433,7 +433,7 @@ class Server:
             if not running.slow and now >= running.started + QUICK:
                 self._give_way(running)
             if now >= self._limit(running):
-                line = self._end(running, answered=False).line
+                line = self._end(running).line
                 if now >= running.stop_by:
                     request.refuse("stopped_inside", line)
                 else:
@@ -459,23 +459,23 @@ class Server:
                 return
             running.is_headless = True
         if self._has_written_too_much(running.child):
-            running.request.refuse("disk_full", self._end(running, answered=False).line)
+            running.request.refuse("disk_full", self._end(running).line)
         elif self._pool.has_too_much_memory(running.child):
-            running.request.refuse("out_of_memory", self._end(running, answered=False).line)
+            running.request.refuse("out_of_memory", self._end(running).line)
         elif running.slow:
-            self._pool.lower_priority(running.child)
+            running.child.lower_priority()
 
     def _has_written_too_much(self, child: Child) -> bool:
         """It is stopped meanwhile: what it moved about could not be counted."""
         pid = child.process.pid
         if not self._scratch.is_used(pid):
             return False
-        child.process.rest(True)
+        child.rest(True)
         until = time.monotonic() + STOPS
         while not set(states(pid)) <= {"T", "t", "Z"} and time.monotonic() < until:
             time.sleep(0.0005)
         is_too_full = self._scratch.is_too_full(pid)
-        child.process.rest(False)
+        child.rest(False)
         return is_too_full
 
     def _send_positions(self) -> None:

@@ -47,8 +47,8 @@ def measure() -> None:
             save()
         send(connection, kind, *message)
 
-    def ending(self, run, answered, end=server.Server._end):
-        status = end(self, run, answered)
+    def ending(self, run, end=server.Server._end):
+        status = end(self, run)
         if time.monotonic() > last[0] + 2:
             save()
         return status

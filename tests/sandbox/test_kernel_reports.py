@@ -63,7 +63,7 @@ class KilledPool:
 
     processors = 1
 
-    def release(self, child: Any, answered: bool) -> ChildExit:
+    def release(self, child: Any) -> ChildExit:
         return ChildExit(-9, 4)
 
 
