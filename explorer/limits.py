@@ -37,7 +37,9 @@ SENT_TENSORS = 10_000
 #: Bytes of a file that comes with a request: the largest weights have half.
 REQUEST_FILE = 2**30
 #: Unread bytes at one end after which the other has to wait: the server keeps them in memory.
-BACKLOG = 2**20
+UNREAD_BYTES = 2**20
+#: Connections that may wait to be accepted. A client that finds them full tries again.
+UNACCEPTED = 1024
 
 #: Seconds that a server may take to start and to reply, and that a request may wait in the queue.
 START_SECONDS, REPLY_SECONDS, QUEUE_SECONDS = 60.0, 10.0, 60.0
@@ -74,6 +76,13 @@ PAGE_PLACES, PAGE_QUICK = 2, 0.5
 #: Seconds of processor lately: a reader uses about half of it. Of the sessions that have used more,
 #: one runs a page at a time, so that for others there is a place at once.
 MUCH_USED = 0.3
+
+#: Bytes of results that are kept for all readers together: traces, results of the project's
+#: networks, and proofs. A result that nobody has used for so many seconds is dropped.
+KEPT_TRACES, KEPT_NETWORK_RESULTS, KEPT_PROOFS = 128 * 2**20, 64 * 2**20, 16 * 2**20
+UNUSED_SECONDS = 300.0
+#: Characters of a program's output that are shown while it runs: the last ones.
+SHOWN_OUTPUT = 4000
 
 #: Sentences about a file of weights, and characters of each: a child made them.
 WEIGHTS_NOTES, NOTE_CHARACTERS = 8, 1000

@@ -15,15 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from explorer import limits
 from explorer.sandbox import kernel, walls, wire
 from explorer.sandbox.options import ServerOptions, read_server_options
 from explorer.sandbox.pool import ForkPool, WorkerPool
 from explorer.sandbox.scratch import Scratch, remove_at_last
 from explorer.sandbox.server import Server
 from explorer.sandbox.zygote import Zygote
-
-#: Connections that may wait to be accepted. A client that finds the queue full tries again.
-BACKLOG = 1024
 
 
 def main() -> None:
@@ -76,7 +74,7 @@ def _open_listener(options: ServerOptions) -> socket.socket:
     else:
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
-    listener.listen(BACKLOG)
+    listener.listen(limits.UNACCEPTED)
     return listener
 
 

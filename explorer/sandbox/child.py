@@ -164,20 +164,20 @@ def perform_task(
 
 
 class _StopNotice:
-    """Whether the server has told this child to stop. It sends nothing else after the request, and
-    is told once that this was noticed."""
+    """Whether the server has asked this child to stop: it sends nothing else after the request. The
+    first time, the child sends the same back."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._is_told = connection, False
+        self._connection, self._is_stopped = connection, False
         self._selector = _Selector()
         self._selector.register(connection, selectors.EVENT_READ)
 
     def __call__(self) -> bool:
-        if not self._is_told and self._selector.select(0):
-            self._is_told = True
+        if not self._is_stopped and self._selector.select(0):
+            self._is_stopped = True
             with _SENDING:
                 self._connection.sendall(wire.make_frame(wire.STOP))
-        return self._is_told
+        return self._is_stopped
 
 
 def _send(connection: socket.socket, kind: int, message: Any, limit: int = limits.MESSAGE) -> None:

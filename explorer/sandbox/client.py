@@ -229,7 +229,7 @@ class Unanswered(ProgramRefused):
 
 
 class Call(Generic[T]):
-    """A job that a child performs, or that waits for its turn.
+    """A job that a child performs, or that waits in the queue.
 
     Nothing happens in the background: `wait` reads what the server has sent. A call that nobody
     holds any more is cancelled. `position` is that in the queue, from 1; 0 before it is known and

@@ -122,7 +122,7 @@ def states(pid: int) -> list[str]:
 
 def memory(pid: int) -> int:
     """The bytes that a process has of its own, or shares with others but not with a file's; 0 where
-    nothing is told. https://man7.org/linux/man-pages/man5/proc_pid_status.5.html"""
+    this is not known. https://man7.org/linux/man-pages/man5/proc_pid_status.5.html"""
     try:
         status = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -142,7 +142,7 @@ def _state(pid: int, thread: str = "") -> str:
 
 def oom_kills() -> int:
     """How many processes the kernel has killed for want of memory: of this process's control group,
-    or else of the machine. 0 where neither is told.
+    or else of the machine. 0 where neither is known.
     https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files"""
     for file in (*memory_events(), _PROC / "vmstat"):
         try:

@@ -205,7 +205,7 @@ class Server:
             self._cancel(request)
             return
         running.child.connection.send(wire.make_frame(wire.DATA, body))
-        request.connection.pause(running.child.connection.backlog > limits.BACKLOG)
+        request.connection.pause(running.child.connection.backlog > limits.UNREAD_BYTES)
 
     def _enqueue(self, request: Request) -> None:
         request.position = 0
@@ -248,7 +248,7 @@ class Server:
         self._lose_resting(request)
 
     def _lose_resting(self, request: Request) -> None:
-        """End a child that rests, if it has not ended by itself. A request that waits for its turn
+        """End a child that rests, if it has not ended by itself. A request that waits in the queue
         gets another; without one, the live run is over."""
         if request in self._live:
             self._live.remove(request)
@@ -428,8 +428,8 @@ class Server:
         now = time.monotonic()
         for running in list(self._running):
             request, child = running.request, running.child
-            child.connection.pause(request.connection.backlog > limits.BACKLOG)
-            request.connection.pause(child.connection.backlog > limits.BACKLOG)
+            child.connection.pause(request.connection.backlog > limits.UNREAD_BYTES)
+            request.connection.pause(child.connection.backlog > limits.UNREAD_BYTES)
             if not running.slow and now >= running.started + QUICK:
                 self._give_way(running)
             if now >= self._limit(running):

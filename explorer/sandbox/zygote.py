@@ -1,7 +1,7 @@
 """The process that children are forked from.
 
 A child is a copy of the zygote, and a program can read its child's memory. So the zygote is forked
-before the server has read any settings, and is sent only the name of the jobs' module, the limits
+before the server has read any options, and is sent only the name of the jobs' module, the limits
 of a child and whether to warm up. Requests and tokens never reach it: the server sends a request
 only to the child that performs it. Only the zygote and its children import torch: the server stays
 small, and shares no memory with them that they would have to copy.
@@ -97,7 +97,7 @@ def _serve(connection: socket.socket) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the token will arrive on standard input
         packet = connection.recv(4096)
         if not packet:
-            return  # the server ended before it had read its settings
+            return  # the server ended before it had read its options
         start = wire.load(packet)
         jobs = importlib.import_module(start["jobs"]).JOBS
         # These import torch, which the server must not.

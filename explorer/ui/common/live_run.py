@@ -49,8 +49,8 @@ class _Drag:
             self.rests_until = time.monotonic() + REST * 2 ** (self.failed - TRIES)
 
 
-def live_run(source: str, inputs: Mapping[str, Any] | None = None, **settings: Any) -> Trace:
-    """What the program does with these values; see `explorer.run` for the settings.
+def live_run(source: str, inputs: Mapping[str, Any] | None = None, **arguments: Any) -> Trace:
+    """What the program does with these values; see `explorer.run` for the arguments.
 
     A frame that was too slow or ended its child has a Trace with the error, and so have those while
     the drag rests, after `TRIES` of them.
@@ -59,7 +59,7 @@ def live_run(source: str, inputs: Mapping[str, Any] | None = None, **settings: A
     if drag.rest:
         return Trace(source, error=drag.error)
     try:
-        trace = drag.live.run(source, inputs, **settings)
+        trace = drag.live.run(source, inputs, **arguments)
     except ProgramRefused as refused:
         drag.fail(refused.error)
         return Trace(source, error=refused.error)

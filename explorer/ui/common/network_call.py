@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.networks.error_messages import explain
 from explorer.networks.job import Abandoned
 from explorer.ui.common.places import while_waiting
@@ -22,8 +23,6 @@ from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.shared_call import join
 from explorer.ui.common.widgets import refuse
 
-#: How many bytes of finished results are kept for all readers together.
-CAPACITY = 64 * 2**20
 #: Seconds that a page waits for a result before it shows progress.
 PATIENCE = 1.5
 
@@ -49,7 +48,7 @@ _thread = ThreadPoolExecutor(1, thread_name_prefix="networks")
 #: may be freed anywhere.
 _queue: dict[NetworkJob, None] = {}
 #: Results are immutable, so readers can share them. In a list, since a result may be None.
-_finished: SharedCache[list[Any]] = SharedCache(CAPACITY)
+_finished: SharedCache[list[Any]] = SharedCache(limits.KEPT_NETWORK_RESULTS)
 
 
 class NetworkCall:

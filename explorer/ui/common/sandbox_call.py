@@ -17,7 +17,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
 from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
@@ -26,8 +26,6 @@ from explorer.ui.common.places import while_waiting
 from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.shared_call import SharedCall, join
 
-#: How many bytes of programs' traces are kept for all readers together.
-KEPT_BYTES = 128 * 2**20
 #: The longest time in seconds that a page waits for a job, and the time between two looks at it.
 WAIT, INTERVAL = 0.2, 0.25
 #: So many times as long it waits for a program: without its trace, the page would be drawn twice.
@@ -262,7 +260,7 @@ def _show(slot: str) -> None:
 
 
 #: Traces are immutable, so all readers may share one.
-_traces: SharedCache[Trace] = SharedCache(KEPT_BYTES)
+_traces: SharedCache[Trace] = SharedCache(limits.KEPT_TRACES)
 
 
 def run(
@@ -283,14 +281,14 @@ def run(
     `afresh` runs the program even if its trace is kept. With `seconds`, it runs no longer than
     that, and nothing is shown meanwhile.
     """
-    settings = {
+    arguments = {
         "seed": seed,
         "capture": capture,
         "upstream": upstream,
         "iteration": iteration,
         "inputs": dict(inputs or {}),
     }
-    key = repr((source, settings))
+    key = repr((source, arguments))
     place = st.empty()  # always there, so that what follows keeps its place on the page
     asked = f"{key} {seconds}"
     job = _jobs().get(slot)
@@ -302,7 +300,7 @@ def run(
         return trace
     longest = sandbox.options().seconds
     timeout = longest if seconds is None else min(seconds, longest)
-    submit = partial(sandbox.submit_run, source, timeout=timeout, **settings)
+    submit = partial(sandbox.submit_run, source, timeout=timeout, **arguments)
     label = "Running" if seconds is None else ""
     how: dict[str, Any] = {"stoppable": seconds is None, "patience": PATIENCE, "shared": True}
     trace = ask(slot, asked, submit, label=label, place=place, **how)

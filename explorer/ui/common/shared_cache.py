@@ -18,10 +18,9 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.trace import Trace
 
-#: Seconds after which a result that nobody has used is dropped.
-UNUSED = 300.0
 #: The least an entry is charged with: its key and its place take memory, too.
 _LEAST = 1000
 
@@ -119,7 +118,7 @@ class SharedCache(Generic[V]):
         with self._lock:
             self._drop(key)
 
-    def drop_unused(self, seconds: float = UNUSED) -> None:
+    def drop_unused(self, seconds: float = limits.UNUSED_SECONDS) -> None:
         """Drop what nobody has used for so long."""
         until = time.monotonic() - seconds
         with self._lock:
@@ -176,7 +175,7 @@ def shared(limit: int, key: Callable[..., Hashable] | None = None) -> _Decorator
     return decorate
 
 
-def drop_unused(seconds: float = UNUSED) -> None:
+def drop_unused(seconds: float = limits.UNUSED_SECONDS) -> None:
     """Drop what nobody has used for so long, in all caches."""
     for cache in list(_all):
         cache.drop_unused(seconds)

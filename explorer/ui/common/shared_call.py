@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 from weakref import WeakSet, WeakValueDictionary
 
+from explorer import limits
 from explorer.sandbox import Call, RunProgress
 from explorer.sandbox.client import parse_answer
 from explorer.ui.common.metrics import count_program
-
-#: Most characters of a program's output that are shown while it runs: the last ones.
-SHOWN = 4000
 
 Submit = Callable[..., Call[Any]]
 
@@ -30,7 +28,7 @@ class Progress:
 
     def add(self, message: Any) -> None:
         self.latest = parse_answer(RunProgress, message)
-        self.output = (self.output + self.latest.printed)[-SHOWN:]
+        self.output = (self.output + self.latest.printed)[-limits.SHOWN_OUTPUT :]
 
 
 class SharedCall:
@@ -114,7 +112,7 @@ _lock = threading.RLock()
 
 
 def count_under_way() -> tuple[int, int]:
-    """How many calls run now, and how many wait for their turn."""
+    """How many calls run now, and how many wait."""
     with _lock:
         calls = [call for call in _all if not call.done]
     running = sum(call.started is not None for call in calls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
 from explorer.trace import Trace
 from explorer.trace.proof.prove import (
@@ -24,11 +24,9 @@ from explorer.ui.common.shared_cache import SharedCache
 #: Seconds for which the hand has to rest before what is typed is tried: after the pause in which it
 #: was run (editor.js).
 REST = 0.4
-#: How many bytes of runs' proofs are kept for all readers together.
-_KEPT = 16 * 2**20
 _SLOT = "tries"
 
-_proofs: SharedCache[Proof] = SharedCache(_KEPT)
+_proofs: SharedCache[Proof] = SharedCache(limits.KEPT_PROOFS)
 
 
 def proved(trace: Trace, place: Any, *, typing: bool = False) -> Trace | None:
@@ -65,5 +63,5 @@ def known(trace: Trace) -> Trace | None:
 
 def _key(trace: Trace) -> str:
     """Equal for runs that would be tried in the same way."""
-    settings = (trace.source, trace.inputs, trace.seed, trace.capture, trace.upstream)
-    return f"{digest(repr(settings))} {name_of_answers(trace)}"
+    arguments = (trace.source, trace.inputs, trace.seed, trace.capture, trace.upstream)
+    return f"{digest(repr(arguments))} {name_of_answers(trace)}"

@@ -12,6 +12,7 @@ import pytest
 from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.session_manager import SessionInfo
 
+from explorer.limits import UNUSED_SECONDS
 from explorer.ui.common import c_library, memory, shared_cache
 from explorer.ui.common.shared_cache import SharedCache
 
@@ -31,7 +32,7 @@ def test_giving_back_drops_what_is_not_used(monkeypatch: pytest.MonkeyPatch) -> 
     cache.put("a", bytes(1000))
     memory.give_back()
     assert "a" in cache
-    now = shared_cache.time.monotonic() + shared_cache.UNUSED + 1.0
+    now = shared_cache.time.monotonic() + UNUSED_SECONDS + 1.0
     monkeypatch.setattr(shared_cache.time, "monotonic", lambda: now)
     memory.give_back()
     assert cache.bytes == 0

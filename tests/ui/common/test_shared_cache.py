@@ -14,9 +14,10 @@ import pytest
 import torch
 
 import explorer
+from explorer.limits import UNUSED_SECONDS
 from explorer.trace import Trace, from_plain, to_plain
 from explorer.ui.common import shared_cache
-from explorer.ui.common.shared_cache import UNUSED, SharedCache, derived, shared, size
+from explorer.ui.common.shared_cache import SharedCache, derived, shared, size
 
 pytestmark = pytest.mark.fast
 
@@ -60,7 +61,7 @@ def test_what_nobody_uses_is_dropped_in_all_caches(clock: list[float]) -> None:
     for cache in (first, second):
         cache.put("used", bytes(5000))
         cache.put("left", bytes(5000))
-    clock[0] = UNUSED
+    clock[0] = UNUSED_SECONDS
     shared_cache.drop_unused()
     assert len(first) == len(second) == 2
     first.get("used")
@@ -69,7 +70,7 @@ def test_what_nobody_uses_is_dropped_in_all_caches(clock: list[float]) -> None:
     assert first.get("used") is not None
     assert "left" not in first
     assert len(second) == second.bytes == 0
-    clock[0] += UNUSED + 1.0
+    clock[0] += UNUSED_SECONDS + 1.0
     shared_cache.drop_unused()
     assert first.bytes == 0
 
