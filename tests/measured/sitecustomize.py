@@ -42,10 +42,10 @@ def measure() -> None:
         memory[0][: 8 + len(data)] = len(data).to_bytes(8, "big") + data
         last[0] = time.monotonic()
 
-    def sending(connection, kind, *message, send=child._send):
+    def sending(connection, kind, *rest, send=child._send, **limit):
         if kind != wire.PROGRESS:
             save()
-        send(connection, kind, *message)
+        send(connection, kind, *rest, **limit)
 
     def ending(self, run, end=server.Server._end):
         status = end(self, run)
