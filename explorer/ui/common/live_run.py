@@ -6,7 +6,7 @@ Nothing is cached: the next frame replaces the last.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,20 +50,12 @@ class _Drag:
 
 
 def live_run(source: str, inputs: Mapping[str, Any] | None = None, **arguments: Any) -> Trace:
-    """What the program does with these values; see `explorer.run` for the arguments.
-
-    A frame that was too slow or ended its child has a Trace with the error, and so have those while
-    the drag rests, after `TRIES` of them.
-    """
-    drag = _drag()
-    if drag.rest:
-        return Trace(source, error=drag.error)
+    """What the program does with these values; see `explorer.run` for the arguments. Where
+    `live_call` would raise, the Trace has the error."""
     try:
-        trace = drag.live.run(source, inputs, **arguments)
+        trace: Trace = _frame(lambda live: live.run(source, inputs, **arguments))
     except ProgramRefused as refused:
-        drag.fail(refused.error)
         return Trace(source, error=refused.error)
-    drag.failed = 0
     return trace
 
 
@@ -73,11 +65,16 @@ def live_call(job: str, request: Any) -> Any:
     Raises ProgramRefused for a frame that was too slow or ended its child, and with the same error
     while the drag rests, after `TRIES` of them.
     """
+    return _frame(lambda live: live.call(job, request))
+
+
+def _frame(ask: Callable[[sandbox.LiveRun], Any]) -> Any:
+    """What this session's live run answers. Raises ProgramRefused."""
     drag = _drag()
     if drag.rest and drag.error is not None:
         raise ProgramRefused(drag.error)
     try:
-        answer = drag.live.call(job, request)
+        answer = ask(drag.live)
     except ProgramRefused as refused:
         drag.fail(refused.error)
         raise
