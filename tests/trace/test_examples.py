@@ -65,6 +65,8 @@ PRINTED = {
     "hook_scale": "tensor([100., 100.])",
     "hook_order": "tensor([9., 9.])",
     "module_hooks": "tensor([0.7500, 0.7500, 0.7500, 0.7500]) tensor([0.2500])",
+    "deprecated_hook": "(tensor([0.2500]), None) (tensor([1.]),)",
+    "autoencoder": "tensor(0.0022)",
     "max_ties": "tensor([0.0000, 0.5000, 0.5000])",
     "nan_where_safe": "tensor([0.0000, 0.2500])",
 }

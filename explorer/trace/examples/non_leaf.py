@@ -124,6 +124,42 @@ print(out, x.grad, net.linear.bias.grad)
 """,
     ),
     Example(
+        "deprecated_hook",
+        "Full or deprecated hook",
+        "Non-leaf gradients",
+        "Why do a full and a deprecated hook on the same layer get other gradients?",
+        "The full hook gets the gradient of the module's input, 0.75 for each number, and what it "
+        "returned would go only to x. The deprecated hook sits on the last node of forward, here "
+        "the division: it gets 0.25, and what it returned would go to the weights too.",
+        """\
+import torch
+
+from torch import nn
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 1)
+        nn.init.constant_(self.linear.weight, 4.0)
+        nn.init.constant_(self.linear.bias, 0.1)
+
+    def forward(self, x):
+        return self.linear(x * 0.75) / 4
+
+def look(module, grad_input, grad_output):
+    print(grad_input, grad_output)
+
+full, deprecated = Scaled(), Scaled()
+full.register_full_backward_hook(look)
+deprecated.register_backward_hook(look)
+for net in (full, deprecated):
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    net(x).backward()
+    print(x.grad, net.linear.weight.grad)
+""",
+        explains="torch.warning",
+    ),
+    Example(
         "hook_scale",
         "A hook that returns a tensor",
         "Non-leaf gradients",

@@ -203,4 +203,46 @@ print(d.grad, g.grad)
 """,
         explains="none.cut",
     ),
+    Example(
+        "autoencoder",
+        "An autoencoder",
+        "Training",
+        "How many numbers describe a disc?",
+        "Three: two for its place and one for its size. With a code of 3 numbers, discs that the "
+        "network has never seen come out almost as they went in; with 2 or 1, they do not "
+        "(Hinton & Salakhutdinov 2006, https://doi.org/10.1126/science.1127647).",
+        """\
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+def discs(n):
+    place, radius = 2 + 4 * torch.rand(n, 2, 1, 1), 1 + torch.rand(n, 1, 1)
+    y, x = torch.arange(8.0)[:, None], torch.arange(8.0)
+    distance = torch.hypot(y - place[:, 0], x - place[:, 1])
+    return (radius - distance + 0.5).clamp(0, 1).flatten(1)
+
+torch.manual_seed(0)
+encoder = nn.Sequential(nn.Linear(64, 32), nn.GELU(), nn.Linear(32, 3))
+decoder = nn.Sequential(nn.Linear(3, 32), nn.GELU(), nn.Linear(32, 64))
+images, new = discs(128), discs(6)
+optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=0.03)
+for step in range(80):
+    loss = F.binary_cross_entropy_with_logits(decoder(encoder(images)), images)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+with torch.no_grad():
+    restored = decoder(encoder(new)).sigmoid()
+print(F.mse_loss(restored, new))
+figure, rows = plt.subplots(2, 6, figsize=(6, 2))
+for pictures, row in zip((new, restored), rows):
+    for picture, place in zip(pictures, row):
+        place.imshow(picture.view(8, 8), cmap="gray", vmin=0, vmax=1)
+        place.axis("off")
+plt.show()
+""",
+    ),
 )
