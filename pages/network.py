@@ -7,8 +7,9 @@ from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.open_network import OWN
 from explorer.ui.common.widgets import draw_tabs
-from explorer.ui.network import choose, graph, own_program, parts
+from explorer.ui.network import choose, graph, tabs
 from explorer.ui.network.runs import await_run, draw_error
+from explorer.ui.network.selection import Shown
 
 draw_frame("network")
 head = st.container(horizontal=True, vertical_alignment="center", gap="small")
@@ -19,7 +20,7 @@ left, right = choose.graph_and_numbers(name)
 own = None
 if name == OWN:
     with right:
-        own = own_program.write_network()
+        own = choose.write_network()
     if own is None:
         st.stop()
 facts = own.facts if own else choose.preset_facts(name)
@@ -34,7 +35,7 @@ with progress:
     if setting.large:
         report = await_run("outline", "inspect_on_meta", setting, patience=10)
 with right:
-    inspected = own_program.unchanged(own, setting) or await_run(
+    inspected = choose.unchanged(own, setting) or await_run(
         "numbers", "inspect_network", setting, patience=0.0 if setting.large else 10.0
     )
 report = inspected.report if inspected else report
@@ -45,7 +46,8 @@ choice = None
 with left, reported(setting.source):
     draw_error(report.error)
     choice = graph.choose_graph(report)
-tabs = draw_tabs(parts.tab_titles(setting, facts, report), "part")
-drawn = parts.draw_parts(setting, facts, report, inspected, choice, top, left, right, tabs)
+shown = Shown(setting, facts, report, inspected)
+open_tabs = draw_tabs(tabs.tab_titles(shown), "part")
+drawn = tabs.draw_parts(shown, choice, top, left, right, open_tabs)
 with menu, reported(setting.source):
-    choose.download_menu(setting, facts, report, drawn)
+    choose.download_menu(shown, drawn)

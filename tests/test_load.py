@@ -101,7 +101,7 @@ async def _visit(server: Server) -> None:
     reader = await _reader_with_upload(server)
     while_there = await asyncio.to_thread(_counts, server)
     assert all(while_there.values()), while_there
-    await reader.tab.set("selectbox", "preset", "TestNet")
+    await reader.tab.set("selectbox", "preset", "linear layer, divided by 4")
     with pytest.raises(WrongAnswer, match="not this"):  # so wrong answers are noticed
         await reader.wait_for_answer(lambda tab: "not this")
     crowd = await run_crowd(server, 3, 6.0, 0, warm_up=3.0)

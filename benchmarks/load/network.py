@@ -12,8 +12,8 @@ from explorer.networks import problem
 from explorer.networks.classifiers import CLASSIFIERS
 
 _SMALL = (
-    *("ToyModel", "TestNet", "TestNet without the division", "all-0.1", "two-layer sigmoid"),
-    *("MLP on moons", "LeNet-5", "shapes net"),
+    *("ToyModel", "linear layer, divided by 4", "linear layer", "all weights 0.1"),
+    *("two-layer sigmoid", "MLP on moons", "LeNet-5", "shapes net"),
 )
 _LARGE = "resnet18"
 #: Networks that take pictures of any size.
@@ -24,7 +24,6 @@ _TABS = {
     "Layers": lambda tab: tab.has("bidi_component", "layers"),
     "Histogram": lambda tab: tab.has("selectbox", "parameter"),
     "Hook laboratory": lambda tab: tab.has("selectbox", "place"),
-    "Full or deprecated hook": lambda tab: "TestNet" in tab.texts(),
     "Memory": lambda tab: "ax-modes" in tab.texts(),
     "Source": lambda tab: any("import" in code.code_text for code in tab.all("code")),
     "Accumulation": lambda tab: tab.has("slider", "sample"),

@@ -7,30 +7,32 @@ torchvision is imported only when one of its classifiers is built.
 
 from explorer.networks.attention import AttentionLayer, AttentionMaps, attention_maps
 from explorer.networks.from_program import from_program
-from explorer.networks.graph_dot import COLOURS, folded_dot
-from explorer.networks.graphs import FoldedGraph, FoldedNode, FullGraph, fold, full_graph
-from explorer.networks.hook_experiments import (
-    BackwardHookComparison,
-    GradientChange,
-    HookExperiment,
-    HookMemory,
-    compare_backward_hooks,
-    measure_hook_memory,
-    try_hooks,
+from explorer.networks.graphs import (
+    COLOURS,
+    FoldedGraph,
+    FoldedNode,
+    FullGraph,
+    fold,
+    folded_dot,
+    full_graph,
 )
 from explorer.networks.hooks import (
     HOOK_ACTIONS,
     HOOK_KINDS,
+    GradientChange,
     Hook,
     HookEvent,
+    HookExperiment,
     HookKind,
+    HookMemory,
     HookValue,
+    measure_hook_memory,
+    try_hooks,
 )
 from explorer.networks.inspection import inspect
-from explorer.networks.memory import MODES, KeptMemory, MemoryRun, trace_memory
-from explorer.networks.memory_watch import MemoryPoint
+from explorer.networks.memory import MODES, KeptMemory, MemoryPoint, MemoryRun, trace_memory
 from explorer.networks.presets import CPU, devices, names, on_device, problem
-from explorer.networks.problems import AccumulationStep, SampledProblem, accumulate
+from explorer.networks.problems import SampledProblem
 from explorer.networks.records import (
     LayerError,
     LayerRecord,
@@ -41,6 +43,7 @@ from explorer.networks.records import (
 )
 from explorer.networks.statistics import Histogram, Statistics, histogram
 from explorer.networks.time_steps import TimeSteps, gradients_over_time
+from explorer.networks.training_steps import AccumulationStep, accumulate
 
 __all__ = [
     "COLOURS",
@@ -51,7 +54,6 @@ __all__ = [
     "AccumulationStep",
     "AttentionLayer",
     "AttentionMaps",
-    "BackwardHookComparison",
     "FoldedGraph",
     "FoldedNode",
     "FullGraph",
@@ -77,7 +79,6 @@ __all__ = [
     "TimeSteps",
     "accumulate",
     "attention_maps",
-    "compare_backward_hooks",
     "devices",
     "fold",
     "folded_dot",

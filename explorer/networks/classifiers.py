@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from explorer.networks.problems import SampledProblem, Samples, sampled, source_of
+from explorer.networks.problems import SampledProblem, Script, sampled_problem
 
 #: The classifiers, with the side of the square images they are documented for, in pixels.
 CLASSIFIERS: dict[str, int] = {
@@ -62,18 +61,18 @@ def classifier(name: str, weights: str | None = None) -> SampledProblem:
         )
     chosen = '"IMAGENET1K_V1"' if weights else "None"
     building = f'torchvision.models.get_model("{name}", weights={chosen})'
-
-    def collect() -> Samples:
-        return Samples(*classifier_data(_build(name, bool(weights)), size), F.cross_entropy)
-
-    size = CLASSIFIERS[name]
-    end = f"net, images, labels = classifier_data({building}, {size})"
-    return sampled(
+    return sampled_problem(
         f"{name}, ImageNet" if weights else name,
         f"{name} with ImageNet weights" if weights else f"{name}, untrained: random weights",
-        collect,
-        source="import torchvision\n" + source_of(classifier_data, end=end),
-        loss_source="loss = F.cross_entropy(net(images[:1]), labels[:1])",
+        Script(
+            f"net, images, labels = classifier_data({building}, {CLASSIFIERS[name]})",
+            (classifier_data,),
+            ("torchvision",),
+            lambda: {"torchvision": _torchvision()},
+        ),
+        inputs="images",
+        targets="labels",
+        loss="F.cross_entropy",
         note="The images are noise. The network runs in eval mode by default.",
     )
 
@@ -87,15 +86,11 @@ def weights_file(name: str) -> Path | None:
 
 def published_weights(name: str) -> PublishedWeights:
     """Where torchvision publishes a classifier's ImageNet weights."""
-    from explorer.torchvision_guard import torchvision  # takes a second
-
-    weights = torchvision.models.get_model_weights(name).IMAGENET1K_V1
+    weights = _torchvision().models.get_model_weights(name).IMAGENET1K_V1
     return PublishedWeights(weights.url, weights.meta["_file_size"])
 
 
-def _build(name: str, trained: bool) -> nn.Module:
-    from explorer.torchvision_guard import torchvision
+def _torchvision() -> Any:
+    from explorer.torchvision_guard import torchvision  # takes a second
 
-    weights = "IMAGENET1K_V1" if trained else None
-    model: nn.Module = torchvision.models.get_model(name, weights=weights)
-    return model
+    return torchvision

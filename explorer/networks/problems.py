@@ -1,32 +1,28 @@
-"""Problems made of networks: their source text, their samples, and gradients accumulated."""
+"""A network with its data and loss as a few lines of text: they are run, and they are the script.
+
+`module_problem` makes one whose loss is that of all its inputs, `sampled_problem` one whose samples
+can be passed one by one. The lines may use the classes and functions that the script defines or
+imports, and torch, nn, Tensor, F, math and Any by these names.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from explorer.networks.statistics import dense
+from explorer.program.execution import run_own_lines
 from explorer.program.thread_safe_ast import get_source
-from explorer.training.problem import ModuleProblem, Network, random_stream
-
-__all__ = [
-    "AccumulationStep",
-    "ModuleProblem",
-    "Network",
-    "SampledProblem",
-    "Samples",
-    "accumulate",
-    "sampled",
-    "source_of",
-]
+from explorer.training.problem import ModuleProblem as ModuleProblem
+from explorer.training.problem import Network as Network
 
 #: The imports of a script that mentions the pattern (the empty pattern: always; the loss that
 #: follows the source may use `F`).
@@ -38,22 +34,32 @@ _IMPORTS = (
     (r"\bnn\.", "from torch import nn"),
     (r"", "from torch.nn import functional as F"),
 )
+_NAMES = {"math": math, "Any": Any, "torch": torch, "Tensor": Tensor, "nn": nn, "F": F}
 
 
 @lru_cache(256)
-def source_of(*objects: Any, end: str) -> str:
-    """A script that defines these classes and functions and then runs the lines of `end`.
-
-    The objects may use torch, nn, Tensor, F, math and Any by these names, and one another.
-    """
-    body = "\n\n\n".join([*map(_definition, objects), end.strip()])
-    head = [line for pattern, line in _IMPORTS if re.search(pattern, body)]
-    return "\n".join(head) + "\n\n\n" + body + "\n"
+def source_of(*defines: Any, end: str, imports: Sequence[Any] = ()) -> str:
+    """A script that imports and defines these classes and functions and then runs the lines of
+    `end`. What is defined may use one another. An import that is text is the name of a module."""
+    body = "\n\n\n".join([*map(_definition, defines), end.strip()])
+    lines = [
+        f"import {item}"
+        if isinstance(item, str)
+        else f"from {item.__module__} import {_name(item)}"
+        for item in imports
+    ]
+    lines += [line for pattern, line in _IMPORTS if re.search(pattern, body)]
+    return "\n".join(lines) + "\n\n\n" + body + "\n"
 
 
 @cache
 def _definition(item: Any) -> str:
     return textwrap.dedent(get_source(item)).strip()
+
+
+def _name(item: Any) -> str:
+    name: str = item.__name__
+    return name
 
 
 class Samples(NamedTuple):
@@ -66,6 +72,13 @@ class Samples(NamedTuple):
     inputs: Tensor
     targets: Tensor
     criterion: Callable[[Tensor, Tensor], Tensor]
+
+    def first(self, batch: int) -> Network:
+        """The network on the first samples alone."""
+        few = self.targets[:batch]
+        return Network(
+            self.model, (self.inputs[:batch],), lambda output: self.criterion(output, few)
+        )
 
 
 @dataclass(frozen=True)
@@ -80,107 +93,69 @@ class SampledProblem(ModuleProblem):
     tokens: Callable[[Tensor], tuple[str, ...]] | None = None
 
 
-def sampled(
-    name: str,
-    title: str,
-    collect: Callable[[], Samples],
-    *,
-    source: str,
-    loss_source: str,
-    note: str = "",
-    batch: int = 1,
-    tokens: Callable[[Tensor], tuple[str, ...]] | None = None,
-) -> SampledProblem:
-    """Make a `SampledProblem`.
+@dataclass(frozen=True)
+class Script:
+    """`data` are the lines that assign `net` and what the loss mentions; `provide` gives names that
+    take long to import."""
 
-    `source` must assign `net`, and draw random numbers in the same order as `collect`.
-    """
+    data: str
+    defines: tuple[Any, ...] = ()
+    imports: tuple[Any, ...] = ()
+    provide: Callable[[], Mapping[str, Any]] = dict
+
+    @property
+    def source(self) -> str:
+        return source_of(*self.defines, end=self.data, imports=self.imports)
+
+    def run(self, criterion: str) -> dict[str, Any]:
+        """The names after the lines were run; `criterion` is a function, as text."""
+        given = [item for item in (*self.defines, *self.imports) if not isinstance(item, str)]
+        names = {**_NAMES, **{_name(item): item for item in given}, **self.provide()}
+        run_own_lines(f"{self.data}\ncriterion = {criterion}", names)
+        return names
+
+
+def module_problem(
+    name: str, title: str, script: Script, *, inputs: str, loss: str, note: str = ""
+) -> ModuleProblem:
+    """A problem whose loss is that of all inputs, whose name in the script is `inputs`; in the text
+    `loss`, `{}` is the output of the network."""
 
     def make() -> Network:
-        model, inputs, targets, criterion = collect()
-        few = targets[:batch]
-        return Network(model, (inputs[:batch],), lambda output: criterion(output, few))
+        names = script.run(f"lambda output: {loss.format('output')}")
+        return Network(names["net"], (names[inputs],), names["criterion"])
+
+    text = f"loss = {loss.format(f'net({inputs})')}"
+    return ModuleProblem(name, title, make, script.source, text, note=note)
+
+
+def sampled_problem(
+    name: str,
+    title: str,
+    script: Script,
+    *,
+    inputs: str,
+    targets: str,
+    loss: str,
+    batch: int = 1,
+    note: str = "",
+    tokens: Callable[[Tensor], tuple[str, ...]] | None = None,
+) -> SampledProblem:
+    """A problem whose loss is that of the first `batch` samples. `inputs` and `targets` are their
+    names in the script; `loss` is the name of a function of output and targets."""
+
+    def collect() -> Samples:
+        names = script.run(loss)
+        return Samples(names["net"], names[inputs], names[targets], names["criterion"])
 
     return SampledProblem(
         name,
         title,
-        make,
-        source,
-        loss_source,
+        lambda: collect().first(batch),
+        script.source,
+        f"loss = {loss}(net({inputs}[:{batch}]), {targets}[:{batch}])",
         note=note,
         collect=collect,
         batch=batch,
         tokens=tokens,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class AccumulationStep:
-    """The state after sample number `sample` of `total` (from 1).
-
-    `own_norms` are the norms of this sample's own gradients, `norms` those of `.grad`, to which
-    they have just been added; parameters without a gradient are absent. `in_grad` counts the
-    samples in `.grad`. If `stepped`, the optimizer has afterwards taken a step and zeroed `.grad`;
-    `gradients`, read before that, is filled in then and after the last sample.
-    """
-
-    sample: int
-    total: int
-    in_grad: int
-    loss: float
-    own_norms: Mapping[str, float]
-    norms: Mapping[str, float]
-    stepped: bool
-    gradients: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-
-def accumulate(
-    problem: SampledProblem,
-    n: int,
-    *,
-    every: int | None = None,
-    lr: float = 1e-3,
-    seed: int = 0,
-) -> Iterator[AccumulationStep]:
-    """Pass `n` samples one at a time, forward and backward, without zeroing gradients in between.
-
-    After every `every` samples, plain SGD takes a step with learning rate `lr` and gradients are
-    zeroed; without `every` that never happens. The network is built anew. One result is yielded
-    per sample, so the caller can stop at any time. Raises ValueError if there are not `n` samples
-    or `every` is not positive.
-    """
-    with random_stream(seed) as state:
-        model, inputs, targets, criterion = problem.collect()
-        random = state()
-    if not 1 <= n <= len(inputs):
-        raise ValueError(f"{problem.name} has {len(inputs)} samples; asked for {n}")
-    if every is not None and every < 1:
-        raise ValueError(f"a step after every {every} samples is not possible")
-    parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    optimizer = torch.optim.SGD(parameters.values(), lr=lr)
-    own_norms: dict[str, float] = {}
-    for name, parameter in parameters.items():  # called before the gradient is added to .grad
-        parameter.register_hook(lambda grad, name=name: own_norms.update({name: _norm(grad)}))
-    in_grad = 0
-    for i in range(n):
-        own_norms.clear()
-        with random_stream(random) as state:
-            loss = criterion(model(inputs[i : i + 1]), targets[i : i + 1])
-            loss.backward()
-            random = state()
-        in_grad += 1
-        grads = {name: dense(p.grad) for name, p in parameters.items() if p.grad is not None}
-        stepped = every is not None and in_grad == every
-        copies = {k: g.numpy().copy() for k, g in grads.items()} if stepped or i + 1 == n else {}
-        norms = {name: _norm(grad) for name, grad in grads.items()}
-        yield AccumulationStep(
-            i + 1, n, in_grad, loss.item(), dict(own_norms), norms, stepped, copies
-        )
-        if stepped:
-            optimizer.step()
-            optimizer.zero_grad()
-            in_grad = 0
-
-
-def _norm(tensor: Tensor) -> float:
-    return float(torch.linalg.vector_norm(dense(tensor)))

@@ -6,33 +6,22 @@ which is asked for a run by its name: `perform` does one, `read_run` checks what
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
-from torch import nn
+import numpy as np
+from torch import Tensor, nn
 
-from explorer.networks.architecture_runs import (
-    compare_normalisation,
-    find_attention,
-    follow_time_steps,
-    train_autoencoder,
-)
+from explorer.networks.attention import AttentionMaps, attention_maps
 from explorer.networks.graphs import FullGraph, full_graph
-from explorer.networks.hook_experiments import (
-    BackwardHookComparison,
-    HookExperiment,
-    HookMemory,
-    compare_backward_hooks,
-    measure_hook_memory,
-    try_hooks,
-)
-from explorer.networks.hooks import Hook
+from explorer.networks.hooks import Hook, HookExperiment, HookMemory, measure_hook_memory, try_hooks
 from explorer.networks.inspection import inspect
-from explorer.networks.job import Abandoned, Job
 from explorer.networks.memory import MemoryRun, trace_memory
-from explorer.networks.presets import on_device, problem
-from explorer.networks.problems import AccumulationStep, SampledProblem, accumulate
+from explorer.networks.normalisation import NormLayer, normalisation
+from explorer.networks.presets import on_device
+from explorer.networks.problems import SampledProblem
 from explorer.networks.records import Report
 from explorer.networks.setting import (
     PresetFacts,
@@ -43,13 +32,49 @@ from explorer.networks.setting import (
     make_problem,
 )
 from explorer.networks.statistics import Histogram, histogram
-from explorer.networks.training_histograms import TrainingHistograms, train_for_histograms
+from explorer.networks.time_steps import GAINS, TimeSteps, gradients_over_time
+from explorer.networks.training_steps import (
+    AccumulationStep,
+    TrainingStep,
+    accumulate,
+    train_for_histograms,
+)
 from explorer.networks.validation import validate
 from explorer.trace import from_plain
 from explorer.training.problem import random_stream
 
+T = TypeVar("T")
+
 #: Numbers of bins that a histogram can have.
 BINS = (10, 40)
+#: The seconds that runs with other recurrent weights may take together.
+_SECONDS = 3.0
+
+
+class Abandoned(Exception):
+    """Raised by a run that ends early because nobody waits for it. `so_far` is what it has done."""
+
+    def __init__(self, so_far: Any = None) -> None:
+        super().__init__()
+        self.so_far = so_far
+
+
+class Job(Protocol):
+    """A run, as the run itself sees it.
+
+    `report` says how far it is; `parts` are its results so far; it should raise `Abandoned` once it
+    is not `wanted`.
+    """
+
+    parts: list[Any]
+
+    @property
+    def wanted(self) -> bool: ...
+
+    def report(self, stage: str, fraction: float | None = None) -> None: ...
+
+
+# -- reports and histograms -----------------------------------------------------------------------
 
 #: By parameter, one for each number of `BINS`; None where no gradient is finite.
 Histograms = Mapping[str, tuple[Histogram | None, ...]]
@@ -69,14 +94,6 @@ class InspectedProgram:
 
     facts: PresetFacts
     inspected: InspectedNetwork
-
-
-@dataclass(frozen=True, eq=False)
-class AccumulationRun:
-    """Every step of an accumulation, without its arrays, and histograms of the last gradients."""
-
-    steps: tuple[AccumulationStep, ...]
-    histograms: Histograms
 
 
 def inspect_on_meta(setting: Setting, job: Job) -> Report:
@@ -125,11 +142,153 @@ def _histogram(values: Any, bins: int) -> Histogram | None:
         return None
 
 
+class _Progress:
+    """Reports to the job how many layers forward has passed."""
+
+    def __init__(self, model: nn.Module, job: Job) -> None:
+        leaves = [module for module in model.modules() if not module._modules]
+        self._job, self._total, self._count = job, len(leaves), 0
+        self._handles = [leaf.register_forward_hook(self._count_layer) for leaf in leaves]
+        job.report("Forward", 0.0)
+
+    def _count_layer(self, *ignored: Any) -> None:
+        self._count += 1
+        if self._count < self._total:
+            self._job.report("Forward", self._count / self._total)
+        else:
+            self._job.report("Backward")
+
+    def end(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+
+# -- single passes --------------------------------------------------------------------------------
+
+
 def draw_full_graph(setting: Setting, job: Job) -> FullGraph:
     """Every node of the autograd graph, as torchviz draws it."""
-    job.report("Drawing the graph")
+    return _observe(full_graph, setting, job, "Drawing the graph", seed=0)
+
+
+def run_hooks(setting: Setting, job: Job, *, hooks: tuple[Hook, ...]) -> HookExperiment:
+    """The same run without and with hooks."""
+    return _observe(try_hooks, setting, job, "Running without and with the hooks", hooks=hooks)
+
+
+def compare_hook_memory(setting: Setting, job: Job) -> tuple[HookMemory, ...]:
+    """How much memory three ways of reading gradients keep."""
+    return _observe(measure_hook_memory, setting, job, "Running three times")
+
+
+def follow_memory(setting: Setting, job: Job, *, mode: str) -> MemoryRun:
+    """What is in memory during forward and backward, in one of `explorer.networks.memory.MODES`."""
+    return _observe(trace_memory, setting, job, f"Memory: {mode}", mode=mode)
+
+
+def _observe(
+    observe: Callable[..., T], setting: Setting, job: Job, stage: str, **options: Any
+) -> T:
+    """What a function like `inspect` finds out about the network."""
+    job.report(stage)
     network = make_network(setting)
-    return full_graph(network.model, *network.inputs, loss=network.criterion, seed=0)
+    return observe(network.model, *network.inputs, loss=network.criterion, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionRun:
+    """Attention maps, what the tokens of the sample are called, and the sample itself where it is
+    an image: (rows, columns, 3), 0 to 1."""
+
+    maps: AttentionMaps
+    tokens: tuple[str, ...]
+    image: np.ndarray | None
+
+
+def find_attention(setting: Setting, job: Job, *, sample: int, layer: str | None) -> AttentionRun:
+    """The attention maps of one sample."""
+    job.report("Running forward and backward")
+    changed = make_problem(setting)
+    with random_stream(0):
+        network = changed.make()
+    first = network.inputs[0] if network.inputs else None
+    maps = attention_maps(
+        network.model,
+        *network.inputs,
+        loss=network.criterion,
+        seed=0,
+        sample=sample,
+        layer=layer,
+    )
+    name_tokens = getattr(changed, "tokens", None)
+    inside = isinstance(first, Tensor) and 0 <= sample < len(first) if first is not None else False
+    one = first[sample] if inside and first is not None else None
+    tokens = name_tokens(one) if name_tokens and one is not None else ()
+    return AttentionRun(maps, tokens, _image(one))
+
+
+def _image(tensor: Tensor | None) -> np.ndarray | None:
+    """An image as an array, if the tensor is one and not too large."""
+    if tensor is None or tensor.dim() != 3 or len(tensor) != 3 or max(tensor.shape) > 256:
+        return None
+    pixels = tensor.detach().float().cpu().permute(1, 2, 0)
+    low, high = pixels.min(), pixels.max()
+    if low < 0 or high > 1:  # normalised, or noise
+        pixels = (pixels - low) / (high - low).clamp(min=1e-12)
+    return pixels.numpy()
+
+
+def follow_time_steps(setting: Setting, job: Job) -> TimeSteps:
+    """The gradient at each time step, at all gains or, of a program, as many as it has time for."""
+
+    def run(*gains: float) -> TimeSteps:
+        stage = "Running forward and backward"
+        return _observe(gradients_over_time, setting, job, stage, seed=0, gains=gains)
+
+    if not setting.source:
+        return run(*GAINS)
+    start = time.monotonic()
+    once = run(1.0)
+    fit = _SECONDS / max(1e-6, time.monotonic() - start)
+    for every in (1, 2, 4):  # each keeps 1
+        if len(GAINS[::every]) <= fit:
+            return run(*GAINS[::every])
+    return once
+
+
+def compare_normalisation(
+    setting: Setting, job: Job, *, sizes: tuple[int, ...]
+) -> dict[str, tuple[NormLayer, ...]]:
+    """What goes into each normalising layer and what comes out, by the size of the batch; those
+    that the network cannot take are left out. Without sizes, as it is."""
+    runs: dict[str, tuple[NormLayer, ...]] = {}
+    for size in sizes or (None,):
+        job.report("Running forward")
+        network = make_network(setting if size is None else replace(setting, batch=size))
+        try:
+            layers = normalisation(network.model, *network.inputs, seed=0)
+        except ValueError:  # batch norm cannot be trained on one value
+            continue
+        runs[str(size or "")] = layers
+    return runs
+
+
+# -- many steps -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class AccumulationRun:
+    """Every step of an accumulation, without its arrays, and histograms of the last gradients."""
+
+    steps: tuple[AccumulationStep, ...]
+    histograms: Histograms
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSteps:
+    """The steps of a training, in order; fewer than asked for if it was stopped or diverged."""
+
+    steps: tuple[TrainingStep, ...]
 
 
 def accumulate_samples(
@@ -152,7 +311,7 @@ def accumulate_samples(
 
 def train_steps(
     setting: Setting, job: Job, *, steps: int, optimizer: str, lr: float
-) -> TrainingHistograms:
+) -> TrainingSteps:
     """Train for some steps and count the gradients; `job.parts` grows."""
     job.report(f"Step 1 of {steps}", 0.0)
     changed = make_problem(setting)
@@ -160,61 +319,11 @@ def train_steps(
         job.parts.append(step)
         job.report(f"Step {step.step} of {steps}", step.step / steps)
         if not job.wanted:
-            raise Abandoned(TrainingHistograms(tuple(job.parts)))
-    return TrainingHistograms(tuple(job.parts))
+            raise Abandoned(TrainingSteps(tuple(job.parts)))
+    return TrainingSteps(tuple(job.parts))
 
 
-def run_hooks(setting: Setting, job: Job, *, hooks: tuple[Hook, ...]) -> HookExperiment:
-    """The same run without and with hooks."""
-    job.report("Running without and with the hooks")
-    network = make_network(setting)
-    return try_hooks(network.model, *network.inputs, hooks=hooks, loss=network.criterion)
-
-
-def compare_hook_memory(setting: Setting, job: Job) -> tuple[HookMemory, ...]:
-    """How much memory three ways of reading gradients keep."""
-    job.report("Running three times")
-    network = make_network(setting)
-    return measure_hook_memory(network.model, *network.inputs, loss=network.criterion)
-
-
-def follow_memory(setting: Setting, job: Job, *, mode: str) -> MemoryRun:
-    """What is in memory during forward and backward, in one of `explorer.networks.memory.MODES`."""
-    job.report(f"Memory: {mode}")
-    network = make_network(setting)
-    return trace_memory(network.model, *network.inputs, mode=mode, loss=network.criterion)
-
-
-def compare_on_testnet(setting: Setting, job: Job) -> dict[str, BackwardHookComparison]:
-    """The full and the deprecated backward hook on TestNet, with and without its division."""
-    job.report("Running TestNet")
-    presets = [problem(name) for name in ("TestNet", "TestNet without the division")]
-    return {
-        p.name: compare_backward_hooks(p.model, *p.inputs, loss=p.network.criterion)
-        for p in presets
-    }
-
-
-class _Progress:
-    """Reports to the job how many layers forward has passed."""
-
-    def __init__(self, model: nn.Module, job: Job) -> None:
-        leaves = [module for module in model.modules() if not module._modules]
-        self._job, self._total, self._count = job, len(leaves), 0
-        self._handles = [leaf.register_forward_hook(self._count_layer) for leaf in leaves]
-        job.report("Forward", 0.0)
-
-    def _count_layer(self, *ignored: Any) -> None:
-        self._count += 1
-        if self._count < self._total:
-            self._job.report("Forward", self._count / self._total)
-        else:
-            self._job.report("Backward")
-
-    def end(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-
+# -- by name --------------------------------------------------------------------------------------
 
 #: The runs by name. Their arguments and results are sent by `explorer.trace.to_plain`.
 RUNS: dict[str, Callable[..., Any]] = {
@@ -229,11 +338,9 @@ RUNS: dict[str, Callable[..., Any]] = {
         run_hooks,
         compare_hook_memory,
         follow_memory,
-        compare_on_testnet,
         find_attention,
         follow_time_steps,
         compare_normalisation,
-        train_autoencoder,
     )
 }
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.networks.from_program import from_program
 from explorer.networks.presets import CPU, problem
-from explorer.networks.problems import ModuleProblem, Network, SampledProblem, Samples
-from explorer.training.problem import random_stream
+from explorer.networks.problems import SampledProblem, Samples
+from explorer.training.problem import ModuleProblem, Network, random_stream
 
 RANDOM, IMAGENET = "Random", "ImageNet"
 

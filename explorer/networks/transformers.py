@@ -10,9 +10,6 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks import synthetic_images
-from explorer.networks.problems import SampledProblem, Samples, sampled, source_of
-
 
 class Attention(nn.Module):
     """Multi-head attention: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, section 3.2."""
@@ -132,99 +129,5 @@ def letters(words: tuple[str, ...]) -> Tensor:
     return torch.tensor([[ALPHABET.index(letter) for letter in word] for word in words])
 
 
-_TEXT_END = """\
-ALPHABET = "abcdefghijklmnopqrstuvwxyz>"
-_IGNORED = -100
-words = {words}
-tokens, following = to_tokens(letters(words))
-net = {net}
-"""
-_TRAINED = "from explorer.networks.transformers import load_trained\n"
-
-
-_MASKED = (
-    'Reads a word and ">", then writes the word backwards. For each letter it writes, the second '
-    "block looks at the letter that comes next (Vaswani et al. 2017). The keys' biases get no "
-    "gradient but rounding errors: softmax ignores what all scores share."
-)
-_UNTRAINED = (
-    "Random weights: every token looks at all earlier ones almost equally. Training makes each "
-    "letter look at the one that comes next."
-)
-_UNMASKED = (
-    "Trained without the causal mask: a token looks at later ones too, mostly in the first block. "
-    "Each letter to write stands earlier in the text, so the loss is about the same as with it."
-)
-
-
-def transformer(trained: bool = True, causal: bool = True) -> SampledProblem:
-    """24 words and what reverses them letter by letter, trained on random letters or untrained,
-    with a causal mask or without one."""
-    weights = "transformer" if causal else "transformer_unmasked"
-    net = f"Transformer(len(ALPHABET), length=12{'' if causal else ', causal=False'})"
-
-    def collect() -> Samples:
-        tokens, following = to_tokens(letters(WORDS))
-        net: nn.Module = Transformer(len(ALPHABET), 12, causal)
-        if trained:
-            net = load_trained(net, weights)
-        return Samples(net, tokens, following, next_token_loss)
-
-    parts = (Attention, Block, Transformer, letters, to_tokens, next_token_loss)
-    loaded = f'load_trained({net}, "{weights}")' if trained else net
-    source = source_of(*parts, end=_TEXT_END.format(words=_wrap(WORDS), net=loaded))
-    variant = "" if trained else " (untrained)"
-    return sampled(
-        f"transformer{'' if causal else ' without mask'}{variant}",
-        "Which letters does each letter look at?",
-        collect,
-        source=(_TRAINED if trained else "") + source,
-        loss_source="loss = next_token_loss(net(tokens[:8]), following[:8])",
-        note=_UNTRAINED if not trained else _MASKED if causal else _UNMASKED,
-        batch=8,
-        tokens=lambda inputs: tuple(ALPHABET[i] for i in inputs.tolist()),
-    )
-
-
-def _wrap(words: tuple[str, ...]) -> str:
-    lines = [", ".join(f'"{w}"' for w in words[i : i + 8]) for i in range(0, len(words), 8)]
-    return "(\n    " + ",\n    ".join(lines) + ",\n)"
-
-
 def next_token_loss(scores: Tensor, following: Tensor) -> Tensor:
     return F.cross_entropy(scores.flatten(0, 1), following.flatten())
-
-
-_IMAGE_END = """\
-images, labels = (torch.from_numpy(part) for part in draw(24, {side}, seed=0))
-net = load_trained(VisionTransformer({classes}, side={side}, patch={patch}), "vision_transformer")
-"""
-
-
-def vision_transformer() -> SampledProblem:
-    """24 drawn images of 32 × 32 pixels, in 16 patches and a class token."""
-    classes = len(synthetic_images.CLASSES)
-
-    def collect() -> Samples:
-        images, labels = (
-            torch.from_numpy(part) for part in synthetic_images.draw(24, SIDE, seed=0)
-        )
-        net = load_trained(VisionTransformer(classes, SIDE, PATCH), "vision_transformer")
-        return Samples(net, images, labels, F.cross_entropy)
-
-    end = _IMAGE_END.format(classes=classes, side=SIDE, patch=PATCH)
-    across = range(1, SIDE // PATCH + 1)
-    patches = ("class", *(f"{row},{column}" for row in across for column in across))
-    return sampled(
-        "vision transformer",
-        "Which patches does the class token look at?",
-        collect,
-        source="from explorer.networks.synthetic_images import draw\n"
-        + _TRAINED
-        + source_of(Attention, Block, VisionTransformer, end=end),
-        loss_source="loss = F.cross_entropy(net(images[:8]), labels[:8])",
-        note="The image is cut into 16 patches, which are read like the words of a sentence; the "
-        "class token collects what the prediction needs (Dosovitskiy et al. 2020).",
-        batch=8,
-        tokens=lambda inputs: patches,
-    )

@@ -13,14 +13,21 @@ from typing import Any, TypeVar
 
 from explorer.networks.attention import MAX_POSITIONS, AttentionLayer
 from explorer.networks.graphs import FullGraph
-from explorer.networks.memory import MODES, POINTS, MemoryRun
-from explorer.networks.memory_watch import BACKWARD, FORWARD, RECOMPUTATION, MemoryPoint
+from explorer.networks.memory import (
+    BACKWARD,
+    FORWARD,
+    MODES,
+    POINTS,
+    RECOMPUTATION,
+    MemoryPoint,
+    MemoryRun,
+)
 from explorer.networks.normalisation import Values
 from explorer.networks.records import Report, Structure
 from explorer.networks.setting import PresetFacts
 from explorer.networks.statistics import Histogram
 from explorer.networks.time_steps import GAINS, MAX_STEPS, TimeSteps
-from explorer.networks.training_histograms import (
+from explorer.networks.training_steps import (
     BINS,
     MOST_PARAMETERS,
     MOST_STEPS,

@@ -63,7 +63,7 @@ class RunProgress:
 
 
 class ChildJob:
-    """The `Job` of `explorer.networks.job` in a child: reports go to the app, a few a second."""
+    """The `Job` of `explorer.networks.runs` in a child: reports go to the app, a few a second."""
 
     def __init__(self, context: Context) -> None:
         self._context, self._next = context, 0.0

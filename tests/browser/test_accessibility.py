@@ -84,10 +84,7 @@ FAILING = (
     "import torch\n\na = torch.ones(2, requires_grad=True)\nb = a * 2\nc = b @ torch.ones(3)\n"
 )
 TABS = {
-    "network": (
-        *("Histogram", "Accumulation", "Hook laboratory", "Full or deprecated hook"),
-        *("Memory", "Source"),
-    ),
+    "network": ("Histogram", "Accumulation", "Hook laboratory", "Memory", "Source"),
     "feature_maps": tuple(FEATURE_MAPS_TABS)[1:],  # the first one is open
 }
 

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
-def open_page(tab: Any, url: str, query: str = "") -> None:
+def open_page(tab: Any, url: str, query: str = "?preset=ToyModel") -> None:
     tab.goto(f"{url}/network{query}")
     tab.wait_for_selector("svg g.node", timeout=60_000)  # a cold start imports torchvision
     tab.wait_for_selector(".st-key-download-norms", timeout=60_000)

@@ -28,8 +28,8 @@ if os.environ.get("DEVICE") == "elsewhere":
 THERE = networks.devices()[-1]
 #: Of float32 numbers that went through a network in another order of summation.
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
-PRESETS = ("TestNet", "two-layer sigmoid", "MLP on moons", "all-0.1 (float64)", "LeNet-5",
-           "resnet18")  # fmt: skip
+PRESETS = ("linear layer, divided by 4", "two-layer sigmoid", "MLP on moons",
+           "all weights 0.1, float64", "LeNet-5", "resnet18")  # fmt: skip
 LABELS = [str(i) for i in range(12)]
 
 

@@ -202,7 +202,9 @@ def test_a_layer_can_be_chosen_where_there_is_no_room_for_all(
     assert last.tokens == (5, 5)
 
 
-@pytest.mark.parametrize("name", ["transformer", "vision transformer", "TestNet", "LeNet-5"])
+@pytest.mark.parametrize(
+    "name", ["transformer", "vision transformer", "linear layer, divided by 4", "LeNet-5"]
+)
 def test_only_networks_with_attention_have_maps(name: str) -> None:
     preset = problem(name)
     maps = attention_maps(preset.model, *preset.inputs, loss=preset.network.criterion)

@@ -12,7 +12,7 @@ from explorer.trace import dot_text
 from tests.networks.helpers import Fails, assert_same, snapshot
 
 
-@pytest.mark.parametrize("name", ["ToyModel", "TestNet", "resnet18"])
+@pytest.mark.parametrize("name", ["ToyModel", "linear layer, divided by 4", "resnet18"])
 def test_nodes_and_edges_are_torchvizs(name):
     preset = problem(name)
     graph = full_graph(preset.model, *preset.inputs, loss=preset.network.criterion)

@@ -14,13 +14,15 @@ from explorer.networks.checkpointing import checkpointed, choose_blocks
 from explorer.networks.inspection import copy_tensors, scalar_loss
 from explorer.networks.memory import (
     AUTOCAST,
+    BACKWARD,
     CHECKPOINTING,
+    FORWARD,
     INFERENCE,
     MODES,
     PLAIN,
+    RECOMPUTATION,
     trace_memory,
 )
-from explorer.networks.memory_watch import BACKWARD, FORWARD, RECOMPUTATION
 from explorer.torchvision_guard import torchvision
 from explorer.trace import from_plain, to_plain
 from tests.marks import sample
@@ -75,7 +77,7 @@ def image_network(name, side=64):
 
 
 SMALL = {
-    **dict.fromkeys(("ToyModel", "all-0.1", "MLP on moons", "LeNet-5", "shapes net")),
+    **dict.fromkeys(("ToyModel", "all weights 0.1", "MLP on moons", "LeNet-5", "shapes net")),
     "transformer": transformer,
     "recurrent": recurrent,
     "awkward": awkward,

@@ -144,7 +144,7 @@ def test_a_classifier_needs_a_known_kind_of_weights():
 
 def test_the_cpu_comes_first_and_changes_nothing() -> None:
     assert devices()[0] == CPU
-    network = problem("TestNet").network
+    network = problem("linear layer, divided by 4").network
     assert on_device(network, CPU) is network
 
 

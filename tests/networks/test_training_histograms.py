@@ -6,7 +6,7 @@ import torch
 
 from explorer.networks import problem
 from explorer.networks.setting import Setting, make_problem
-from explorer.networks.training_histograms import (
+from explorer.networks.training_steps import (
     BINS,
     MOST_STEPS,
     OPTIMIZERS,

@@ -20,19 +20,12 @@ from explorer.networks.setting import Setting, describe_preset, make_script
 from explorer.ui.common.network_call import NetworkJob
 from explorer.ui.network import choose, figures, graph, table, tree
 from explorer.ui.network.charts import log_ticks
+from explorer.ui.network.selection import Shown
+from explorer.ui.network.tabs import TABS, tab_titles
 from tests.pages.test_pages import component, html_of, opened
 
 PAGE = "pages/network.py"
 SMALL = [name for name in names() if name not in CLASSIFIERS]
-VIEWS = (
-    "Histogram",
-    "Accumulation",
-    "Hook laboratory",
-    "Full or deprecated hook",
-    "Memory",
-    "Source",
-    "Layers",
-)
 
 
 def settled(at: Any) -> Any:
@@ -54,7 +47,7 @@ def fine(at: Any) -> Any:
 
 @pytest.fixture
 def page() -> Any:
-    return fine(opened(PAGE))
+    return preset(fine(opened(PAGE)), "ToyModel")
 
 
 def view(at: Any, name: str) -> Any:
@@ -91,7 +84,14 @@ def click(at: Any, box: str) -> Any:
 
 
 @pytest.mark.fast
-def test_opens_on_a_worked_example(page: Any) -> None:
+def test_opens_on_a_network_that_is_known() -> None:
+    at = fine(opened(PAGE))
+    assert at.selectbox(key="preset").value == "LeNet-5"
+    assert len(layers(at)) == 12
+
+
+@pytest.mark.fast
+def test_a_layer_that_is_never_used(page: Any) -> None:
     cells = layers(page)
     assert list(cells) == ["conv1", "conv2", "pool", "fc", "tmp"]
     toy = problem("ToyModel")
@@ -125,14 +125,28 @@ def test_every_small_preset_opens(page: Any, name: str) -> None:
 @pytest.mark.fast
 def test_the_layers_stay_open_on_a_network_with_other_tabs(page: Any) -> None:
     view(page, "Histogram")
-    preset(page, "TestNet")  # has no Accumulation
+    preset(page, "linear layer")  # has no Accumulation
     view(page, "Layers")
     assert "conv1" in layers(preset(page, "ToyModel"))
 
 
-def test_every_view_of_the_worked_example(page: Any) -> None:
-    for name in VIEWS:
-        view(page, name)
+def shown_of(name: str) -> Shown:
+    facts = describe_preset(name)
+    inspected = runs.inspect_network(Setting(name), NetworkJob(""))
+    return Shown(Setting(name), facts, inspected.report, inspected)
+
+
+@pytest.mark.parametrize("title", TABS)
+def test_every_tab_of_the_table(title: str) -> None:
+    """Each opens, and draws something, on the first small preset that it applies to; beside it are
+    the tabs that apply too, and no others."""
+    name, shown = next((n, s) for n in SMALL if TABS[title].applies(s := shown_of(n)))
+    at = view(preset(fine(opened(PAGE)), name), title)
+    assert [tab.label for tab in at.tabs] == tab_titles(shown)
+    others = [view(at, other).tabs for other in tab_titles(shown) if other != title]
+    (drawn,) = (tab for tab in view(at, title).tabs if tab.label == title)
+    assert drawn.children
+    assert all(not tab.children for tabs in others for tab in tabs if tab.label == title)
 
 
 def test_a_large_network_shows_structure_first_and_numbers_after(page: Any) -> None:
@@ -246,7 +260,7 @@ def test_the_accumulated_norms_are_the_published_ones(page: Any) -> None:
 
 
 def test_the_laboratory_shows_what_a_hook_changes(page: Any) -> None:
-    fine(preset(page, "TestNet"))
+    fine(preset(page, "linear layer, divided by 4"))
     view(page, "Hook laboratory")
     assert page.selectbox(key="place").value == "linear"
     assert "0 of 2 parameter gradients change" in html_of(page)
@@ -266,15 +280,6 @@ def test_every_action(page: Any, action: str) -> None:
     page.selectbox(key="action").set_value(action).run()
     fine(page)
     assert ("0 of 5" if action == "look" else "2 of 5") in html_of(page)
-
-
-def test_the_exhibit_has_the_numbers_of_the_article(page: Any) -> None:
-    view(page, "Full or deprecated hook")
-    text = html_of(page)
-    for part in ("([0.25], None)", "[18.75, 37.5, 56.25, 75]", "DivBackward0", "ViewBackward0"):
-        assert part in text
-    assert "[75, 75, 75, 75]" in text
-    assert "unchanged" in text
 
 
 @pytest.mark.parametrize(
@@ -302,8 +307,8 @@ def test_a_model_that_cannot_run_gets_a_sentence(
     assert len(layers(page)) >= 1  # what came before
     counts = [cell for row in layers(page).values() for cell in row if isinstance(cell, int)]
     assert min(counts) >= 0
-    for part in VIEWS:
-        page.session_state["part"] = part
+    for tab in page.tabs:
+        page.session_state["part"] = tab.label
         settled(page.run())
 
 
@@ -311,8 +316,8 @@ def test_nan_weights_are_named(page: Any) -> None:
     page.toggle(key="nan").set_value(True).run()
     fine(page)
     assert "Weights that contain NaN or infinity: fc.weight" in html_of(page)
-    for part in VIEWS:
-        view(page, part)
+    for tab in page.tabs:
+        view(page, tab.label)
 
 
 def test_weights_that_cannot_be_fetched_get_a_sentence(

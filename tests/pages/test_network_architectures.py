@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import torch
 
 from explorer.networks import problem
-from explorer.networks.autoencoder import reconstruct
 from explorer.networks.time_steps import GAINS, gradients_over_time
 from explorer.ui.common.open_network import OWN
 from tests.pages.test_network import PAGE, fine
@@ -54,13 +52,12 @@ def maps(at: Any) -> list[dict]:
         ("ToyModel", set()),
         ("plain, 20 layers", {"Compare"}),
         ("BatchNorm", {"Compare", "Normalisation"}),
-        ("autoencoder", {"Reconstruction"}),
         ("LSTM", {"Compare", "Time steps"}),
         ("vision transformer", {"Attention", "Normalisation"}),
     ],
 )
 def test_a_network_has_the_tabs_that_show_something(preset: str, expected: set[str]) -> None:
-    special = {"Attention", "Time steps", "Compare", "Normalisation", "Reconstruction"}
+    special = {"Attention", "Time steps", "Compare", "Normalisation"}
     assert set(tabs(page(preset, "Layers"))) & special == expected
 
 
@@ -146,18 +143,6 @@ def test_normalisation_at_several_batch_sizes() -> None:
         assert words in html_of(at)
 
 
-def test_reconstructions() -> None:
-    at = page("autoencoder", "Reconstruction")
-    data = component(at, "maps")
-    assert len(data["maps"]) == 16
-    run = reconstruct(3)
-    np.testing.assert_allclose(values(data["maps"][-1], 6), run.outputs[-1, -1], atol=1e-6)
-    at.session_state["code"] = "1 number"
-    fine(at.run())
-    changed = json.dumps(component(at, "maps")["frames"])
-    assert changed != json.dumps(data["frames"])
-
-
 OWN_TRANSFORMER = """\
 import torch
 from torch import nn
@@ -182,7 +167,7 @@ x = torch.randint(0, 10, (4, 6))
 def test_a_network_of_the_reader_s_own() -> None:
     at = done(page(OWN, "Attention", module=OWN_TRANSFORMER))
     assert {"Attention", "Time steps", "Normalisation"} <= set(tabs(at))
-    assert not {"Compare", "Reconstruction"} & set(tabs(at))
+    assert "Compare" not in tabs(at)
     shown = maps(at)
     assert [m["group"] for m in shown] == ["encoder.self_attn"] * 2
     names: dict = {}

@@ -8,9 +8,9 @@ import pytest
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
 from explorer.networks import problem
-from explorer.networks.training_histograms import train_for_histograms
+from explorer.networks.training_steps import train_for_histograms
 from explorer.trace.text import number
-from explorer.ui.network.training import TRAINING
+from explorer.ui.network.histograms import TRAINING
 from tests.pages.test_network import PAGE, fine, preset, view
 from tests.pages.test_pages import html_of, opened
 

@@ -1,29 +1,29 @@
-"""TestNet and its backward hooks, full and deprecated."""
+"""The linear layer of an article on backward hooks ("TestNet"), full and deprecated ones."""
 
 import numpy as np
 import pytest
 
-from explorer.networks import compare_backward_hooks, inspect, problem
+from explorer.networks import Hook, inspect, problem, try_hooks
 
 pytestmark = pytest.mark.fast
 
+DIVIDED = "linear layer, divided by 4"
 
-def compare(name):
+
+def experiment(name, kind, action="look"):
+    """What a hook on the whole network gets, and what it changes if it multiplies by 100."""
     preset = problem(name)
-    return compare_backward_hooks(preset.model, *preset.inputs, loss=preset.network.criterion)
+    hooks = [Hook(kind, "", action, 100.0)]
+    return try_hooks(preset.model, *preset.inputs, hooks=hooks, loss=preset.network.criterion)
 
 
-def received(experiment):
-    (event,) = experiment.events
+def received(name, kind):
+    (event,) = experiment(name, kind).events
     return {s.label: None if s.value is None else s.value.tolist() for s in event.values}
 
 
-def after(experiment):
-    return {change.name: np.asarray(change.after).ravel() for change in experiment.changes}
-
-
 def test_value_and_gradients():
-    preset = problem("TestNet")
+    preset = problem(DIVIDED)
     report = inspect(preset.model, *preset.inputs, loss=preset.network.criterion)
     assert report.loss == pytest.approx(7.5250)
     np.testing.assert_array_equal(report.input_gradients[0], [0.75] * 4)
@@ -33,33 +33,35 @@ def test_value_and_gradients():
 
 
 def test_what_both_hooks_see_with_the_division():
-    comparison = compare("TestNet")
-    assert received(comparison.deprecated) == {
+    assert received(DIVIDED, "backward") == {
         "grad_input 0": [0.25],
         "grad_input 1": None,
         "grad_output 0": [1.0],
     }
-    assert received(comparison.full) == {"grad_input 0": [0.75] * 4, "grad_output 0": [1.0]}
-    assert comparison.nodes[0] == "DivBackward0"
-    assert "DivBackward0" in comparison.reason
+    assert received(DIVIDED, "full_backward") == {
+        "grad_input 0": [0.75] * 4,
+        "grad_output 0": [1.0],
+    }
 
 
 def test_what_both_hooks_see_without_the_division():
     """The article's torch ended the layer in an Add node and showed two ones."""
-    comparison = compare("TestNet without the division")
-    assert received(comparison.deprecated)["grad_input 0"] == [[1.0]]
-    assert received(comparison.full)["grad_input 0"] == [3.0] * 4
-    assert comparison.nodes[0] == "ViewBackward0"
+    assert received("linear layer", "backward")["grad_input 0"] == [[1.0]]
+    assert received("linear layer", "full_backward")["grad_input 0"] == [3.0] * 4
 
 
 def test_a_hundredfold_grad_input():
-    comparison = compare("TestNet")
-    full = after(comparison.full_scaled)
-    np.testing.assert_array_equal(full["input 0"], [75.0] * 4)
-    np.testing.assert_array_equal(full["linear.weight"], [0.1875, 0.3750, 0.5625, 0.7500])
-    np.testing.assert_array_equal(full["linear.bias"], [0.25])
-    deprecated = after(comparison.deprecated_scaled)
-    np.testing.assert_array_equal(deprecated["linear.weight"], [18.75, 37.5, 56.25, 75.0])
-    np.testing.assert_array_equal(deprecated["linear.bias"], [25.0])
-    same = {change.name for change in comparison.full_scaled.changes if change.same}
-    assert same == {"linear.weight", "linear.bias"}
+    full = {c.name: c for c in experiment(DIVIDED, "full_backward", "scale").changes}
+    np.testing.assert_array_equal(full["input 0"].after, [75.0] * 4)
+    assert {name for name, change in full.items() if change.same} == {
+        "linear.weight",
+        "linear.bias",
+    }
+    deprecated = {c.name: c for c in experiment(DIVIDED, "backward", "scale").changes}
+    np.testing.assert_array_equal(deprecated["linear.weight"].after, [[18.75, 37.5, 56.25, 75.0]])
+    np.testing.assert_array_equal(deprecated["linear.bias"].after, [25.0])
+
+
+def test_the_names_of_earlier_versions_are_known():
+    for name in ("TestNet", "TestNet without the division", "all-0.1 (old log-softmax)"):
+        assert problem(name).name != name

@@ -37,7 +37,9 @@ def test_two_layer_sigmoid():
     assert np.allclose(w2, [[-7.8431e-06, -9.4496e-06], [9.5752e-05, 1.1536e-04]], rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["all-0.1", "all-0.1 (old log-softmax)", "all-0.1 (float64)"])
+@pytest.mark.parametrize(
+    "name", ["all weights 0.1", "all weights 0.1, early log-softmax", "all weights 0.1, float64"]
+)
 def test_all_tenths_step_by_step(name):
     """Each new value is old − lr·grad to the last bit, .grad None before backward and after."""
     session = TrainingSession(networks.problem(name), lr=1.0)

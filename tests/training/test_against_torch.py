@@ -70,11 +70,11 @@ def test_fifty_steps(problem, optimizer, hyper):
 @pytest.mark.parametrize(
     "name",
     [
-        "all-0.1",
-        "all-0.1 (old log-softmax)",
-        "all-0.1 (float64)",
+        "all weights 0.1",
+        "all weights 0.1, early log-softmax",
+        "all weights 0.1, float64",
         "two-layer sigmoid",
-        "TestNet",
+        "linear layer, divided by 4",
         "MLP on moons",
         "LeNet-5",
     ],

@@ -60,7 +60,12 @@ d = {K(): torch.ones(1, requires_grad=True), 1: torch.ones(2, requires_grad=True
     loss="# now\u2028raise ValueError\nx = 1\x0c\nsum((p ** 2).sum() for n in nets "
     "for p in n.parameters()) + sum((v ** 2).sum() for v in d.values())",
 )
-NETS = ("two-layer sigmoid", "TestNet", "MLP on moons", "all-0.1 (old log-softmax)")
+NETS = (
+    "two-layer sigmoid",
+    "linear layer, divided by 4",
+    "MLP on moons",
+    "all weights 0.1, early log-softmax",
+)
 #: Problem, optimizer and settings, by what is tried.
 SESSIONS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     **{name: (problem, "Adam", {"lr": 0.05, "seed": 3}) for name, problem in PRESETS.items()},

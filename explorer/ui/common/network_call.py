@@ -17,7 +17,7 @@ import streamlit as st
 
 from explorer import limits
 from explorer.networks.error_messages import explain
-from explorer.networks.job import Abandoned
+from explorer.networks.runs import Abandoned
 from explorer.ui.common.places import while_waiting
 from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.shared_call import join
@@ -30,7 +30,7 @@ _CALLS = "network.calls"
 
 
 class NetworkJob:
-    """The `explorer.networks.job.Job` of a run here: `stage` and `fraction` (0 to 1, None if not
+    """The `explorer.networks.runs.Job` of a run here: `stage` and `fraction` (0 to 1, None if not
     known) say how far it is, `parts` are its results so far."""
 
     def __init__(self) -> None:

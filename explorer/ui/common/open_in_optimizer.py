@@ -18,12 +18,12 @@ _LONG = "step_program"
 
 #: Networks that are problems of their own there, with what the link says of them.
 _PROBLEMS = {
-    "all-0.1": {"problem": "All weights 0.1"},
-    "all-0.1 (old log-softmax)": {
+    "all weights 0.1": {"problem": "All weights 0.1"},
+    "all weights 0.1, early log-softmax": {
         "problem": "All weights 0.1",
         "variant": "float32, the old log-softmax",
     },
-    "all-0.1 (float64)": {"problem": "All weights 0.1", "variant": "float64"},
+    "all weights 0.1, float64": {"problem": "All weights 0.1", "variant": "float64"},
     "two-layer sigmoid": {"problem": "Two layers with sigmoids"},
     "MLP on moons": {"problem": "2-D classification"},
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.networks.job import Abandoned
+from explorer.networks.runs import Abandoned
 from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.network_call import NetworkJob, await_result, leave

@@ -9,15 +9,17 @@ import streamlit as st
 
 from explorer.networks import AccumulationStep
 from explorer.networks.runs import BINS, AccumulationRun, Histograms
-from explorer.networks.setting import Setting
 from explorer.trace.colours import BAR, COMPARISON
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
-from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import download, label, scrolling, whole
-from explorer.ui.network import charts, figures, norms
+from explorer.ui.common.widgets import download, label, whole
+from explorer.ui.network import charts, figures
+from explorer.ui.network.histograms import choose_parameter, draw_counts, draw_histogram
 from explorer.ui.network.runs import await_stoppable
+from explorer.ui.network.selection import Shown, pick
+from explorer.ui.network.table import figures_table
 
 _NEVER = 0
 #: The colours of the chart.
@@ -29,16 +31,21 @@ _LEGEND = " &ensp; ".join(
 _MAX_STEPS = 6
 
 
-def draw_accumulation(setting: Setting, samples: int) -> None:
+def draw_accumulation(shown: Shown) -> None:
     """Draw the controls, and the accumulated gradients."""
+    setting, samples = shown.setting, shown.facts.samples
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        n = _number(
+        most = min(samples, 40)
+        n = whole(
             "Samples",
             f"n-{setting.name}",
+            1,
             samples,
-            min(samples, 40),
-            "How many samples go through the network, one after another",
+            start=most,
+            width=130,
+            help="How many samples go through the network, one after another",
         )
+        n = most if n is None else n
         every = _choose_every(samples)
         lr = st.number_input(
             "Learning rate",
@@ -72,30 +79,23 @@ def draw_accumulation(setting: Setting, samples: int) -> None:
 
 def _choose_every(samples: int) -> int:
     options = [_NEVER, *(k for k in (1, 2, 5, 10, 20) if k <= samples)]
-    start = 10 if 10 in options else _NEVER
-    chosen = st.selectbox(
+    return pick(
         "Step after",
+        f"every-{samples}",
         options,
-        options.index(start),
-        format_func=lambda k: "never" if k == _NEVER else f"every {k}",
-        key=f"every-{samples}",
-        bind="query-params",
+        "After how many samples the optimizer steps and the gradients are cleared",
+        start=10 if 10 in options else _NEVER,
         width=130,
-        help="After how many samples the optimizer steps and the gradients are cleared",
+        labelled=True,
+        format_func=lambda k: "never" if k == _NEVER else f"every {k}",
     )
-    return chosen if chosen in options else start
-
-
-def _number(label: str, key: str, most: int, start: int, help: str) -> int:
-    chosen = whole(label, key, 1, most, start=start, width=130, help=help)
-    return start if chosen is None else chosen
 
 
 def _draw_steps(accumulation: AccumulationRun) -> None:
     steps = accumulation.steps
     left, right = columns(0.55, 0.45)
     with left:
-        name = norms.choose_parameter(list(steps[0].norms))
+        name = choose_parameter(list(steps[0].norms))
         sample = _choose_sample(len(steps))
         norms_of_samples = (
             [step.own_norms.get(name, 0.0) for step in steps],
@@ -158,13 +158,11 @@ def _steps_table(steps: Sequence[AccumulationStep]) -> str:
 
 
 def _table(head: Sequence[str], rows: Mapping[str, Sequence[float | None]]) -> str:
-    top = "".join(f"<th>{html(heading)}</th>" for heading in head)
     body = "".join(
         f"<tr><th>{escape(name)}</th>{''.join(f'<td>{_format_norm(v)}</td>' for v in values)}</tr>"
         for name, values in rows.items()
     )
-    table = f'<table class="ax-plain ax-figures"><tr>{top}</tr>{body}</table>'
-    return scrolling(table, f"Norms of the gradients: {', '.join(head[1:])}", "ax-half")
+    return figures_table(head, body, f"Norms of the gradients: {', '.join(head[1:])}", "ax-half")
 
 
 def _format_norm(value: float | None) -> str:
@@ -175,6 +173,6 @@ def _draw_last_gradient(histograms: Histograms, name: str, samples: int) -> None
     left, right = columns(0.55, 0.45)
     with left:
         label(f"The last {name}.grad, accumulated over {samples} samples")
-        norms.draw_histogram(histograms, name, BINS[0], key="accumulated-histogram")
+        draw_histogram(histograms, name, BINS[0], key="accumulated-histogram")
     with right:
-        norms.draw_counts(histograms, name, BINS[0])
+        draw_counts(histograms, name, BINS[0])

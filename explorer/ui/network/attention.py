@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import streamlit as st
 
-from explorer.networks.architecture_runs import AttentionRun
 from explorer.networks.attention import AttentionLayer
-from explorer.networks.setting import Setting
+from explorer.networks.runs import AttentionRun
 from explorer.ui.common.widgets import choice, note
 from explorer.ui.network.maps import HeatMap, draw_maps, largest
 from explorer.ui.network.runs import await_run
+from explorer.ui.network.selection import Shown, pick
 
 _ALL = "all layers"
 #: So many maps are drawn together.
@@ -25,13 +25,13 @@ _ON_IMAGE = "On the image"
 _MOST_SAMPLES = 1000
 
 
-def draw_attention(setting: Setting) -> None:
+def draw_attention(shown: Shown) -> None:
     """Draw the choices, and the maps of one sample."""
     layer, sample = _chosen("attention-layer"), _chosen("attention-sample") or "1"
     run: AttentionRun | None = await_run(
         "attention",
         "find_attention",
-        setting,
+        shown.setting,
         sample=int(sample) - 1 if str(sample).isdecimal() else 0,
         layer=None if layer in (None, _ALL) else layer,
     )
@@ -41,19 +41,19 @@ def draw_attention(setting: Setting) -> None:
         note("This network computes no attention.")
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        shown = choice(
+        view = choice(
             "Show",
             "attention-show",
-            [view for view in _VIEWS if view != _ON_IMAGE or run.image is not None],
+            [name for name in _VIEWS if name != _ON_IMAGE or run.image is not None],
             "The weights, or the queries, keys and values that they are made of",
         )
         layers = _choose_layers(run)
         _choose_sample(run)
-    maps = [m for layer in layers for m in _VIEWS[shown](layer, run)]
+    maps = [m for layer in layers for m in _VIEWS[view](layer, run)]
     draw_maps(
         maps[:_MOST],
         key="attention-maps",
-        caption=_CAPTIONS[shown],
+        caption=_CAPTIONS[view],
         width=250 if max(layers[0].tokens) <= 40 else 380,
     )
     if len(maps) > _MOST:
@@ -74,35 +74,20 @@ def _choose_layers(run: AttentionRun) -> Sequence[AttentionLayer]:
     names = run.maps.names
     if len(names) == 1:
         return run.maps.layers
-    options = [_ALL, *names]
-    if st.session_state.get("attention-layer", _ALL) not in options:
-        st.session_state["attention-layer"] = _ALL
-    chosen = st.selectbox(
-        "Layer",
-        options,
-        key="attention-layer",
-        bind="query-params",
-        label_visibility="collapsed",
-        help="The attention whose maps are shown",
-        width=220,
-    )
+    about = "The attention whose maps are shown"
+    chosen = pick("Layer", "attention-layer", [_ALL, *names], about)
     return [layer for layer in run.maps.layers if chosen in (_ALL, layer.name)] or run.maps.layers
 
 
 def _choose_sample(run: AttentionRun) -> None:
     if run.maps.samples > 1:
-        options = range(1, min(run.maps.samples, _MOST_SAMPLES) + 1)
-        if st.session_state.get("attention-sample", 1) not in options:
-            st.session_state["attention-sample"] = 1
-        st.selectbox(
+        pick(
             "Sample",
-            options,
-            key="attention-sample",
-            bind="query-params",
-            format_func=lambda i: f"sample {i}",
-            label_visibility="collapsed",
-            help="Which sample of the batch is shown",
+            "attention-sample",
+            range(1, min(run.maps.samples, _MOST_SAMPLES) + 1),
+            "Which sample of the batch is shown",
             width=140,
+            format_func=lambda i: f"sample {i}",
         )
 
 

@@ -1,16 +1,21 @@
-"""The row above the graph: the network, its weights, changes to the run, and downloads."""
+"""The row above the graph: the network, its weights, changes to the run, and downloads; and the
+reader's own network: a program in the editor, and what a child found in it."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from explorer.networks import Report, names
+from explorer import sandbox
+from explorer.networks import names
 from explorer.networks.classifiers import CLASSIFIERS, published_weights, weights_file
+from explorer.networks.examples import EXAMPLES
+from explorer.networks.presets import RENAMED
+from explorer.networks.runs import InspectedNetwork, InspectedProgram
 from explorer.networks.setting import (
     IMAGENET,
     RANDOM,
@@ -19,16 +24,21 @@ from explorer.networks.setting import (
     describe_preset,
     make_script,
 )
+from explorer.program import ProgramError, ProgramRefused
 from explorer.ui.common.downloads import file, graph_files
+from explorer.ui.common.editor import draw_lines, editor
+from explorer.ui.common.errors import program_error
 from explorer.ui.common.layout import columns
 from explorer.ui.common.open_in_optimizer import step_network, step_texts
-from explorer.ui.common.open_network import OWN, show_maps
+from explorer.ui.common.open_network import OWN, show_maps, take_program
+from explorer.ui.common.query_params import accept_renamed
+from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import shared
+from explorer.ui.common.texts import MODULE
 from explorer.ui.common.weights_download import download_weights
 from explorer.ui.common.widgets import choice, device, menu, note, whole
 from explorer.ui.network.graph import DrawnGraph
-from explorer.ui.network.own_program import accept_program
-from explorer.ui.network.selection import clear_selection
+from explorer.ui.network.selection import Shown, clear_selection
 from explorer.ui.network.table import layers_csv, parameters_csv
 
 _SIDES = (16, 512)
@@ -38,7 +48,10 @@ _FIRST = _NAMES[1]
 
 def choose_network() -> str:
     """Draw the list of networks, the reader's own first."""
-    accept_program()
+    text = take_program()
+    if text:
+        st.session_state[MODULE] = text
+    accept_renamed("preset", RENAMED)
     name = st.selectbox(
         "Network",
         _NAMES,
@@ -183,9 +196,7 @@ def step_button(setting: Setting, facts: PresetFacts) -> None:
         step_network(setting.name)
 
 
-def download_menu(
-    setting: Setting, facts: PresetFacts, report: Report, drawn: DrawnGraph | None
-) -> None:
+def download_menu(shown: Shown, drawn: DrawnGraph | None) -> None:
     """Draw a menu of files; files of the graph only if there is one."""
     place = menu(
         "Download",
@@ -198,14 +209,14 @@ def download_menu(
     with place:
         file(
             "Layers as CSV",
-            partial(layers_csv, report),
+            partial(layers_csv, shown.report),
             "layers.csv",
             "text/csv",
             "The tree with every column, and why a gradient is None",
         )
         file(
             "Parameters as CSV",
-            partial(parameters_csv, report),
+            partial(parameters_csv, shown.report),
             "parameters.csv",
             "text/csv",
             "Every parameter with its norm, mean, standard deviation and gradient norm",
@@ -214,13 +225,86 @@ def download_menu(
             graph_files(drawn.dot, "network")
         file(
             "PyTorch script",
-            lambda: make_script(setting, facts).encode(),
+            lambda: make_script(shown.setting, shown.facts).encode(),
             "network.py",
             "text/x-python",
             "The same run in plain PyTorch; prints the same norms",
         )
 
 
-def draw_source(facts: PresetFacts) -> None:
+def draw_source(shown: Shown) -> None:
     """Draw the text of the network, and of its loss."""
+    facts = shown.facts
     st.code(f"{facts.source}\n{facts.loss_source}", wrap_lines=True)
+
+
+# -- the reader's own network ---------------------------------------------------------------------
+
+#: In the session: the last network, and the last program that had none, with its error.
+_NETWORK, _FAILED = "own-network", "own-failed"
+_SLOT = "own-network"
+
+
+@dataclass(frozen=True)
+class OwnNetwork:
+    """The network of the program `source`; its report is without the reader's changes."""
+
+    source: str
+    facts: PresetFacts
+    inspected: InspectedNetwork
+
+
+def write_network() -> OwnNetwork | None:
+    """Draw the editor, and the error of its program; returns the network. While a new program runs,
+    or if it has none, that is the one before."""
+    source, tools = editor(EXAMPLES, MODULE)
+    pressed = tools.button(
+        "Run",
+        icon=":material/play_arrow:",
+        type="tertiary",
+        key="run",
+        help="Run the program again. In the editor: Ctrl+Enter",
+    )
+    if pressed:
+        forget(_SLOT)
+        st.session_state.pop(_FAILED, None)
+    network, error = _run(source)
+    draw_lines(lambda line: None, error=error.line if error else None, source=source)
+    if error is not None:
+        program_error(error)
+        if network is not None:
+            note("The network of the previous program is shown.")
+    elif network is not None and network.source == source:
+        note(network.facts.note)
+    return network
+
+
+def _run(source: str) -> tuple[OwnNetwork | None, ProgramError | None]:
+    network: OwnNetwork | None = st.session_state.get(_NETWORK)
+    place = st.empty()  # always there, so that what follows keeps its place on the page
+    if network is not None and network.source == source:
+        return network, None
+    failed, error = st.session_state.get(_FAILED, ("", None))
+    if failed == source and error is not None:
+        return network, error
+    submit = partial(sandbox.submit_network, "inspect_program", Setting(OWN, source), {})
+    try:
+        found: InspectedProgram | None = ask(
+            _SLOT, source, submit, label="Running", place=place, shared=True
+        )
+    except ProgramRefused as refused:
+        st.session_state[_FAILED] = source, refused.error
+        return network, refused.error
+    if found is not None:
+        if network is not None and network.facts.title != found.facts.title:
+            clear_selection()
+        network = OwnNetwork(source, found.facts, found.inspected)
+        st.session_state[_NETWORK] = network
+    return network, None
+
+
+def unchanged(network: OwnNetwork | None, setting: Setting) -> InspectedNetwork | None:
+    """The report of the reader's own network, if the setting changes nothing."""
+    if network is None or setting != Setting(OWN, network.source):
+        return None
+    return network.inspected

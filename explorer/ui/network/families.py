@@ -15,6 +15,7 @@ from explorer.trace.text import number
 from explorer.ui.common.plot import Line, Plot, around, draw_plots
 from explorer.ui.common.widgets import note
 from explorer.ui.network.runs import await_run
+from explorer.ui.network.selection import Shown
 
 _KINDS = ("main", "beside", "second")
 
@@ -26,10 +27,10 @@ def relatives(setting: Setting) -> tuple[str, ...]:
     return next((family for family in FAMILIES if setting.name in family), ())
 
 
-def draw_comparison(setting: Setting) -> None:
+def draw_comparison(shown: Shown) -> None:
     """Draw the gradient norm of each weight, from the input to the output, one line a network."""
     reports: dict[str, Report] = {}
-    for name in relatives(setting):
+    for name in relatives(shown.setting):
         run: InspectedNetwork | None = await_run(
             f"compare-{name}", "inspect_network", Setting(name)
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from explorer.networks import (
     fold,
     folded_dot,
 )
-from explorer.networks.graph_dot import CLASSES
+from explorer.networks.graphs import CLASSES
 from explorer.networks.setting import Setting
 from explorer.trace import MAX_NODES, Node, dot_text
 from explorer.trace.text import number
@@ -29,6 +28,7 @@ from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import as_code, choice, note
 from explorer.ui.network.runs import await_run
+from explorer.ui.network.selection import Shown, pick
 
 #: The query parameter with the names of the unfolded blocks, separated by commas.
 UNFOLDED = "open"
@@ -85,17 +85,11 @@ def choose_graph(report: Report) -> GraphChoice | None:
         return GraphChoice(structure, head, None if every_node else _choose_colour())
 
 
-def draw_graph(
-    setting: Setting,
-    chosen: GraphChoice,
-    selected_layer: str | None,
-    select: Callable[[str], None],
-) -> DrawnGraph | None:
-    """Draw the graph, and the list of its nodes in the row above it; `select` is called with the
-    name of a layer."""
+def draw_graph(shown: Shown, chosen: GraphChoice) -> DrawnGraph | None:
+    """Draw the graph, and the list of its nodes in the row above it."""
     if chosen.colour is None:
-        return _draw_full_graph(setting, chosen.head)
-    return _draw_modules(chosen.structure, chosen.head, chosen.colour, selected_layer, select)
+        return _draw_full_graph(shown.setting, chosen.head)
+    return _draw_modules(shown, chosen.structure, chosen.head, chosen.colour)
 
 
 def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:
@@ -132,13 +126,8 @@ def _to_dot(key: str, full: FullGraph) -> DrawnGraph:
     return DrawnGraph(dot_text(full.nodes, full.edges, {}, hide=hide), nodes)
 
 
-def _draw_modules(
-    structure: Structure,
-    head: Any,
-    colour: str,
-    selected_layer: str | None,
-    select: Callable[[str], None],
-) -> DrawnGraph:
+def _draw_modules(shown: Shown, structure: Structure, head: Any, colour: str) -> DrawnGraph:
+    selected_layer = shown.layer
     unfolded = _unfolded(structure)
     folded = fold(structure, unfolded)
     nodes = tuple(_list_entry(i, node) for i, node in enumerate(folded.nodes))
@@ -152,11 +141,11 @@ def _draw_modules(
     def clicked(name: str | None) -> None:
         node = by_id.get(name or "")
         if node is None:
-            select("")
+            shown.select_layer("")
         elif node.kind == "repeat" or node.id in blocks:
             _unfold(unfolded | {node.id})
         else:
-            select(_layer(node))
+            shown.select_layer(_layer(node))
 
     graph(
         drawn.dot,
@@ -172,17 +161,8 @@ def _draw_modules(
 
 
 def _choose_colour() -> str:
-    options = list(_TERMS)
-    chosen = st.selectbox(
-        "Colour by",
-        options,
-        key="colour",
-        bind="query-params",
-        label_visibility="collapsed",
-        width=150,
-        help="The number that colours the boxes: white at 0, the full colour at the largest value",
-    )
-    return chosen if chosen in options else options[0]
+    about = "The number that colours the boxes: white at 0, the full colour at the largest value"
+    return pick("Colour by", "colour", list(_TERMS), about, width=150)
 
 
 def _draw_foot(

@@ -8,7 +8,6 @@ from html import escape
 import streamlit as st
 
 from explorer.networks import (
-    HOOK_ACTIONS,
     HOOK_KINDS,
     GradientChange,
     Hook,
@@ -17,14 +16,14 @@ from explorer.networks import (
     HookValue,
     Report,
 )
-from explorer.networks.setting import Setting
 from explorer.trace.text import array_lines, number, shape_text
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.widgets import label, note, refuse, scrolling
 from explorer.ui.network.runs import await_run
-from explorer.ui.network.selection import PLACE, reset_unless_in
+from explorer.ui.network.selection import PLACE, Shown, pick
+from explorer.ui.network.table import figures_table
 
 _MODEL = "(model)"
 #: The label of each action, and its initial amount.
@@ -39,13 +38,13 @@ _START = ("forward", "full_backward", "tensor", "post_accumulate")
 _MAX_EVENTS = 60
 
 
-def draw_laboratory(setting: Setting, report: Report) -> None:
+def draw_laboratory(shown: Shown) -> None:
     """Draw the choice of hooks, what they receive, and what they change."""
-    hooks = _choose_hooks(report)
+    hooks = _choose_hooks(shown.report)
     if not hooks:
         note("Choose at least one kind of hook.")
         return
-    experiment: HookExperiment | None = await_run("tab", "run_hooks", setting, hooks=hooks)
+    experiment: HookExperiment | None = await_run("tab", "run_hooks", shown.setting, hooks=hooks)
     if experiment is None:
         return
     if experiment.error is not None:
@@ -62,20 +61,16 @@ def draw_laboratory(setting: Setting, report: Report) -> None:
 
 def _choose_hooks(report: Report) -> tuple[Hook, ...]:
     parameters = {p.name for p in report.parameters if p.trainable}
-    places = _places(report)
-    start = _middle(report)
-    reset_unless_in(PLACE, places, start)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        place = st.selectbox(
+        place = pick(
             "Layer or parameter",
-            places,
-            places.index(start),
-            key=PLACE,
-            bind="query-params",
+            PLACE,
+            _places(report),
+            "Where the hooks are registered",
+            start=_middle(report),
             width=210,
-            help="Where the hooks are registered",
+            labelled=True,
         )
-        place = place if place in places else start
         allowed = ["tensor", "post_accumulate"] if place in parameters else list(HOOK_KINDS)
         kinds = st.pills(
             "Hooks",
@@ -106,17 +101,16 @@ def _choose_hooks(report: Report) -> tuple[Hook, ...]:
 
 def _choose_action() -> tuple[str, float]:
     accept_renamed("action", {"only look": "look"})  # its label in earlier versions
-    action = st.selectbox(
+    action = pick(
         "Action",
+        "action",
         list(_ACTIONS),
-        1,
-        format_func=lambda name: _ACTIONS[name][0],
-        key="action",
-        bind="query-params",
+        "A hook may return a value that replaces what it receives",
+        start="scale",
         width=170,
-        help="A hook may return a value that replaces what it receives",
+        labelled=True,
+        format_func=lambda name: _ACTIONS[name][0],
     )
-    action = action if action in HOOK_ACTIONS else "look"
     start = _ACTIONS[action][1]
     if start is None:
         return action, 1.0
@@ -135,18 +129,16 @@ def _choose_action() -> tuple[str, float]:
 def _choose_actor(kinds: Sequence[str]) -> str:
     """Draw the choice of the hook that acts; at first a backward one."""
     first = next((k for k in ("full_backward", "backward", "tensor") if k in kinds), kinds[0])
-    reset_unless_in("actor", kinds, first)
-    chosen = st.selectbox(
+    return pick(
         "Performed by",
+        "actor",
         kinds,
-        kinds.index(first),
-        format_func=lambda kind: HOOK_KINDS[kind].title,
-        key="actor",
-        bind="query-params",
+        "The hook that changes what it receives; the others change nothing",
+        start=first,
         width=190,
-        help="The hook that changes what it receives; the others change nothing",
+        labelled=True,
+        format_func=lambda kind: HOOK_KINDS[kind].title,
     )
-    return chosen if chosen in kinds else first
 
 
 def _places(report: Report) -> list[str]:
@@ -208,9 +200,8 @@ def _changes_table(changes: Sequence[GradientChange]) -> str:
         f"<td>{'same' if c.same else _ratio(c)}</td></tr>"
         for c in changes
     )
-    head = "<tr><th>Gradient of</th><th>Without hooks</th><th>With hooks</th><td></td></tr>"
-    table = f'<table class="ax-plain ax-figures">{head}{rows}</table>'
-    return scrolling(table, "Gradients without and with the hooks")
+    head = ("Gradient of", "Without hooks", "With hooks", "")
+    return figures_table(head, rows, "Gradients without and with the hooks")
 
 
 def _norm(value: float | None) -> str:

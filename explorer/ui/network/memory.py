@@ -1,25 +1,28 @@
-"""The Memory tab: what is in memory during forward and backward, in four modes."""
+"""The Memory tab: what is in memory during forward and backward, in four modes, and what hooks
+keep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import streamlit as st
 
-from explorer.networks import MODES, MemoryPoint, MemoryRun, Report
-from explorer.networks.memory import AUTOCAST, CHECKPOINTING, INFERENCE, PLAIN
+from explorer.networks import MODES, HookMemory, MemoryPoint, MemoryRun, Report
+from explorer.networks.memory import AUTOCAST, CHECKPOINTING, INFERENCE, PLAIN, RECOMPUTATION
 from explorer.networks.setting import Setting
-from explorer.trace.colours import COMPARED
+from explorer.trace.colours import COMPARED, FIGURE_TEXT
 from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.table import Column, Row, table
 from explorer.ui.common.widgets import choice, label, note, refuse, scrolling
-from explorer.ui.network import hook_comparisons
-from explorer.ui.network.memory_chart import draw_memory_chart, layer_name
+from explorer.ui.network.charts import draw_chart
 from explorer.ui.network.runs import await_run
+from explorer.ui.network.selection import Shown
 from explorer.ui.network.table import to_size
 
+_MB = 2**20
 PASS, HOOKS = "Forward and backward", "Kept by hooks"
 #: The term of each mode, and what it is called.
 _TERMS = {
@@ -34,25 +37,25 @@ _KEPT = (
 )
 
 
-def draw_memory_tab(
-    setting: Setting, report: Report, layer: str | None, select: Callable[[str], None]
-) -> None:
+def draw_memory_tab(shown: Shown) -> None:
     """Draw the memory of the whole pass, or the memory that hooks keep."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        shown = choice(
+        which = choice(
             "Memory of",
             "memory",
             [PASS, HOOKS],
             "Memory of the whole pass, or memory that hooks keep",
         )
-        modes = _choose_modes() if shown == PASS and report.error is None else []
-    if shown == HOOKS:
-        hook_comparisons.draw_hook_memory(setting)
-    elif report.error is not None:
+        modes = _choose_modes() if which == PASS and shown.report.error is None else []
+    if which == HOOKS:
+        _draw_hook_memory(shown.setting)
+    elif shown.report.error is not None:
         note("The memory is measured over the whole pass. This run ends with an error before that.")
     else:
-        runs = [await_run(f"memory-{mode}", "follow_memory", setting, mode=mode) for mode in modes]
-        _draw_runs([run for run in runs if run is not None], report, layer, select)
+        runs = [
+            await_run(f"memory-{mode}", "follow_memory", shown.setting, mode=mode) for mode in modes
+        ]
+        _draw_runs([run for run in runs if run is not None], shown)
 
 
 def _choose_modes() -> list[str]:
@@ -70,9 +73,7 @@ def _choose_modes() -> list[str]:
     return [mode for mode in MODES if mode in chosen] or [PLAIN]
 
 
-def _draw_runs(
-    runs: Sequence[MemoryRun], report: Report, layer: str | None, select: Callable[[str], None]
-) -> None:
+def _draw_runs(runs: Sequence[MemoryRun], shown: Shown) -> None:
     for run in runs:
         if run.error is not None:
             refuse(f"{run.mode.capitalize()}: {run.error.message}")
@@ -87,10 +88,10 @@ def _draw_runs(
     left, right = columns(0.66, 0.34)
     with left:
         label(*_headline(measured))
-        draw_memory_chart(measured)
-        st.html(scrolling(_table(measured, report), "Peak memory in each mode"))
+        _draw_chart(measured)
+        st.html(scrolling(_table(measured, shown.report), "Peak memory in each mode"))
     with right:
-        _draw_kept(measured[0], layer, select)
+        _draw_kept(measured[0], shown)
     note(*_explanation(measured))
 
 
@@ -112,7 +113,7 @@ def _headline(runs: Sequence[MemoryRun]) -> tuple[str, ...]:
 
 
 def _place(point: MemoryPoint) -> str:
-    return f"in {point.during} of {layer_name(point.layer)}"
+    return f"in {point.during} of {_layer_name(point.layer)}"
 
 
 def _mode(mode: str) -> Html:
@@ -152,21 +153,21 @@ def _explanation(runs: Sequence[MemoryRun]) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _draw_kept(run: MemoryRun, selected: str | None, select: Callable[[str], None]) -> None:
-    total = run.kept_bytes
+def _draw_kept(run: MemoryRun, shown: Shown) -> None:
+    total, selected = run.kept_bytes, shown.layer
     label(f"Kept for backward: {to_size(total)}")
     if not run.kept:
         note("Nothing: without autograd, each value is freed as soon as no layer needs it.")
         return
-    shown = run.kept[:200]
+    kept_first = run.kept[:200]
     rows = [
-        Row(i, (layer_name(kept.layer), to_size(kept.bytes), f"{kept.bytes / total:.0%}"))
-        for i, kept in enumerate(shown)
+        Row(i, (_layer_name(kept.layer), to_size(kept.bytes), f"{kept.bytes / total:.0%}"))
+        for i, kept in enumerate(kept_first)
     ]
-    positions = [i for i, kept in enumerate(shown) if selected and kept.layer == selected]
+    positions = [i for i, kept in enumerate(kept_first) if selected and kept.layer == selected]
 
     def clicked(position: int | None) -> None:
-        select("" if position is None else shown[position].layer or "")
+        shown.select_layer("" if position is None else kept_first[position].layer or "")
 
     table(
         _KEPT,
@@ -181,3 +182,169 @@ def _draw_kept(run: MemoryRun, selected: str | None, select: Callable[[str], Non
 
 def _colour(mode: str) -> str:
     return COMPARED[MODES.index(mode)]
+
+
+# -- the chart ------------------------------------------------------------------------------------
+
+
+def _draw_chart(runs: Sequence[MemoryRun]) -> None:
+    """One line per mode, its peak marked, and the values at the operation under the pointer."""
+    points = [(run, point) for run in runs for point in run.points]
+    draw_chart(
+        {
+            "operation number": [point.step + 1 for _, point in points],
+            "MB": [point.bytes / _MB for _, point in points],
+            "saved MB": [point.saved / _MB for _, point in points],
+            "gradients MB": [point.gradients / _MB for _, point in points],
+            "mode": [run.mode for run, _ in points],
+            "layer": [_layer_name(point.layer) for _, point in points],
+            "pass": [point.during for _, point in points],
+            "operation": [point.operation or "end" for _, point in points],
+            "again": [point.during == RECOMPUTATION for _, point in points],
+            "peak": [
+                to_size(p.bytes) if p is run.peak or p == run.peak else "" for run, p in points
+            ],
+        },
+        {"layer": [_forward_area(runs[0]), _LINES]},
+        height=280,
+        key="memory-chart",
+        alt="Memory in use over the pass",
+    )
+
+
+def _layer_name(name: str | None) -> str:
+    """Where an operation was done, in words."""
+    return "the loss" if name is None else name or "the model's own code"
+
+
+def _forward_area(run: MemoryRun) -> dict[str, Any]:
+    """The forward pass, shaded and named, and the name of backward after it."""
+    spans = [("forward", 0, run.forward_steps), ("backward", run.forward_steps, run.steps)]
+    start = {"field": "start", "type": "quantitative"}
+    return {
+        "data": {"values": [{"name": n, "start": a, "end": b} for n, a, b in spans if b > a]},
+        "encoding": {"x": start},
+        "layer": [
+            {
+                "transform": [{"filter": "datum.name == 'forward'"}],
+                "mark": {"type": "rect", "color": FIGURE_TEXT, "opacity": 0.12},
+                "encoding": {"x2": {"field": "end"}},
+            },
+            {
+                "mark": {"type": "text", "baseline": "top", "color": FIGURE_TEXT} | _NAME,
+                "encoding": {"y": {"value": 0}, "text": {"field": "name", "type": "nominal"}},
+            },
+        ],
+    }
+
+
+_NAME = {"align": "left", "dx": 4, "dy": 8, "fontSize": 11}
+_PEAK = [{"filter": "datum.peak != ''"}]
+_TOOLTIP: list[dict[str, str]] = [
+    *({"field": name, "type": "nominal"} for name in ("mode", "layer", "pass", "operation")),
+    {"field": "MB", "type": "quantitative", "format": ".4g"},
+    {
+        "field": "saved MB",
+        "type": "quantitative",
+        "format": ".4g",
+        "title": "saved for backward, MB",
+    },
+    {"field": "gradients MB", "type": "quantitative", "format": ".4g", "title": "gradients, MB"},
+]
+_POINTER = {
+    "name": "pointer",
+    "select": {
+        "type": "point",
+        "nearest": True,
+        "on": "pointermove",
+        "clear": "pointerout",
+        "fields": ["operation number", "mode"],
+    },
+}
+_LINES: dict[str, Any] = {
+    "encoding": {
+        "x": {
+            "field": "operation number",
+            "type": "quantitative",
+            "title": "Operations",
+            "scale": {"nice": False},
+        },
+        "y": {"field": "MB", "type": "quantitative", "title": "MB in use"},
+        "color": {
+            "field": "mode",
+            "type": "nominal",
+            "scale": {"domain": list(MODES), "range": list(COMPARED)},
+            "legend": None,
+        },
+    },
+    "layer": [
+        {"mark": {"type": "line", "strokeWidth": 1.6}},
+        {
+            "transform": [{"filter": "datum.again"}],
+            "mark": {"type": "circle", "size": 14, "opacity": 0.8, "aria": False},
+        },
+        {
+            "transform": _PEAK,
+            "mark": {"type": "point", "size": 70, "filled": False, "strokeWidth": 2},
+        },
+        {
+            "transform": _PEAK,
+            "mark": {"type": "text", "dy": -10, "fontSize": 11, "fontWeight": "bold"},
+            "encoding": {"text": {"field": "peak", "type": "nominal"}},
+        },
+        {
+            "mark": {"type": "circle", "size": 70},
+            "params": [_POINTER],
+            "encoding": {
+                "opacity": {
+                    "condition": {"param": "pointer", "empty": False, "value": 1},
+                    "value": 0,
+                },
+                "tooltip": _TOOLTIP,
+            },
+        },
+    ],
+}
+
+
+# -- memory that hooks keep -----------------------------------------------------------------------
+
+_CODE = {
+    "hook that prints": "output.register_hook(print)",
+    "hook that stores": "output.register_hook(gradients.append)",
+    "retain_grad": "output.retain_grad()",
+}
+
+
+def _draw_hook_memory(setting: Setting) -> None:
+    """Draw the memory that three ways of reading gradients keep, measured on this network."""
+    memory: tuple[HookMemory, ...] | None = await_run("tab", "compare_hook_memory", setting)
+    if memory is None:
+        return
+    st.html(_memory_table(memory))
+    note(
+        "Each reads the gradient of every layer's output. The memory is measured after backward, "
+        "by weak references to each gradient. The gradients of parameters and inputs are not "
+        "counted."
+    )
+
+
+def _reader(name: str) -> Html:
+    """The name of a way to read gradients, which begins with a glossary term."""
+    first, space, rest = name.partition(" ")
+    return html(term_link(first, first), space + rest)
+
+
+def _memory_table(memory: Sequence[HookMemory]) -> str:
+    largest = max((row.bytes for row in memory), default=0) or 1
+    rows = "".join(
+        f"<tr><th>{_reader(row.reader)}</th><td><code>{_CODE.get(row.reader, '')}</code></td>"
+        f"<td>{row.gradients}</td><td>{row.blocks}</td><td>{to_size(row.bytes)}</td>"
+        f'<td><i class="ax-bar" style="width:{9 * row.bytes / largest:.2f}rem"></i></td></tr>'
+        for row in memory
+    )
+    head = (
+        "<tr><td></td><td></td><th>Gradients read</th><th>Still in memory</th><th>Memory</th>"
+        "<td></td></tr>"
+    )
+    return f'<table class="ax-plain ax-memory">{head}{rows}</table>'

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
 from explorer.networks.normalisation import NormLayer, Values
-from explorer.networks.setting import PresetFacts, Setting
 from explorer.trace.text import number
 from explorer.ui.common.widgets import note
 from explorer.ui.network.maps import Frames, HeatMap, draw_maps, largest
 from explorer.ui.network.runs import await_run
+from explorer.ui.network.selection import Shown, pick
 
 _SIZES = (1, 2, 4, 8, 16, 32)
 #: So many samples, or tokens, are drawn.
 _ROWS = 8
 
 
-def draw_normalisation(setting: Setting, facts: PresetFacts) -> None:
+def draw_normalisation(shown: Shown) -> None:
     """Draw what goes into the chosen layer and what comes out, for batches of several sizes."""
-    sizes = tuple(size for size in _SIZES if size <= facts.samples)
+    sizes = tuple(size for size in _SIZES if size <= shown.facts.samples)
     runs: dict[str, tuple[NormLayer, ...]] | None = await_run(
-        "norms", "compare_normalisation", setting, sizes=sizes
+        "norms", "compare_normalisation", shown.setting, sizes=sizes
     )
     if runs is None:
         return
@@ -29,23 +28,13 @@ def draw_normalisation(setting: Setting, facts: PresetFacts) -> None:
     if not names:
         note("No normalising layer ran.")
         return
-    if st.session_state.get("norm-layer", names[0]) not in names:
-        st.session_state["norm-layer"] = names[0]
-    name = st.selectbox(
-        "Layer",
-        names,
-        key="norm-layer",
-        bind="query-params",
-        label_visibility="collapsed",
-        help="The normalising layer that is shown",
-        width=220,
-    )
-    at = names.index(name)
+    at = names.index(pick("Layer", "norm-layer", names, "The normalising layer that is shown"))
     known = {size: layers[at] for size, layers in runs.items() if len(layers) > at}
     layers = list(known.values())
     sizes_shown = list(known)
     last = len(known) - 1
-    start = sizes_shown.index(str(facts.batch)) if str(facts.batch) in known else last
+    batch = str(shown.facts.batch)
+    start = sizes_shown.index(batch) if batch in known else last
     frames = Frames("Batch size", sizes_shown, [_sentence(layer) for layer in layers], start)
     draw_maps(
         [_map("before", "Input", layers), _map("after", "Output", layers)],

@@ -11,6 +11,7 @@ from explorer.networks import Report
 from explorer.networks.records import Shapes
 from explorer.networks.tree import TreeNode, make_tree, walk
 from explorer.ui.common.glossary import html, term_link
+from explorer.ui.common.widgets import scrolling
 
 _LAYERS = (
     *("layer", "kind", "depth", "count", "call", "type", "input", "output"),
@@ -65,6 +66,14 @@ def totals(report: Report) -> str:
         "batch; “not counted” means that a layer computes neither. 1 MB is 2²⁰ bytes.",
     )
     return f'<div class="ax-totals">{cells}</div><div class="ax-note">{convention}</div>'
+
+
+def figures_table(head: Iterable[str], rows: str, name: str, style: str = "") -> str:
+    """A table of numbers that scrolls, with these headings and rows of markup; `name` says what it
+    is."""
+    top = "".join(f"<th>{html(heading)}</th>" if heading else "<td></td>" for heading in head)
+    table = f'<table class="ax-plain ax-figures"><tr>{top}</tr>{rows}</table>'
+    return scrolling(table, name, style)
 
 
 def layers_csv(report: Report) -> bytes:

@@ -15,6 +15,7 @@ from explorer.ui.common.plot import AXES
 from explorer.ui.common.widgets import note
 from explorer.ui.network.families import relatives
 from explorer.ui.network.runs import await_run
+from explorer.ui.network.selection import Shown
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -36,8 +37,9 @@ _PLAIN = (
 )
 
 
-def draw_time_steps(setting: Setting) -> None:
+def draw_time_steps(shown: Shown) -> None:
     """Draw the norms of dL/dh_t of this network, and of those it is compared with."""
+    setting = shown.setting
     run: TimeSteps | None = await_run("time-steps", "follow_time_steps", setting, patience=4.0)
     if run is None:
         return

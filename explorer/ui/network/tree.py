@@ -17,6 +17,7 @@ from explorer.ui.common.copy_link import ADDRESS
 from explorer.ui.common.glossary import ELEMENTS
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import while_drawn
+from explorer.ui.network.selection import Shown
 from explorer.ui.network.table import NOT_COUNTED, to_shape_text, totals
 
 _HERE = Path(__file__).parent
@@ -129,24 +130,19 @@ _HELP = (
 )
 
 
-def draw_layers(
-    report: Report,
-    selected_layer: str | None,
-    select_layer: Callable[[str], None],
-    select_parameter: Callable[[str], None],
-) -> None:
-    """Draw the table and the totals. A function is called with the name of the layer or parameter
-    that was chosen, `select_layer` with "" for the layer that was selected already."""
+def draw_layers(shown: Shown) -> None:
+    """Draw the table and the totals. Choosing the selected layer again selects none."""
+    report, selected_layer = shown.report, shown.layer
 
     def choose(name: object, select: Callable[[str], None]) -> None:
         if isinstance(name, str):  # the browser may say anything
             select("" if name == selected_layer else name)
 
     def on_layer() -> None:
-        choose(st.session_state["layers"].layer, select_layer)
+        choose(st.session_state["layers"].layer, shown.select_layer)
 
     def on_parameter() -> None:
-        choose(st.session_state["layers"].parameter, select_parameter)
+        choose(st.session_state["layers"].parameter, shown.select_parameter)
 
     tables = make_tables(report)
     _component(

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from explorer import networks
-from explorer.networks import constant_init, planar, small_networks
+from explorer.networks import planar
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.program import ProgramError
 from explorer.training import PRESETS, Problem, ProgramProblem
@@ -107,6 +107,11 @@ _VARIANTS = {
     "old": "float32, the old log-softmax",
     "float64": "float64",
 }
+_TENTHS = {
+    "today": "all weights 0.1",
+    "old": "all weights 0.1, early log-softmax",
+    "float64": "all weights 0.1, float64",
+}
 
 
 def _choose_constant_init() -> Problem:
@@ -123,7 +128,7 @@ def _choose_constant_init() -> Problem:
         help="The same network with a different precision or loss implementation: its gradients "
         "should be 0 and are only rounding errors",
     )
-    return constant_init.variants()[variant if variant in _VARIANTS else "today"]
+    return networks.problem(_TENTHS.get(variant, "all weights 0.1"))
 
 
 def _select(
@@ -277,7 +282,7 @@ OFFERS = {
     },
     "sigmoid": Offer(
         "Two layers with sigmoids",
-        small_networks.two_layer_sigmoid,
+        partial(networks.problem, "two-layer sigmoid"),
         1.0,
         0.5,
         question="Why does this network hardly learn?",

@@ -95,12 +95,14 @@ def script() -> None:
     from torch import nn
 
     from explorer.networks import inspect
-    from explorer.ui.network.selection import select_layer, select_parameter, selected_layer
+    from explorer.networks.setting import Setting, describe_preset
+    from explorer.ui.network.selection import Shown
 
     report = inspect(nn.Sequential(nn.Linear(1, 1), nn.ReLU()), torch.ones(1, 1))
-    select = {"layer": select_layer, "parameter": select_parameter}
-    select[st.session_state["kind"]](st.session_state["name"], report)
-    st.text(selected_layer(report))
+    shown = Shown(Setting("linear layer"), describe_preset("linear layer"), report, None)
+    select = {"layer": shown.select_layer, "parameter": shown.select_parameter}
+    select[st.session_state["kind"]](st.session_state["name"])
+    st.text(shown.layer)
     st.text(st.session_state.get("parameter"))
 
 

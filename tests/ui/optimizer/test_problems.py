@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from explorer.networks import constant_init, planar, small_networks
+from explorer.networks import planar, problem
 from explorer.training import PRESETS, TrainingSession
 from explorer.training.compare import parse_runs
 from explorer.training.optimizers import OPTIMIZERS
@@ -15,8 +15,8 @@ from tests.marks import sample
 
 PROBLEMS = {
     **PRESETS,
-    "sigmoid": small_networks.two_layer_sigmoid(),
-    "tenths": constant_init.variants()["today"],
+    "sigmoid": problem("two-layer sigmoid"),
+    "tenths": problem("all weights 0.1"),
     "planar": planar.planar("moons"),
 }
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.networks import constant_init, planar
+from explorer import networks
+from explorer.networks import planar
 from explorer.training import ProgramProblem, TrainingSession
 from explorer.training.landscape import surface_around
 from explorer.ui.optimizer import planes, surface
@@ -38,8 +39,8 @@ SETTINGS: list[tuple[str, str, str, dict[str, Any], int, Any, int]] = [
     ("linear regression", "", "Adam", {"lr": 0.1}, 0, W, 3),
     ("planar", "moons", "SGD", {"lr": 0.1}, 0, ALONG, 3),
     ("planar", "xor", "SGD", {"lr": 0.1}, 0, ALONG, 3),
-    ("tenths", "today", "SGD", {"lr": 1.0}, 0, ALONG, 1),
-    ("tenths", "float64", "SGD", {"lr": 1.0}, 0, ALONG, 1),
+    ("tenths", "all weights 0.1", "SGD", {"lr": 1.0}, 0, ALONG, 1),
+    ("tenths", "all weights 0.1, float64", "SGD", {"lr": 1.0}, 0, ALONG, 1),
 ]
 
 
@@ -58,7 +59,7 @@ def opened(
     """A reader's workspace after some iterations."""
     makes: dict[str, Any] = {
         "planar": lambda: planar.planar(variant, depth=1, width=2),
-        "tenths": lambda: constant_init.variants()[variant],
+        "tenths": lambda: networks.problem(variant),
     }
     problem = makes.get(key, OFFERS[key].make)()
     session = TrainingSession(problem, optimizer, seed=seed, **hyper)
