@@ -19,9 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from explorer.networks.borrow import borrow_seeded
-from explorer.networks.inspection import copy_tensors, scalar_loss
-from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.passes import Loss, one_pass, tensors_in
 from explorer.networks.records import Report
 
 #: Numbers of one result: layers beyond that are named, but only those asked for are included.
@@ -66,7 +64,7 @@ class AttentionMaps:
 def attention_maps(
     model: nn.Module,
     *inputs: Any,
-    loss: Callable[[Any], Tensor] | None = None,
+    loss: Loss | None = None,
     seed: int | None = None,
     sample: int = 0,
     layer: str | None = None,
@@ -76,17 +74,12 @@ def attention_maps(
     Arguments as for `inspect`. Without `layer`, the first layers that `MAX_NUMBERS` allows are
     included; with the name of one, only this. Raises what the model raises.
     """
-    passed = tuple(copy_tensors(value) for value in inputs)
-    with borrow_seeded(model, seed) as loan, torch.enable_grad():
-        watch = AttentionWatch(_batch_size(passed))
-        for name, module in model.named_modules():
-            loan.keep(
-                module.register_forward_pre_hook(lambda *_, name=name: watch.modules.append(name)),
-                module.register_forward_hook(lambda *_: watch.leave(), always_call=True),
-            )
-        with watch, loan.operations:
-            output = model(*passed)
-        total = scalar_loss(output, loss)
+    with one_pass(model, inputs, loss, seed) as run:
+        watch = AttentionWatch(_batch_size(run.inputs))
+        run.on_calls(watch.enter, watch.leave, always=True)
+        with watch:
+            output = run.output()
+        total = run.loss_of(output)
         if total.requires_grad:
             total.backward()
     calls = Counter[str]()
@@ -195,7 +188,10 @@ class AttentionWatch(TorchFunctionMode):
         self._products: dict[int, tuple[Tensor, _Product]] = {}
         self._weights: dict[int, tuple[Tensor, _Product, Tensor, Tensor]] = {}
 
-    def leave(self) -> None:
+    def enter(self, name: str, *ignored: Any) -> None:
+        self.modules.append(name)
+
+    def leave(self, *ignored: Any) -> None:
         self.modules.pop()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils._pytree import tree_map
 from torch.utils.checkpoint import checkpoint
 
-from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.passes import tensors_in
 
 #: Containers of blocks that run one after another, or almost.
 _LISTS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)

@@ -10,13 +10,10 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from explorer.networks.borrow import borrow_seeded
 from explorer.networks.error_messages import explain
-from explorer.networks.inspection import copy_tensors, scalar_loss
-from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.passes import Loss, one_pass, tensors_in
 from explorer.networks.records import LayerError, ModuleCall, Shapes, Structure
 from explorer.trace.colours import FILLS, LARGEST_VALUE, LINE, REMARK, RGB, TEXT
 from explorer.trace.recording.torchviz_graph import DrawnNode, draw_graph, walk_graph
@@ -324,7 +321,7 @@ class FullGraph:
 def full_graph(
     model: nn.Module,
     *inputs: Any,
-    loss: Callable[[Any], Tensor] | None = None,
+    loss: Loss | None = None,
     seed: int | None = None,
 ) -> FullGraph:
     """Run forward once and let torchviz draw the graph of the loss, saved tensors included.
@@ -332,18 +329,15 @@ def full_graph(
     Arguments as for `inspect`; the model is left as it was. Ids and order are equal from run to
     run. Never raises for what the model does: `error` then says what went wrong.
     """
-    passed = tuple(copy_tensors(value) for value in inputs)
-    with borrow_seeded(model, seed) as loan, torch.enable_grad():
+    with one_pass(model, inputs, loss, seed) as run:
         try:
-            with loan.operations:
-                output = model(*passed)
-            total = scalar_loss(output, loss)
+            total = run.forward()
         except Exception as raised:
             return FullGraph((), (), explain(raised))
         if total.grad_fn is None:
             return FullGraph((), ())
         names: dict[str, Tensor] = dict(model.named_parameters())
-        names |= {f"input {i}": t for i, t in enumerate(tensors_in(passed))}
+        names |= {f"input {i}": t for i, t in enumerate(tensors_in(run.inputs))}
         drawn, pairs = draw_graph([total], names | {"loss": total}, walk_graph([total]))
     nodes = (_full_node(i, node) for i, node in enumerate(drawn))
     return FullGraph(tuple(nodes), tuple(Edge(f"n{a}", f"n{b}", kind) for a, b, kind in pairs))

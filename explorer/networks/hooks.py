@@ -5,18 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from explorer.networks.borrow import Loan, borrow_seeded
 from explorer.networks.error_messages import explain
-from explorer.networks.inspection import copy_tensors, scalar_loss
-from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.passes import Loss, Pass, one_pass, tensors_in
 from explorer.networks.records import LayerError
-from explorer.networks.statistics import dense
 from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.records import Array
 
@@ -175,24 +173,37 @@ def _value(label: str, value: Any) -> HookValue:
     return HookValue(label, tuple(value.shape), CapturedValues(value.detach()).array())
 
 
-def install(hook: Hook, model: nn.Module, recording: HookRecording, loan: Loan) -> None:
-    """Register the hook on the borrowed model; it is removed when the loan ends.
+def install(hook: Hook, run: Pass, recording: HookRecording) -> None:
+    """Register the hook for this pass.
 
     Raises ValueError as `find_targets` does, RuntimeError where torch refuses.
     """
-    layers, parameters = find_targets(hook, model)
-    register = HOOK_KINDS[hook.kind].method
+    layers, parameters = find_targets(hook, run.model)
+    keep = run.loan.keep
+
+    def on_layer(module: nn.Module, *arguments: Any) -> Any:
+        return recording.call(hook, hook.place, arguments)
+
+    def on_gradient(grad: Tensor) -> Any:
+        return recording.call(hook, hook.place, (grad,))
+
+    def on_output(module: nn.Module, args: Any, output: Any) -> None:
+        keep(*(t.register_hook(on_gradient) for t in tensors_in(output) if t.requires_grad))
+
+    def on_parameter(parameter: Tensor, name: str) -> None:
+        replacement = recording.call(hook, name, (parameter.grad,))
+        if replacement is not None:
+            parameter.grad = replacement
+
     if hook.kind == "post_accumulate":
         for name, parameter in parameters.items():
-            function = _parameter_hook(hook, name, recording)
-            loan.keep(getattr(parameter, register)(function))
+            keep(parameter.register_post_accumulate_grad_hook(partial(on_parameter, name=name)))
     elif hook.kind != "tensor":
-        loan.keep(getattr(layers[hook.place], register)(_module_hook(hook, recording)))
+        keep(getattr(layers[hook.place], HOOK_KINDS[hook.kind].method)(on_layer))
     elif hook.place in parameters:
-        loan.keep(parameters[hook.place].register_hook(_tensor_hook(hook, recording)))
+        keep(parameters[hook.place].register_hook(on_gradient))
     else:
-        on_output = _output_hook(_tensor_hook(hook, recording), loan)
-        loan.keep(layers[hook.place].register_forward_hook(on_output))
+        keep(layers[hook.place].register_forward_hook(on_output))
 
 
 def find_targets(
@@ -217,36 +228,6 @@ def find_targets(
         targets = "layer or trainable parameter" if on_parameters else "layer"
         raise ValueError(f"the model has no {targets} named {hook.place!r}")
     return layers, parameters
-
-
-def _module_hook(hook: Hook, recording: HookRecording) -> Callable[..., Any]:
-    def function(module: nn.Module, *arguments: Any) -> Any:
-        return recording.call(hook, hook.place, arguments)
-
-    return function
-
-
-def _tensor_hook(hook: Hook, recording: HookRecording) -> Callable[[Tensor], Any]:
-    def function(grad: Tensor) -> Any:
-        return recording.call(hook, hook.place, (grad,))
-
-    return function
-
-
-def _parameter_hook(hook: Hook, name: str, recording: HookRecording) -> Callable[[Tensor], None]:
-    def function(parameter: Tensor) -> None:
-        replacement = recording.call(hook, name, (parameter.grad,))
-        if replacement is not None:
-            parameter.grad = replacement
-
-    return function
-
-
-def _output_hook(on_gradient: Callable[[Tensor], Any], loan: Loan) -> Callable[..., None]:
-    def function(module: nn.Module, args: Any, output: Any) -> None:
-        loan.keep(*(t.register_hook(on_gradient) for t in tensors_in(output) if t.requires_grad))
-
-    return function
 
 
 # -- experiments ----------------------------------------------------------------------------------
@@ -288,19 +269,11 @@ class HookExperiment:
     error: LayerError | None = None
 
 
-@dataclass(frozen=True)
-class _HookedRun:
-    events: tuple[HookEvent, ...]
-    gradients: dict[str, Tensor]
-    loss: float | None
-    error: LayerError | None
-
-
 def try_hooks(
     model: nn.Module,
     *inputs: Any,
     hooks: Sequence[Hook],
-    loss: Callable[[Any], Tensor] | None = None,
+    loss: Loss | None = None,
     seed: int = 0,
 ) -> HookExperiment:
     """Run forward and backward twice from the same state, without and with `hooks`.
@@ -311,40 +284,44 @@ def try_hooks(
     """
     for hook in hooks:
         find_targets(hook, model)
-    before = _run(model, inputs, (), loss, seed)
+    before = _HookedRun(model, inputs, (), loss, seed)
     if before.error is not None:
         return HookExperiment((), (), before.loss, None, before.error)
-    after = _run(model, inputs, hooks, loss, seed)
+    after = _HookedRun(model, inputs, hooks, loss, seed)
     names = [] if after.error else list({**before.gradients, **after.gradients})
     changes = (_compare(n, before.gradients.get(n), after.gradients.get(n)) for n in names)
-    return HookExperiment(after.events, tuple(changes), before.loss, after.loss, after.error)
+    events = tuple(after.recording.events)
+    return HookExperiment(events, tuple(changes), before.loss, after.loss, after.error)
 
 
-def _run(
-    model: nn.Module,
-    inputs: tuple[Any, ...],
-    hooks: Sequence[Hook],
-    loss: Callable[[Any], Tensor] | None,
-    seed: int,
-) -> _HookedRun:
-    recording = HookRecording()
-    passed = tuple(copy_tensors(value) for value in inputs)
-    value: float | None = None
-    error: LayerError | None = None
-    with borrow_seeded(model, seed) as loan, torch.enable_grad(), loan.operations:
-        try:
-            for hook in hooks:
-                install(hook, model, recording, loan)
-            total = scalar_loss(model(*passed), loss)
-            value = float(total.detach())
-            total.backward()
-        except Exception as raised:
-            error = explain(raised)
-        gradients = {n: dense(p.grad) for n, p in model.named_parameters() if p.grad is not None}
-        for i, tensor in enumerate(t for t in passed if isinstance(t, Tensor)):
-            if tensor.grad is not None:
-                gradients[f"input {i}"] = tensor.grad
-    return _HookedRun(tuple(recording.events), gradients, value, error)
+class _HookedRun:
+    """A pass with hooks: what they received, and every gradient."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        inputs: tuple[Any, ...],
+        hooks: Sequence[Hook],
+        loss: Loss | None,
+        seed: int,
+    ) -> None:
+        self.recording = HookRecording()
+        self.loss: float | None = None
+        self.error: LayerError | None = None
+        with one_pass(model, inputs, loss, seed) as run:
+            try:
+                for hook in hooks:
+                    install(hook, run, self.recording)
+                total = run.forward()
+                self.loss = float(total.detach())
+                with run.loan.operations:  # a hook may write to the parameters
+                    total.backward()
+            except Exception as raised:
+                self.error = explain(raised)
+            self.gradients = run.gradients()
+            for i, tensor in enumerate(t for t in run.inputs if isinstance(t, Tensor)):
+                if tensor.grad is not None:
+                    self.gradients[f"input {i}"] = tensor.grad
 
 
 def _compare(name: str, before: Tensor | None, after: Tensor | None) -> GradientChange:
@@ -378,7 +355,7 @@ class HookMemory:
 
 
 def measure_hook_memory(
-    model: nn.Module, *inputs: Any, loss: Callable[[Any], Tensor] | None = None, seed: int = 0
+    model: nn.Module, *inputs: Any, loss: Loss | None = None, seed: int = 0
 ) -> tuple[HookMemory, ...]:
     """Run forward and backward once with each of `READERS`, and measure what stays in memory.
 
@@ -393,7 +370,7 @@ def _measure(
     reader: str,
     model: nn.Module,
     inputs: tuple[Any, ...],
-    loss: Callable[[Any], Tensor] | None,
+    loss: Loss | None,
     seed: int,
 ) -> HookMemory:
     blocks: dict[int, tuple[StorageWeakRef, int]] = {}
@@ -412,25 +389,21 @@ def _measure(
         if reader == "hook that stores":
             stored.append(grad)
 
-    def on_output(module: nn.Module, args: Any, output: Any) -> None:
-        for tensor in tensors_in(output):
+    def on_output(name: str, module: nn.Module, args: Any, output: Any) -> None:
+        for tensor in [] if module._modules else tensors_in(output):
             if tensor.requires_grad:
-                loan.keep(tensor.register_hook(read))
+                run.loan.keep(tensor.register_hook(read))
                 if reader == "retain_grad" and not tensor.is_leaf:
                     tensor.retain_grad()
                     retained.append(tensor)
 
-    passed = tuple(copy_tensors(value) for value in inputs)
-    with borrow_seeded(model, seed) as loan, torch.enable_grad(), loan.operations:
-        for module in model.modules():
-            if not module._modules:
-                loan.keep(module.register_forward_hook(on_output))
-        scalar_loss(model(*passed), loss).backward()
+    with one_pass(model, inputs, loss, seed) as run:
+        run.on_calls(after=on_output)
+        run.forward().backward()
         for tensor in retained:
             if tensor.grad is not None:
                 follow(tensor.grad)
-        leaves = [*model.parameters(), *tensors_in(passed)]
-        for leaf in leaves:
+        for leaf in [*model.parameters(), *tensors_in(run.inputs)]:
             if leaf.grad is not None:
                 blocks.pop(leaf.grad.untyped_storage()._cdata, None)
     alive = [size for block, size in blocks.values() if not block.expired()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,17 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
-from torch.utils._pytree import tree_map_only
 
-from explorer.networks.borrow import borrow_seeded
 from explorer.networks.error_messages import explain
 from explorer.networks.layer_recorder import (
     LayerRecorder,
     RecordedCall,
     map_operations,
-    tensors_in,
     to_module_calls,
 )
+from explorer.networks.passes import Loss, one_pass, tensors_in
 from explorer.networks.records import (
     LayerError,
     LayerRecord,
@@ -32,7 +30,6 @@ from explorer.networks.records import (
     Report,
     Structure,
 )
-from explorer.networks.statistics import dense
 
 _MB = 2**20
 _STOPPED = "the run stopped before backward reached it"
@@ -42,7 +39,7 @@ _INDEPENDENT = "the loss does not depend on it"
 def inspect(
     model: nn.Module,
     *inputs: Any,
-    loss: Callable[[Any], Tensor] | None = None,
+    loss: Loss | None = None,
     seed: int | None = None,
 ) -> Report:
     """Run `model(*inputs)` forward and backward once and report on every layer.
@@ -63,28 +60,25 @@ def inspect(
     """
     if any(is_lazy(p) for p in (*model.parameters(), *model.buffers())):
         raise ValueError("the model has lazy layers: pass one input through it first")
-    passed = tuple(copy_tensors(value) for value in inputs)
     value: float | None = None
     graph: tuple[tuple[Operation, ...], tuple[tuple[int, int], ...]] | None = None
     error: LayerError | None = None
-    with borrow_seeded(model, seed) as loan, torch.enable_grad():
-        recorder = LayerRecorder(model, loan)
+    with one_pass(model, inputs, loss, seed) as run:
+        recorder = LayerRecorder(run)
         try:
-            with loan.operations:
-                output = model(*passed)
-            total = scalar_loss(output, loss)
+            total = run.forward()
             value = None if total.is_meta else float(total.detach())
             graph = map_operations(total, recorder.calls, model)
             recorder.end()
             if total.requires_grad and not total.is_meta:
                 # Watching costs 50 µs per operation; in backward only hooks write to weights.
-                with loan.operations if _has_backward_hooks(model) else nullcontext():
+                with run.loan.operations if _has_backward_hooks(model) else nullcontext():
                     total.backward()
         except Exception as raised:
             failing = recorder.calls[recorder.open[-1]] if recorder.open else None
             error = _error(raised, failing)
             recorder.close()
-        gradients = {n: dense(p.grad) for n, p in model.named_parameters() if p.grad is not None}
+        gradients = run.gradients()
         reached = {op.parameter for op in graph[0] if op.parameter} if graph else set()
         reasons = _Reasons(recorder, reached, error is not None)
         layers = tuple(_layer_rows(recorder, reasons, model))
@@ -104,12 +98,12 @@ def inspect(
         total_params=sum(p.numel for p in parameters),
         trainable_params=sum(p.numel for p in parameters if p.trainable),
         total_macs=sum(row.macs or 0 for row in layers),
-        memory=_memory(model, recorder.calls, passed),
+        memory=_memory(model, recorder.calls, run.inputs),
         loss=value,
         structure=structure,
         gradients={name: _array(g) for name, g in gradients.items() if not g.is_meta},
         input_gradients=tuple(
-            None if t.grad is None or t.is_meta else _array(t.grad) for t in tensors_in(passed)
+            None if t.grad is None or t.is_meta else _array(t.grad) for t in tensors_in(run.inputs)
         ),
         error=error,
         notes=tuple(_notes(layers, model)),
@@ -120,27 +114,6 @@ def _has_backward_hooks(model: nn.Module) -> bool:
     return any(
         p._backward_hooks or p._post_accumulate_grad_hooks for p in model.parameters()
     ) or any(m._backward_hooks or m._backward_pre_hooks for m in model.modules())
-
-
-def copy_tensors(value: Any) -> Any:
-    """Every tensor in `value` as a leaf of its own: the caller's are neither changed nor given a
-    gradient."""
-    return tree_map_only(
-        Tensor, lambda t: t.detach().clone().requires_grad_(t.requires_grad), value
-    )
-
-
-def scalar_loss(output: Any, loss: Callable[[Any], Tensor] | None) -> Tensor:
-    """What `loss` makes of the output, or the sum of all its floating-point elements."""
-    if loss is not None:
-        total = loss(output)
-        if not isinstance(total, Tensor) or total.numel() != 1:
-            raise ValueError("the loss is not a single number; reduce it with .mean() or .sum()")
-        return total
-    sums = [t.sum() for t in tensors_in(output) if t.is_floating_point()]
-    if not sums:
-        raise ValueError("the output holds no floating-point tensor: pass a loss")
-    return torch.stack(sums).sum() if sums[1:] else sums[0]
 
 
 def _array(tensor: Tensor) -> np.ndarray:

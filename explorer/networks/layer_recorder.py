@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.borrow import Loan
+from explorer.networks.passes import Pass, tensors_in
 from explorer.networks.records import ModuleCall, Operation, Shape, Shapes
 from explorer.networks.statistics import Statistics, describe, saturation
 
@@ -59,21 +59,18 @@ class RecordedCall:
 
 
 class LayerRecorder:
-    """Records the calls of all modules of a borrowed model by hooks.
+    """Records the calls of all modules in a pass.
 
     `calls` are in the order they began; `open` are the positions of those that have not ended.
     After `end`, nothing more is recorded: a checkpoint calls its layers again in backward.
     """
 
-    def __init__(self, model: nn.Module, loan: Loan) -> None:
+    def __init__(self, run: Pass) -> None:
         self.calls: list[RecordedCall] = []
         self.open: list[int] = []
-        self._loan, self._has_ended = loan, False
-        self._names = {module: name for name, module in model.named_modules()}
+        self._loan, self._has_ended = run.loan, False
         self._counts: Counter[nn.Module] = Counter()
-        for module in self._names:
-            loan.keep(module.register_forward_pre_hook(self._enter, with_kwargs=True))
-            loan.keep(module.register_forward_hook(self._leave))
+        run.on_calls(self._enter, self._leave)
 
     def end(self) -> None:
         """The loss has been computed."""
@@ -89,18 +86,18 @@ class LayerRecorder:
         if call.parent is not None:
             self.calls[call.parent].inner_flops += call.flops
 
-    def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+    def _enter(self, name: str, module: nn.Module, passed: Any) -> None:
         if self._has_ended:
             return
         parent = self.open[-1] if self.open else None
-        name, number = self._names[module], self._counts[module]
-        call = RecordedCall(module, name, number, parent, _shapes((args, kwargs)), _next_node())
+        number = self._counts[module]
+        call = RecordedCall(module, name, number, parent, _shapes(passed), _next_node())
         call.flops = -self._loan.operations.flops
         self._counts[module] += 1
         self.open.append(len(self.calls))
         self.calls.append(call)
 
-    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
+    def _leave(self, name: str, module: nn.Module, args: Any, output: Any) -> None:
         if self._has_ended:
             return
         while True:  # a module that caught its child's error leaves the child open
@@ -128,24 +125,6 @@ class LayerRecorder:
 
             # A tensor hook, because a full backward hook forbids in-place layers after it.
             self._loan.keep(output.register_hook(record))
-
-
-#: How deeply outputs are nested at most: one that contains itself has an end.
-_DEPTH = 20
-
-
-def tensors_in(value: Any, depth: int = 0) -> list[Tensor]:
-    """All tensors in nested tuples, lists, dicts, and objects made to hold them (dataclasses)."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = tuple(value.values())
-    elif not isinstance(value, tuple | list | nn.Module | type) and depth < 2:
-        fields = getattr(value, "__dict__", None)
-        value = tuple(fields.values()) if type(fields) is dict else ()
-    if isinstance(value, tuple | list) and depth < _DEPTH:
-        return [tensor for part in value for tensor in tensors_in(part, depth + 1)]
-    return []
 
 
 def _shapes(value: Any) -> Shapes | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +21,10 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.autograd.graph import saved_tensors_hooks
 
-from explorer.networks.borrow import OperationWatch, borrow_seeded
+from explorer.networks.borrow import OperationWatch
 from explorer.networks.checkpointing import checkpointed, choose_blocks
 from explorer.networks.error_messages import explain
-from explorer.networks.inspection import copy_tensors, scalar_loss
-from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.passes import Loss, one_pass, tensors_in
 from explorer.networks.records import LayerError
 
 PLAIN, CHECKPOINTING, INFERENCE, AUTOCAST = MODES = (
@@ -98,7 +97,7 @@ def trace_memory(
     model: nn.Module,
     *inputs: Any,
     mode: str = PLAIN,
-    loss: Callable[[Any], Tensor] | None = None,
+    loss: Loss | None = None,
     seed: int = 0,
 ) -> MemoryRun:
     """Run forward and backward once on the CPU and follow the memory. The model is left as it was.
@@ -110,25 +109,22 @@ def trace_memory(
     """
     if mode not in MODES:
         raise ValueError(f"there is no mode {mode!r}; it can be {', '.join(MODES)}")
-    passed = tuple(copy_tensors(value) for value in inputs)
     blocks = tuple(name for name, _ in choose_blocks(model)) if mode == CHECKPOINTING else ()
     error: LayerError | None = None
     forward_steps: int | None = None
-    with borrow_seeded(model, seed) as loan, torch.enable_grad():
-        watch = MemoryWatch(model, passed)
-        for module, name in watch.names.items():
-            loan.keep(module.register_forward_pre_hook(watch.enter(name)))
-            loan.keep(module.register_forward_hook(watch.leave))
-        for leaf in [*model.parameters(), *tensors_in(passed)]:
+    with one_pass(model, inputs, loss, seed) as run:
+        watch = run.loan.operations = MemoryWatch(model, run.inputs)
+        run.on_calls(watch.enter, watch.leave)
+        for leaf in [*model.parameters(), *tensors_in(run.inputs)]:
             if leaf.requires_grad and leaf.is_leaf:
-                loan.keep(leaf.register_post_accumulate_grad_hook(watch.note_gradient))
+                run.loan.keep(leaf.register_post_accumulate_grad_hook(watch.note_gradient))
         around = checkpointed(model, watch.recomputing) if mode == CHECKPOINTING else nullcontext()
         try:
             if mode == CHECKPOINTING and not blocks:
                 return _result(watch, mode, 0, (), None)
             with watch, around, saved_tensors_hooks(watch.note_saved, lambda saved: saved):
                 with _forward_mode(mode):
-                    total = scalar_loss(model(*passed), loss)
+                    total = run.loss_of(model(*run.inputs))
                 forward_steps = watch.step
                 if total.requires_grad:
                     watch.during = BACKWARD
@@ -136,8 +132,6 @@ def trace_memory(
                     watch.add_last_point()
         except Exception as raised:
             error = explain(raised)
-        finally:
-            watch.restore()
     return _result(watch, mode, forward_steps, blocks, error)
 
 
@@ -203,7 +197,6 @@ class MemoryWatch(OperationWatch):
 
     def __init__(self, model: nn.Module, passed: tuple[Any, ...]) -> None:
         super().__init__(model.parameters())
-        self.names = {module: name for name, module in model.named_modules()}
         self.during, self.step, self.scratch = FORWARD, 0, True
         self.parameters = _sizes((*model.parameters(), *model.buffers()))
         self.inputs = _sizes(tensors_in(passed))
@@ -221,12 +214,9 @@ class MemoryWatch(OperationWatch):
 
     # -- layers
 
-    def enter(self, name: str) -> Callable[..., None]:
-        def hook(*ignored: Any) -> None:
-            self._stack.append(name)
-            self._mark()
-
-        return hook
+    def enter(self, name: str, *ignored: Any) -> None:
+        self._stack.append(name)
+        self._mark()
 
     def leave(self, *ignored: Any) -> None:
         self._stack.pop()

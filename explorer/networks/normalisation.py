@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
-from explorer.networks.borrow import borrow_seeded
-from explorer.networks.inspection import copy_tensors
+from explorer.networks.passes import one_pass
 
 _TYPES = (_NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 #: The rows and the channels that are given, at most.
@@ -54,17 +53,16 @@ def normalisation(
     The model runs in the mode it is in. Raises what it raises.
     """
     layers: list[NormLayer] = []
-    with borrow_seeded(model, seed) as loan, torch.no_grad():
-        for name, module in model.named_modules():
-            if isinstance(module, _TYPES):
 
-                def look(norm: Any, args: Any, output: Any, name: str = name) -> None:
-                    kind = type(norm).__name__
-                    before, after = (_values(norm, t) for t in (args[0], output))
-                    layers.append(NormLayer(name or kind, kind, before, after))
+    def look(name: str, norm: nn.Module, args: Any, output: Any) -> None:
+        if isinstance(norm, _TYPES):
+            kind = type(norm).__name__
+            before, after = (_values(norm, t) for t in (args[0], output))
+            layers.append(NormLayer(name or kind, kind, before, after))
 
-                loan.keep(module.register_forward_hook(look))
-        model(*copy_tensors(inputs))
+    with one_pass(model, inputs, seed=seed, grad=False) as run:
+        run.on_calls(after=look)
+        run.output()
     return tuple(layers)
 
 

@@ -15,8 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from explorer.networks.borrow import borrow_seeded
 from explorer.networks.input_guess import Guess, SizeSearch, required
-from explorer.networks.inspection import copy_tensors
-from explorer.networks.layer_recorder import tensors_in
+from explorer.networks.passes import copy_tensors, tensors_in
 from explorer.networks.program_model import refused
 from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
 from explorer.program import (

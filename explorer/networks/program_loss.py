@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.networks.inspection import scalar_loss
+from explorer.networks.passes import scalar_loss
 from explorer.networks.program_watcher import LossUse, NetworkWatcher
 from explorer.program import Environment, Program
 from explorer.program.completion import Completed

@@ -8,7 +8,7 @@ explode with the number of steps: Pascanu et al. 2013, https://arxiv.org/abs/121
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
 from explorer.networks.borrow import borrow_seeded
-from explorer.networks.inspection import copy_tensors, scalar_loss
+from explorer.networks.passes import Loss, copy_tensors, scalar_loss
 
 #: The types whose steps are followed.
 RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
@@ -81,7 +81,7 @@ class _States:
 def gradients_over_time(
     model: nn.Module,
     *inputs: Any,
-    loss: Callable[[Any], Tensor] | None = None,
+    loss: Loss | None = None,
     seed: int | None = None,
     gains: Sequence[float] = GAINS,
 ) -> TimeSteps:

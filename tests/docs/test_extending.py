@@ -22,6 +22,7 @@ ADDED = (
     "uphill",
     "activations",
     "statements",
+    "Outputs",
     "Histogram",
 )
 COPIED = (

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from explorer.networks import problem
 from explorer.networks.borrow import borrow_seeded
 from explorer.networks.checkpointing import checkpointed, choose_blocks
-from explorer.networks.inspection import copy_tensors, scalar_loss
 from explorer.networks.memory import (
     AUTOCAST,
     BACKWARD,
@@ -23,6 +22,7 @@ from explorer.networks.memory import (
     RECOMPUTATION,
     trace_memory,
 )
+from explorer.networks.passes import copy_tensors, scalar_loss
 from explorer.torchvision_guard import torchvision
 from explorer.trace import from_plain, to_plain
 from tests.marks import sample

@@ -137,7 +137,7 @@ def shown_of(name: str) -> Shown:
 
 
 @pytest.mark.parametrize("title", TABS)
-def test_every_tab_of_the_table(title: str) -> None:
+def test_each_tab_of_the_table(title: str) -> None:
     """Each opens, and draws something, on the first small preset that it applies to; beside it are
     the tabs that apply too, and no others."""
     name, shown = next((n, s) for n in SMALL if TABS[title].applies(s := shown_of(n)))

@@ -18,7 +18,7 @@ from explorer.ui.common.errors import UNDRAWABLE
 from explorer.ui.network import charts
 from tests.marks import sample
 from tests.networks.own_modules import MODULES
-from tests.pages.test_network import PAGE, VIEWS, boxes, fine, layers, settled, view
+from tests.pages.test_network import PAGE, boxes, fine, layers, settled, view
 from tests.pages.test_pages import ROOT, html_of
 
 HOSTILE = '<img src=x onerror="window.ran=1">'
@@ -56,9 +56,8 @@ def test_the_page_begins_with_an_example_and_shows_its_layers():
 )
 def test_every_tab_shows_an_own_network(name):
     at = own(MODULES[name].source)
-    for tab in VIEWS:
-        if tab != "Accumulation" or MODULES[name].samples:
-            view(at, tab)
+    for tab in fine(at).tabs:
+        view(at, tab.label)
 
 
 def test_an_error_is_shown_with_its_line_and_the_network_before_stays():

@@ -1,0 +1,117 @@
+"""One forward and backward of any model, for whatever looks on: the recorder of `inspect`, hooks,
+attention maps, memory, normalising layers, the graph of every node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
+
+from explorer.networks.borrow import Loan, borrow_seeded
+from explorer.networks.statistics import dense
+
+Loss = Callable[[Any], Tensor]
+#: How deeply outputs are nested at most: one that contains itself has an end.
+_DEPTH = 20
+
+
+class Pass:
+    """A model that is borrowed for one pass on `inputs`, which are copies."""
+
+    def __init__(
+        self, model: nn.Module, inputs: tuple[Any, ...], loss: Loss | None, loan: Loan
+    ) -> None:
+        self.model, self.loan, self._loss = model, loan, loss
+        self.inputs = tuple(copy_tensors(value) for value in inputs)
+
+    def on_calls(
+        self,
+        before: Callable[[str, nn.Module, Any], None] | None = None,
+        after: Callable[[str, nn.Module, Any, Any], None] | None = None,
+        always: bool = False,
+    ) -> None:
+        """From now on, `before(name, module, (args, kwargs))` is called before each call of a
+        module, and `after(name, module, args, output)` after it; `always`, even after an error."""
+        for name, module in self.model.named_modules():
+            if before is not None:
+
+                def enter(module: Any, args: Any, kwargs: Any, name: str = name) -> None:
+                    before(name, module, (args, kwargs))
+
+                self.loan.keep(module.register_forward_pre_hook(enter, with_kwargs=True))
+            if after is not None:
+
+                def leave(module: Any, args: Any, output: Any, name: str = name) -> None:
+                    after(name, module, args, output)
+
+                self.loan.keep(module.register_forward_hook(leave, always_call=always))
+
+    def output(self) -> Any:
+        """What the model returns. What it writes to its parameters is undone in the end."""
+        with self.loan.operations:
+            return self.model(*self.inputs)
+
+    def loss_of(self, output: Any) -> Tensor:
+        """What the loss makes of an output; see `scalar_loss`."""
+        return scalar_loss(output, self._loss)
+
+    def forward(self) -> Tensor:
+        """The loss."""
+        return self.loss_of(self.output())
+
+    def gradients(self) -> dict[str, Tensor]:
+        """The gradients that the parameters have got, by name."""
+        named = self.model.named_parameters()
+        return {name: dense(p.grad) for name, p in named if p.grad is not None}
+
+
+@contextmanager
+def one_pass(
+    model: nn.Module,
+    inputs: tuple[Any, ...],
+    loss: Loss | None = None,
+    seed: int | None = None,
+    grad: bool = True,
+) -> Iterator[Pass]:
+    """Borrow the model for a pass; random numbers as for `borrow_seeded`."""
+    with borrow_seeded(model, seed) as loan, torch.set_grad_enabled(grad):
+        yield Pass(model, inputs, loss, loan)
+
+
+def copy_tensors(value: Any) -> Any:
+    """Every tensor in `value` as a leaf of its own: the caller's are neither changed nor given a
+    gradient."""
+    return tree_map_only(
+        Tensor, lambda t: t.detach().clone().requires_grad_(t.requires_grad), value
+    )
+
+
+def tensors_in(value: Any, depth: int = 0) -> list[Tensor]:
+    """All tensors in nested tuples, lists, dicts, and objects made to hold them (dataclasses)."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    elif not isinstance(value, tuple | list | nn.Module | type) and depth < 2:
+        fields = getattr(value, "__dict__", None)
+        value = tuple(fields.values()) if type(fields) is dict else ()
+    if isinstance(value, tuple | list) and depth < _DEPTH:
+        return [tensor for part in value for tensor in tensors_in(part, depth + 1)]
+    return []
+
+
+def scalar_loss(output: Any, loss: Loss | None) -> Tensor:
+    """What `loss` makes of the output, or the sum of all its floating-point elements."""
+    if loss is not None:
+        total = loss(output)
+        if not isinstance(total, Tensor) or total.numel() != 1:
+            raise ValueError("the loss is not a single number; reduce it with .mean() or .sum()")
+        return total
+    sums = [t.sum() for t in tensors_in(output) if t.is_floating_point()]
+    if not sums:
+        raise ValueError("the output holds no floating-point tensor: pass a loss")
+    return torch.stack(sums).sum() if sums[1:] else sums[0]
