@@ -2,7 +2,7 @@
 
 `ShapesNet` classifies drawn shapes and textures. It is built like a small VGG network
 (https://arxiv.org/abs/1409.1556): three blocks of two 3×3 convolutions and a pooling layer.
-`python -m explorer.networks.train_shapes_net` trains it again.
+`python -m explorer.networks.train` trains it again.
 """
 
 from __future__ import annotations

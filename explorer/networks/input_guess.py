@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
 
 #: Samples in a batch, and steps of a sequence.
 BATCH, STEPS = 4, 8
@@ -21,6 +22,8 @@ MOST = 400
 _COMMON = (32, 28, 64, 224, 16, 8, 96, 128, 48, 256, 4, 1)
 _SIDES = (*_COMMON, *(side for side in range(12, 129, 4) if side not in _COMMON))
 _LARGEST = 512
+#: Sizes of what a transposed convolution makes larger.
+_SMALL = (1, 4, 7, 8, 16, 32)
 _LENGTHS = (32, 16, 64, 100, 128, 8, 256, 1000, 4, *(n for n in range(5, 129)))
 
 
@@ -203,6 +206,14 @@ def _hidden(model: nn.Module) -> list[Guess]:
 # -- layers ---------------------------------------------------------------------------------------
 
 
+_Guesses = Callable[[Any], Iterator[Guess]]
+
+
+def _rows(*shape: int) -> Guess:
+    """A batch of random numbers; each sample has this shape."""
+    return Guess("randn", (BATCH, *shape))
+
+
 def _entries(model: nn.Module) -> Iterator[Iterator[Guess]]:
     """For each layer that could be the first, in the order in which they were made: its inputs."""
     inside: set[nn.Module] = set()
@@ -222,56 +233,37 @@ def _entries(model: nn.Module) -> Iterator[Iterator[Guess]]:
 
 def _linear(layer: Any) -> Iterator[Guess]:
     width = layer.in_features
-    yield Guess("randn", (BATCH, width))
+    images = []  # as many numbers: of 1 or 3 channels
     for channels in (1, 3):
         side = math.isqrt(width // channels) if width % channels == 0 else 0
-        if side > 3 and channels * side * side == width:
-            yield Guess("randn", (BATCH, channels, side, side))
-    yield Guess("randn", (BATCH, STEPS, width))
+        if channels * side * side == width:
+            images.append((channels, side))
+    yield _rows(width)
+    yield from (_rows(channels, side, side) for channels, side in images if side > 3)
+    yield _rows(STEPS, width)
     yield Guess("randn", (width,))
-    for channels in (1, 3):  # of image patches
-        side = math.isqrt(width // channels) if width % channels == 0 else 0
-        if 1 < side <= 32 and channels * side * side == width:
-            yield Guess("randn", (BATCH, channels, 4 * side, 4 * side))
-            yield Guess("randn", (BATCH, channels, 8 * side, 8 * side))
-            yield Guess("randn", (BATCH, channels, 32, 32))
+    for channels, side in images:
+        if 1 < side <= 32:  # they are patches of an image
+            yield from (_rows(channels, size, size) for size in (4 * side, 8 * side, 32))
 
 
-def _lazy_linear(layer: Any) -> Iterator[Guess]:
-    yield Guess("randn", (BATCH, 8))
-    yield Guess("randn", (BATCH, 3, 32, 32))
+def _grids(dims: int, sizes: Sequence[int], channels: int) -> _Guesses:
+    """For convolutions and norms: a number, a row or an image of each size; `channels` is how many
+    there are where the layer does not know yet."""
 
-
-def _conv(dims: int) -> Callable[[Any], Iterator[Guess]]:
     def make(layer: Any) -> Iterator[Guess]:
-        channels = layer.in_channels or (3 if dims == 2 else 1)  # 0 while it is lazy
-        for size in {1: _LENGTHS, 2: _SIDES, 3: (16, 8, 32, 4)}[dims]:
-            yield Guess("randn", (BATCH, channels, *(size,) * dims))
-
-    return make
-
-
-def _transposed(dims: int) -> Callable[[Any], Iterator[Guess]]:
-    def make(layer: Any) -> Iterator[Guess]:
-        for size in (1, 4, 7, 8, 16, 32):
-            yield Guess("randn", (BATCH, layer.in_channels or 8, *(size,) * dims))
-
-    return make
-
-
-def _norm(dims: int) -> Callable[[Any], Iterator[Guess]]:
-    def make(layer: Any) -> Iterator[Guess]:
-        channels = layer.num_features or 3
-        if dims == 1:
-            yield Guess("randn", (BATCH, channels))
-        yield Guess("randn", (BATCH, channels, *(16,) * dims))
+        given = layer.num_features if isinstance(layer, _NormBase) else layer.in_channels
+        if isinstance(layer, nn.BatchNorm1d):
+            yield _rows(given or channels)
+        for size in sizes:
+            yield _rows(given or channels, *(size,) * dims)
 
     return make
 
 
 def _layer_norm(layer: Any) -> Iterator[Guess]:
-    yield Guess("randn", (BATCH, STEPS, *layer.normalized_shape))
-    yield Guess("randn", (BATCH, *layer.normalized_shape))
+    yield _rows(STEPS, *layer.normalized_shape)
+    yield _rows(*layer.normalized_shape)
 
 
 def _embedding(layer: Any) -> Iterator[Guess]:
@@ -281,79 +273,59 @@ def _embedding(layer: Any) -> Iterator[Guess]:
         yield Guess("randint", (BATCH, steps), layer.num_embeddings)
 
 
-def _recurrent(layer: Any) -> Iterator[Guess]:
-    first = (BATCH, STEPS) if layer.batch_first else (STEPS, BATCH)
-    yield Guess("randn", (*first, layer.input_size))
-    yield Guess("randn", (STEPS, layer.input_size))
-    side = layer.input_size
-    if side >= 8:  # rows of an image as steps
-        yield Guess("randn", (BATCH, side, side))
-        yield Guess("randn", (BATCH, 1, side, side))
-    if side == 1:
-        yield Guess("randn", (BATCH, STEPS))
-
-
-def _cell(layer: Any) -> Iterator[Guess]:
-    yield Guess("randn", (BATCH, layer.input_size))
-    yield Guess("randn", (BATCH, STEPS, layer.input_size))
-
-
-def _tokens(width: int, batch_first: bool) -> Iterator[Guess]:
+def _sequence(width: int, batch_first: bool) -> Guess:
     first = (BATCH, STEPS) if batch_first else (STEPS, BATCH)
-    yield Guess("randn", (*first, width))
+    return Guess("randn", (*first, width))
 
 
-def _attention(layer: Any) -> Iterator[Guess]:
-    yield from _tokens(layer.embed_dim, layer.batch_first)
-
-
-def _encoder_layer(layer: Any) -> Iterator[Guess]:
-    yield from _tokens(layer.self_attn.embed_dim, layer.self_attn.batch_first)
-
-
-def _encoder(layer: Any) -> Iterator[Guess]:
-    yield from _encoder_layer(layer.layers[0])
+def _recurrent(layer: Any) -> Iterator[Guess]:
+    side = layer.input_size
+    yield _sequence(side, layer.batch_first)
+    yield Guess("randn", (STEPS, side))
+    if side >= 8:  # rows of an image as steps
+        yield _rows(side, side)
+        yield _rows(1, side, side)
+    if side == 1:
+        yield _rows(STEPS)
 
 
 def _transformer(layer: Any) -> Iterator[Guess]:
-    yield from _tokens(layer.d_model, layer.batch_first)
-
-
-def _bilinear(layer: Any) -> Iterator[Guess]:
-    yield Guess("randn", (BATCH, layer.in1_features))
-    yield Guess("randn", (BATCH, layer.in2_features))
+    if isinstance(layer, nn.Transformer):
+        yield _sequence(layer.d_model, layer.batch_first)
+        return
+    if isinstance(layer, nn.TransformerEncoder | nn.TransformerDecoder):
+        layer = layer.layers[0]
+    attention = getattr(layer, "self_attn", layer)
+    yield _sequence(attention.embed_dim, attention.batch_first)
 
 
 def _parameter(parameter: Tensor) -> Iterator[Guess]:
     """For a parameter that forward uses by itself: a vector that it can be multiplied with."""
     for width in dict.fromkeys((parameter.shape[0], parameter.shape[-1])):
-        yield Guess("randn", (BATCH, width))
-        yield Guess("randn", (BATCH, STEPS, width))
+        yield _rows(width)
+        yield _rows(STEPS, width)
 
 
 #: Kinds of layers, and what each can take. A class comes before those it is derived from.
-_LAYERS: dict[type, Callable[[Any], Iterator[Guess]]] = {
-    nn.LazyLinear: _lazy_linear,
+_LAYERS: dict[Any, _Guesses] = {
+    nn.LazyLinear: lambda layer: iter((_rows(8), _rows(3, 32, 32))),
     nn.Linear: _linear,
-    nn.Bilinear: _bilinear,
-    nn.ConvTranspose1d: _transposed(1),
-    nn.ConvTranspose2d: _transposed(2),
-    nn.ConvTranspose3d: _transposed(3),
-    nn.Conv1d: _conv(1),
-    nn.Conv2d: _conv(2),
-    nn.Conv3d: _conv(3),
-    nn.BatchNorm1d: _norm(1),
-    nn.BatchNorm2d: _norm(2),
-    nn.BatchNorm3d: _norm(3),
+    nn.Bilinear: lambda layer: iter((_rows(layer.in1_features), _rows(layer.in2_features))),
+    nn.ConvTranspose1d: _grids(1, _SMALL, 8),
+    nn.ConvTranspose2d: _grids(2, _SMALL, 8),
+    nn.ConvTranspose3d: _grids(3, _SMALL, 8),
+    nn.Conv1d: _grids(1, _LENGTHS, 1),
+    nn.Conv2d: _grids(2, _SIDES, 3),
+    nn.Conv3d: _grids(3, (16, 8, 32, 4), 1),
+    nn.BatchNorm1d: _grids(1, (16,), 3),
+    nn.BatchNorm2d: _grids(2, (16,), 3),
+    nn.BatchNorm3d: _grids(3, (16,), 3),
     nn.LayerNorm: _layer_norm,
-    nn.Embedding: _embedding,
-    nn.EmbeddingBag: _embedding,
+    (nn.Embedding, nn.EmbeddingBag): _embedding,
     nn.RNNBase: _recurrent,
-    nn.RNNCellBase: _cell,
-    nn.Transformer: _transformer,
-    nn.TransformerEncoder: _encoder,
-    nn.TransformerDecoder: _encoder,
-    nn.TransformerEncoderLayer: _encoder_layer,
-    nn.TransformerDecoderLayer: _encoder_layer,
-    nn.MultiheadAttention: _attention,
+    nn.RNNCellBase: lambda layer: iter((_rows(layer.input_size), _rows(STEPS, layer.input_size))),
+    (
+        *(nn.Transformer, nn.TransformerEncoder, nn.TransformerDecoder),
+        *(nn.TransformerEncoderLayer, nn.TransformerDecoderLayer, nn.MultiheadAttention),
+    ): _transformer,
 }

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from explorer.networks.image_networks import (
     FILTER_BANK_CHANNELS,
     FILTERS,
+    IMAGE_SIZE,
     WEIGHTS,
     ShapesNet,
     filter_bank,
@@ -15,7 +16,7 @@ from explorer.networks.image_networks import (
     stated_accuracy,
 )
 from explorer.networks.synthetic_images import CLASSES, draw, draw_one
-from explorer.networks.train_shapes_net import TEST_SEED, TRAIN_SEED, accuracy, make_data
+from explorer.networks.train import TEST_SEED, TRAIN_SEED, accuracy, make_data
 
 
 def test_pictures_are_repeatable_balanced_and_in_range() -> None:
@@ -43,7 +44,7 @@ def test_the_shipped_weights_reach_the_stated_accuracy_on_new_pictures() -> None
     assert stated_accuracy() >= 0.98
     seed = 77
     assert seed not in (TRAIN_SEED, TEST_SEED)
-    images, labels = make_data(360, seed)
+    images, labels = make_data(360, IMAGE_SIZE, seed)
     with torch.no_grad():
         assert accuracy(shapes_net(), images, labels) >= stated_accuracy() - 0.01
         torch.manual_seed(0)

@@ -47,7 +47,7 @@ def test_the_selected_layers_row_is_marked(memory: Any) -> None:
 
 
 def test_single_layers_are_no_blocks_and_hooks_are_measured_too() -> None:
-    page = view(fine(opened(PAGE)), "Memory")
+    page = view(preset(fine(opened(PAGE)), "ToyModel"), "Memory")
     assert "Checkpointing needs blocks" in html_of(page)
     page.session_state["memory"] = HOOKS
     assert "retain_grad" in html_of(fine(page.run()))

@@ -38,6 +38,16 @@ def draw_chart(
     st.vega_lite_chart(table, spec, width=width, **options)
 
 
+def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:
+    """A column as an encoding."""
+    return {"field": name, "type": kind, **options}
+
+
+def nominal(*names: str) -> list[dict[str, Any]]:
+    """Columns of text, for a tooltip."""
+    return [field(name, "nominal") for name in names]
+
+
 def draw_norm_chart(
     parameters: Sequence[ParameterRecord],
     selected_layer: str | None,
@@ -104,31 +114,26 @@ def norm_spec(names: Sequence[str], norms: Sequence[float | None]) -> dict[str, 
     named = len(names) <= MAX_NAMED
     along, across = ("y", "x") if named else ("x", "y")
     finite = [norm for norm in norms if norm is not None and math.isfinite(norm) and norm > 0]
-    length: dict[str, Any] = {
-        "field": "norm",
-        "type": "quantitative",
-        "title": "gradient norm",
-        "axis": {"tickCount": 5, "labelExpr": _POWERS},
-    }
+    axis = {"tickCount": 5, "labelExpr": _POWERS}
+    length = field("norm", title="gradient norm", axis=axis)
     if needs_log_scale(finite):
         domain = [min(finite) / 1.5, max(finite) * 1.2]
         length["scale"] = {"type": "log", "domain": domain, "clamp": True, "nice": False}
         length["axis"]["values"] = log_ticks(*domain)
-    place = {
-        "field": "name",
-        "type": "nominal",
+    place = field(
+        "name",
+        "nominal",
         # Not the order of the data: a bar layer leaves out what has no number, and comes first.
-        "sort": {"field": "position", "op": "min"},
-        "title": None,
-        "axis": {"labelLimit": 150} if named else _block_axis(names),
-    }
-    tooltip = [{"field": field, "type": "nominal"} for field in ("name", "gradient norm", "shape")]
+        sort={"field": "position", "op": "min"},
+        title=None,
+        axis={"labelLimit": 150} if named else _block_axis(names),
+    )
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "bar"}, "encoding": {across: length, "color": _MARKED}},
         {
             "mark": {"type": "rect", "opacity": 0, "cursor": "pointer"},
             "params": [{"name": "pick", "select": _PICK}],
-            "encoding": {"tooltip": tooltip},
+            "encoding": {"tooltip": nominal("name", "gradient norm", "shape")},
         },
     ]
     if named:
@@ -148,12 +153,12 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 #: The selected bar has another colour.
-_MARKED = {
-    "field": "selected",
-    "type": "nominal",
-    "scale": {"domain": [False, True], "range": [BAR, HIGHLIGHT]},
-    "legend": None,
-}
+_MARKED = field(
+    "selected",
+    "nominal",
+    scale={"domain": [False, True], "range": [BAR, HIGHLIGHT]},
+    legend=None,
+)
 _PICK = {"type": "point", "fields": ["name"], "toggle": "true", "clear": False}
 
 
@@ -179,25 +184,23 @@ def draw_histogram_chart(histogram: Histogram, *, key: str, alt: str) -> None:
 
 _HISTOGRAM: dict[str, Any] = {
     "encoding": {
-        "x": {
-            "field": "from",
-            "type": "quantitative",
-            "bin": "binned",
-            "title": "gradient",
-            "scale": {"zero": False, "nice": False},
-            "axis": {"format": "~g", "tickCount": 8},
-        },
+        "x": field(
+            "from",
+            bin="binned",
+            title="gradient",
+            scale={"zero": False, "nice": False},
+            axis={"format": "~g", "tickCount": 8},
+        ),
         "x2": {"field": "to"},
         "tooltip": [
-            {"field": "from", "type": "quantitative", "format": ".5g"},
-            {"field": "to", "type": "quantitative", "format": ".5g"},
-            {"field": "elements", "type": "quantitative", "format": ","},
+            *(field(name, format=".5g") for name in ("from", "to")),
+            field("elements", format=","),
         ],
     },
     "layer": [
         {
             "mark": {"type": "bar", "color": BAR, "stroke": BAR_EDGE, "strokeWidth": 0.5},
-            "encoding": {"y": {"field": "elements", "type": "quantitative"}},
+            "encoding": {"y": field("elements")},
         },
         {"mark": {"type": "rect", "opacity": 0}},
     ],
@@ -231,22 +234,18 @@ def draw_sample_norms(
     )
 
 
-_TOLD = ("sample", "own norm", "accumulated norm")
 _SAMPLES: dict[str, Any] = {
     "encoding": {
-        "x": {
-            "field": "sample",
-            "type": "ordinal",
-            "axis": {"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8},
-        }
+        "x": field(
+            "sample",
+            "ordinal",
+            axis={"labelAngle": 0, "labelOverlap": "greedy", "labelSeparation": 8},
+        )
     },
     "layer": [
         {
             "mark": "bar",
-            "encoding": {
-                "y": {"field": "own", "type": "quantitative", "title": "gradient norm"},
-                "color": _MARKED,
-            },
+            "encoding": {"y": field("own", title="gradient norm"), "color": _MARKED},
         },
         {
             "mark": {
@@ -255,14 +254,11 @@ _SAMPLES: dict[str, Any] = {
                 "strokeWidth": 1.5,
                 "point": {"size": 16, "color": COMPARISON},
             },
-            "encoding": {
-                "y": {"field": "sum", "type": "quantitative"},
-                "detail": {"field": "since", "type": "nominal"},
-            },
+            "encoding": {"y": field("sum"), "detail": field("since", "nominal")},
         },
         {
             "mark": {"type": "rect", "opacity": 0},
-            "encoding": {"tooltip": [{"field": name, "type": "nominal"} for name in _TOLD]},
+            "encoding": {"tooltip": nominal("sample", "own norm", "accumulated norm")},
         },
     ],
 }

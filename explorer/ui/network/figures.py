@@ -27,6 +27,8 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     axes = figure.add_subplot()
     axes.patch.set_alpha(0)
     axes.tick_params(colors=FIGURE_TEXT, labelsize=8)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set(color=FIGURE_TEXT, fontsize=8)
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(FIGURE_TEXT)
@@ -60,23 +62,14 @@ def draw_norm_bars(
     positions = np.arange(len(names))
     if len(names) <= MAX_NAMED:
         axes.barh(positions, heights, color=colours, height=0.7)
-        axes.set_yticks(
-            positions, [_shorten(name) for name in names], fontsize=8, color=FIGURE_TEXT
-        )
+        axes.set_yticks(positions, [_shorten(name) for name in names])
         axes.invert_yaxis()
-        axes.set_xlabel("gradient norm", fontsize=8, color=FIGURE_TEXT)
+        axes.set_xlabel("gradient norm")
         for i, value in enumerate(norms):
             if value is None or not np.isfinite(value):
                 text = "None" if value is None else str(value)
-                axes.text(
-                    0.01,
-                    i,
-                    text,
-                    transform=axes.get_yaxis_transform(),
-                    va="center",
-                    fontsize=8,
-                    color=FIGURE_TEXT,
-                )
+                drawn = axes.text(0.01, i, text, va="center", fontsize=8, color=FIGURE_TEXT)
+                drawn.set_transform(axes.get_yaxis_transform())
         if needs_log_scale(values):
             axes.set_xscale("log")
         else:
@@ -84,15 +77,8 @@ def draw_norm_bars(
     else:
         axes.bar(positions, heights, color=colours, width=0.9)
         starts = block_starts(names)
-        axes.set_xticks(
-            list(starts),
-            list(starts.values()),
-            rotation=40,
-            ha="right",
-            fontsize=7,
-            color=FIGURE_TEXT,
-        )
-        axes.set_ylabel("gradient norm", fontsize=8, color=FIGURE_TEXT)
+        axes.set_xticks(list(starts), list(starts.values()), rotation=40, ha="right", fontsize=7)
+        axes.set_ylabel("gradient norm")
         axes.margins(x=0.01)
         if needs_log_scale(values):
             axes.set_yscale("log")
@@ -113,8 +99,8 @@ def draw_histogram(histogram: Histogram) -> bytes:
         edgecolor=BAR_EDGE,
         linewidth=0.4,
     )
-    axes.set_xlabel("gradient", fontsize=8, color=FIGURE_TEXT)
-    axes.set_ylabel("elements", fontsize=8, color=FIGURE_TEXT)
+    axes.set_xlabel("gradient")
+    axes.set_ylabel("elements")
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     return _png(figure)
 
@@ -145,8 +131,8 @@ def draw_sample_norms(
                 label="accumulated" if start == 0 else None,
             )
         start = end
-    axes.set_xlabel("sample", fontsize=8, color=FIGURE_TEXT)
-    axes.set_ylabel("gradient norm", fontsize=8, color=FIGURE_TEXT)
+    axes.set_xlabel("sample")
+    axes.set_ylabel("gradient norm")
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     axes.legend(fontsize=8, frameon=False, labelcolor=FIGURE_TEXT)
     return _png(figure)

@@ -21,7 +21,7 @@ from explorer.ui.common.layout import columns
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import choice, download, label, note, whole
 from explorer.ui.network import figures
-from explorer.ui.network.charts import draw_chart, draw_histogram_chart
+from explorer.ui.network.charts import draw_chart, draw_histogram_chart, field
 from explorer.ui.network.runs import await_stoppable
 from explorer.ui.network.selection import PARAMETER, Shown, pick
 from explorer.ui.network.table import figures_table
@@ -253,27 +253,18 @@ def _ridges(titles: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "layer": [
             {
                 "encoding": {
-                    "x": {
-                        "field": "size",
-                        "type": "quantitative",
-                        "title": "absolute value of an element",
-                        "scale": {"nice": False},
-                        "axis": {"labelExpr": "'1e' + datum.value", "tickMinStep": 1, "grid": True},
-                    },
-                    "y": {
-                        "field": "top",
-                        "type": "quantitative",
-                        "axis": None,
-                        "scale": {"domain": domain, "nice": False},
-                    },
+                    "x": field(
+                        "size",
+                        title="absolute value of an element",
+                        scale={"nice": False},
+                        axis={"labelExpr": "'1e' + datum.value", "tickMinStep": 1, "grid": True},
+                    ),
+                    "y": field("top", axis=None, scale={"domain": domain, "nice": False}),
                 },
                 "layer": [
                     {
                         "mark": ridge | {"line": {"color": BAR, "strokeWidth": 1}},
-                        "encoding": {
-                            "y2": {"field": "base"},
-                            "detail": {"field": "row", "type": "ordinal"},
-                        },
+                        "encoding": {"y2": {"field": "base"}, "detail": field("row", "ordinal")},
                     },
                     {
                         "mark": {"type": "circle", "size": 90, "opacity": 0, "color": BAR},
@@ -286,8 +277,8 @@ def _ridges(titles: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 "mark": name | {"color": FIGURE_TEXT},
                 "encoding": {
                     "x": {"value": -6},
-                    "y": {"field": "base", "type": "quantitative"},
-                    "text": {"field": "title", "type": "nominal"},
+                    "y": field("base"),
+                    "text": field("title", "nominal"),
                 },
             },
         ],
@@ -295,9 +286,9 @@ def _ridges(titles: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 _TOOLTIP = [
-    {"field": "which", "type": "nominal", "title": "gradient"},
-    {"field": "from", "type": "nominal", "title": "size"},
-    {"field": "elements", "type": "nominal"},
-    {"field": "zero", "type": "quantitative", "title": "exactly 0"},
-    {"field": "norm", "type": "nominal"},
+    field("which", "nominal", title="gradient"),
+    field("from", "nominal", title="size"),
+    field("elements", "nominal"),
+    field("zero", title="exactly 0"),
+    field("norm", "nominal"),
 ]

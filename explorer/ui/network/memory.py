@@ -16,11 +16,11 @@ from explorer.trace.colours import COMPARED, FIGURE_TEXT
 from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.layout import columns
 from explorer.ui.common.table import Column, Row, table
-from explorer.ui.common.widgets import choice, label, note, refuse, scrolling
-from explorer.ui.network.charts import draw_chart
+from explorer.ui.common.widgets import choice, label, note, refuse
+from explorer.ui.network.charts import draw_chart, field, nominal
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
-from explorer.ui.network.table import to_size
+from explorer.ui.network.table import figures_table, to_size
 
 _MB = 2**20
 PASS, HOOKS = "Forward and backward", "Kept by hooks"
@@ -89,7 +89,7 @@ def _draw_runs(runs: Sequence[MemoryRun], shown: Shown) -> None:
     with left:
         label(*_headline(measured))
         _draw_chart(measured)
-        st.html(scrolling(_table(measured, shown.report), "Peak memory in each mode"))
+        st.html(_table(measured, shown.report))
     with right:
         _draw_kept(measured[0], shown)
     note(*_explanation(measured))
@@ -121,7 +121,6 @@ def _mode(mode: str) -> Html:
 
 
 def _table(runs: Sequence[MemoryRun], report: Report) -> str:
-    head = "<tr><td></td><th>Peak</th><th>Where</th><th>Kept for backward</th><th>MACs</th></tr>"
     rows = ""
     for run in runs:
         assert run.peak is not None
@@ -134,7 +133,8 @@ def _table(runs: Sequence[MemoryRun], report: Report) -> str:
         swatch = f'<i class="ax-swatch" style="background:{_colour(run.mode)}"></i>'
         values = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         rows += f"<tr><th>{swatch}{_mode(run.mode)}</th>{values}</tr>"
-    return f'<table class="ax-plain ax-figures ax-modes">{head}{rows}</table>'
+    head = ("", "Peak", "Where", "Kept for backward", "MACs")
+    return figures_table(head, rows, "Peak memory in each mode", kind="ax-modes")
 
 
 def _explanation(runs: Sequence[MemoryRun]) -> tuple[str, ...]:
@@ -220,10 +220,9 @@ def _layer_name(name: str | None) -> str:
 def _forward_area(run: MemoryRun) -> dict[str, Any]:
     """The forward pass, shaded and named, and the name of backward after it."""
     spans = [("forward", 0, run.forward_steps), ("backward", run.forward_steps, run.steps)]
-    start = {"field": "start", "type": "quantitative"}
     return {
         "data": {"values": [{"name": n, "start": a, "end": b} for n, a, b in spans if b > a]},
-        "encoding": {"x": start},
+        "encoding": {"x": field("start")},
         "layer": [
             {
                 "transform": [{"filter": "datum.name == 'forward'"}],
@@ -232,7 +231,7 @@ def _forward_area(run: MemoryRun) -> dict[str, Any]:
             },
             {
                 "mark": {"type": "text", "baseline": "top", "color": FIGURE_TEXT} | _NAME,
-                "encoding": {"y": {"value": 0}, "text": {"field": "name", "type": "nominal"}},
+                "encoding": {"y": {"value": 0}, "text": field("name", "nominal")},
             },
         ],
     }
@@ -240,16 +239,11 @@ def _forward_area(run: MemoryRun) -> dict[str, Any]:
 
 _NAME = {"align": "left", "dx": 4, "dy": 8, "fontSize": 11}
 _PEAK = [{"filter": "datum.peak != ''"}]
-_TOOLTIP: list[dict[str, str]] = [
-    *({"field": name, "type": "nominal"} for name in ("mode", "layer", "pass", "operation")),
-    {"field": "MB", "type": "quantitative", "format": ".4g"},
-    {
-        "field": "saved MB",
-        "type": "quantitative",
-        "format": ".4g",
-        "title": "saved for backward, MB",
-    },
-    {"field": "gradients MB", "type": "quantitative", "format": ".4g", "title": "gradients, MB"},
+_TOOLTIP = [
+    *nominal("mode", "layer", "pass", "operation"),
+    field("MB", format=".4g"),
+    field("saved MB", format=".4g", title="saved for backward, MB"),
+    field("gradients MB", format=".4g", title="gradients, MB"),
 ]
 _POINTER = {
     "name": "pointer",
@@ -263,19 +257,14 @@ _POINTER = {
 }
 _LINES: dict[str, Any] = {
     "encoding": {
-        "x": {
-            "field": "operation number",
-            "type": "quantitative",
-            "title": "Operations",
-            "scale": {"nice": False},
-        },
-        "y": {"field": "MB", "type": "quantitative", "title": "MB in use"},
-        "color": {
-            "field": "mode",
-            "type": "nominal",
-            "scale": {"domain": list(MODES), "range": list(COMPARED)},
-            "legend": None,
-        },
+        "x": field("operation number", title="Operations", scale={"nice": False}),
+        "y": field("MB", title="MB in use"),
+        "color": field(
+            "mode",
+            "nominal",
+            scale={"domain": list(MODES), "range": list(COMPARED)},
+            legend=None,
+        ),
     },
     "layer": [
         {"mark": {"type": "line", "strokeWidth": 1.6}},
@@ -290,7 +279,7 @@ _LINES: dict[str, Any] = {
         {
             "transform": _PEAK,
             "mark": {"type": "text", "dy": -10, "fontSize": 11, "fontWeight": "bold"},
-            "encoding": {"text": {"field": "peak", "type": "nominal"}},
+            "encoding": {"text": field("peak", "nominal")},
         },
         {
             "mark": {"type": "circle", "size": 70},

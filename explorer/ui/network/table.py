@@ -68,11 +68,14 @@ def totals(report: Report) -> str:
     return f'<div class="ax-totals">{cells}</div><div class="ax-note">{convention}</div>'
 
 
-def figures_table(head: Iterable[str], rows: str, name: str, style: str = "") -> str:
+def figures_table(
+    head: Iterable[str], rows: str, name: str, style: str = "", kind: str = ""
+) -> str:
     """A table of numbers that scrolls, with these headings and rows of markup; `name` says what it
     is."""
     top = "".join(f"<th>{html(heading)}</th>" if heading else "<td></td>" for heading in head)
-    table = f'<table class="ax-plain ax-figures"><tr>{top}</tr>{rows}</table>'
+    classes = f"ax-plain ax-figures {kind}".strip()
+    table = f'<table class="{classes}"><tr>{top}</tr>{rows}</table>'
     return scrolling(table, name, style)
 
 
