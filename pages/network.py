@@ -25,29 +25,29 @@ if name == OWN:
         st.stop()
 facts = own.facts if own else choose.preset_facts(name)
 with head:
-    setting = choose.choose_setting(name, facts, own.source if own else "")
-    choose.step_button(setting, facts)
+    settings = choose.choose_settings(name, facts, own.source if own else "")
+    choose.step_button(settings, facts)
     menu = st.container(width="content")
     top = st.container()
 with progress:
-    setting = choose.with_available_weights(setting)
+    settings = choose.with_available_weights(settings)
     report = None
-    if setting.large:
-        report = await_run("outline", "inspect_on_meta", setting, patience=10)
+    if settings.large:
+        report = await_run("outline", "inspect_on_meta", settings, patience=10)
 with right:
-    inspected = choose.unchanged(own, setting) or await_run(
-        "numbers", "inspect_network", setting, patience=0.0 if setting.large else 10.0
+    inspected = choose.unchanged(own, settings) or await_run(
+        "numbers", "inspect_network", settings, patience=0.0 if settings.large else 10.0
     )
 report = inspected.report if inspected else report
 if report is None:
     st.stop()
 
 choice = None
-with left, reported(setting.source):
+with left, reported(settings.source):
     draw_error(report.error)
     choice = graph.choose_graph(report)
-shown = Shown(setting, facts, report, inspected)
+shown = Shown(settings, facts, report, inspected)
 open_tabs = draw_tabs(tabs.tab_titles(shown), "part")
 drawn = tabs.draw_parts(shown, choice, top, left, right, open_tabs)
-with menu, reported(setting.source):
+with menu, reported(settings.source):
     choose.download_menu(shown, drawn)

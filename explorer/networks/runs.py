@@ -1,4 +1,4 @@
-"""The runs behind the Network page: each takes a setting and gives a plain result.
+"""The runs behind the Network page: each takes settings and gives a plain result.
 
 `RUNS` names them. A preset runs in the app; the network of a reader's program runs in a child,
 which is asked for a run by its name: `perform` does one, `read_run` checks what came back.
@@ -23,9 +23,9 @@ from explorer.networks.normalisation import NormLayer, normalisation
 from explorer.networks.presets import on_device
 from explorer.networks.problems import SampledProblem
 from explorer.networks.records import Report
-from explorer.networks.setting import (
+from explorer.networks.settings import (
     PresetFacts,
-    Setting,
+    Settings,
     describe_program,
     make_network,
     make_on_meta,
@@ -96,27 +96,27 @@ class InspectedProgram:
     inspected: InspectedNetwork
 
 
-def inspect_on_meta(setting: Setting, job: Job) -> Report:
+def inspect_on_meta(settings: Settings, job: Job) -> Report:
     """Structure and cost, without values."""
     job.report("Reading the structure")
-    network = make_on_meta(setting)
+    network = make_on_meta(settings)
     return inspect(network.model, *network.inputs, loss=network.criterion)
 
 
-def inspect_network(setting: Setting, job: Job) -> InspectedNetwork:
+def inspect_network(settings: Settings, job: Job) -> InspectedNetwork:
     """One forward and backward of the first samples, layer by layer."""
     job.report("Building the network")
     with random_stream(0):
-        network = on_device(make_problem(setting).make(), setting.device)
+        network = on_device(make_problem(settings).make(), settings.device)
         progress = _Progress(network.model, job)
         report = inspect(network.model, *network.inputs, loss=network.criterion)
         progress.end()
     return InspectedNetwork(replace(report, gradients={}), make_histograms(report.gradients, job))
 
 
-def inspect_program(setting: Setting, job: Job) -> InspectedProgram:
+def inspect_program(settings: Settings, job: Job) -> InspectedProgram:
     """The facts of a program's network, and one forward and backward of it."""
-    own = make_problem(setting)
+    own = make_problem(settings)
     with random_stream(0):
         network = own.make()
         job.report("Forward and backward")
@@ -166,32 +166,32 @@ class _Progress:
 # -- single passes --------------------------------------------------------------------------------
 
 
-def draw_full_graph(setting: Setting, job: Job) -> FullGraph:
+def draw_full_graph(settings: Settings, job: Job) -> FullGraph:
     """Every node of the autograd graph, as torchviz draws it."""
-    return _observe(full_graph, setting, job, "Drawing the graph", seed=0)
+    return _observe(full_graph, settings, job, "Drawing the graph", seed=0)
 
 
-def run_hooks(setting: Setting, job: Job, *, hooks: tuple[Hook, ...]) -> HookExperiment:
+def run_hooks(settings: Settings, job: Job, *, hooks: tuple[Hook, ...]) -> HookExperiment:
     """The same run without and with hooks."""
-    return _observe(try_hooks, setting, job, "Running without and with the hooks", hooks=hooks)
+    return _observe(try_hooks, settings, job, "Running without and with the hooks", hooks=hooks)
 
 
-def compare_hook_memory(setting: Setting, job: Job) -> tuple[HookMemory, ...]:
+def compare_hook_memory(settings: Settings, job: Job) -> tuple[HookMemory, ...]:
     """How much memory three ways of reading gradients keep."""
-    return _observe(measure_hook_memory, setting, job, "Running three times")
+    return _observe(measure_hook_memory, settings, job, "Running three times")
 
 
-def follow_memory(setting: Setting, job: Job, *, mode: str) -> MemoryRun:
+def follow_memory(settings: Settings, job: Job, *, mode: str) -> MemoryRun:
     """What is in memory during forward and backward, in one of `explorer.networks.memory.MODES`."""
-    return _observe(trace_memory, setting, job, f"Memory: {mode}", mode=mode)
+    return _observe(trace_memory, settings, job, f"Memory: {mode}", mode=mode)
 
 
 def _observe(
-    observe: Callable[..., T], setting: Setting, job: Job, stage: str, **options: Any
+    observe: Callable[..., T], settings: Settings, job: Job, stage: str, **options: Any
 ) -> T:
     """What a function like `inspect` finds out about the network."""
     job.report(stage)
-    network = make_network(setting)
+    network = make_network(settings)
     return observe(network.model, *network.inputs, loss=network.criterion, **options)
 
 
@@ -205,10 +205,10 @@ class AttentionRun:
     image: np.ndarray | None
 
 
-def find_attention(setting: Setting, job: Job, *, sample: int, layer: str | None) -> AttentionRun:
+def find_attention(settings: Settings, job: Job, *, sample: int, layer: str | None) -> AttentionRun:
     """The attention maps of one sample."""
     job.report("Running forward and backward")
-    changed = make_problem(setting)
+    changed = make_problem(settings)
     with random_stream(0):
         network = changed.make()
     first = network.inputs[0] if network.inputs else None
@@ -238,14 +238,14 @@ def _image(tensor: Tensor | None) -> np.ndarray | None:
     return pixels.numpy()
 
 
-def follow_time_steps(setting: Setting, job: Job) -> TimeSteps:
+def follow_time_steps(settings: Settings, job: Job) -> TimeSteps:
     """The gradient at each time step, at all gains or, of a program, as many as it has time for."""
 
     def run(*gains: float) -> TimeSteps:
         stage = "Running forward and backward"
-        return _observe(gradients_over_time, setting, job, stage, seed=0, gains=gains)
+        return _observe(gradients_over_time, settings, job, stage, seed=0, gains=gains)
 
-    if not setting.source:
+    if not settings.source:
         return run(*GAINS)
     start = time.monotonic()
     once = run(1.0)
@@ -257,14 +257,14 @@ def follow_time_steps(setting: Setting, job: Job) -> TimeSteps:
 
 
 def compare_normalisation(
-    setting: Setting, job: Job, *, sizes: tuple[int, ...]
+    settings: Settings, job: Job, *, sizes: tuple[int, ...]
 ) -> dict[str, tuple[NormLayer, ...]]:
     """What goes into each normalising layer and what comes out, by the size of the batch; those
     that the network cannot take are left out. Without sizes, as it is."""
     runs: dict[str, tuple[NormLayer, ...]] = {}
     for size in sizes or (None,):
         job.report("Running forward")
-        network = make_network(setting if size is None else replace(setting, batch=size))
+        network = make_network(settings if size is None else replace(settings, batch=size))
         try:
             layers = normalisation(network.model, *network.inputs, seed=0)
         except ValueError:  # batch norm cannot be trained on one value
@@ -292,12 +292,12 @@ class TrainingSteps:
 
 
 def accumulate_samples(
-    setting: Setting, job: Job, *, n: int, every: int | None, lr: float
+    settings: Settings, job: Job, *, n: int, every: int | None, lr: float
 ) -> AccumulationRun:
     """Pass n samples one at a time; `job.parts` grows, and it ends early when nobody waits."""
-    changed = make_problem(setting)
+    changed = make_problem(settings)
     if not isinstance(changed, SampledProblem):
-        raise ValueError(f"{setting.name} has no separate samples")
+        raise ValueError(f"{settings.name} has no separate samples")
     gradients: Mapping[str, Any] = {}
     job.report(f"Sample 1 of {n}", 0.0)
     for step in accumulate(changed, n, every=every, lr=lr):
@@ -310,11 +310,11 @@ def accumulate_samples(
 
 
 def train_steps(
-    setting: Setting, job: Job, *, steps: int, optimizer: str, lr: float
+    settings: Settings, job: Job, *, steps: int, optimizer: str, lr: float
 ) -> TrainingSteps:
     """Train for some steps and count the gradients; `job.parts` grows."""
     job.report(f"Step 1 of {steps}", 0.0)
-    changed = make_problem(setting)
+    changed = make_problem(settings)
     for step in train_for_histograms(changed, steps, optimizer=optimizer, lr=lr):
         job.parts.append(step)
         job.report(f"Step {step.step} of {steps}", step.step / steps)
@@ -345,14 +345,14 @@ RUNS: dict[str, Callable[..., Any]] = {
 }
 
 
-def perform(name: str, setting: Any, arguments: Mapping[str, Any], job: Job) -> Any:
-    """The result of a run, or what it has done so far if it was abandoned. Setting and arguments
+def perform(name: str, settings: Any, arguments: Mapping[str, Any], job: Job) -> Any:
+    """The result of a run, or what it has done so far if it was abandoned. Settings and arguments
     are plain, as `to_plain` makes them."""
     run = RUNS[name]
     hints = get_type_hints(run)
     given = {key: from_plain(hints[key], value) for key, value in arguments.items()}
     try:
-        return run(from_plain(Setting, setting), job, **given)
+        return run(from_plain(Settings, settings), job, **given)
     except Abandoned as abandoned:
         return abandoned.so_far
 

@@ -24,7 +24,7 @@ from explorer.networks.memory import (
 )
 from explorer.networks.normalisation import Values
 from explorer.networks.records import Report, Structure
-from explorer.networks.setting import PresetFacts
+from explorer.networks.settings import PresetFacts
 from explorer.networks.statistics import Histogram
 from explorer.networks.time_steps import GAINS, MAX_STEPS, TimeSteps
 from explorer.networks.training_steps import (

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from explorer import limits
 from explorer.networks.runs import read_run as read_network_run
-from explorer.networks.setting import Setting
+from explorer.networks.settings import Settings
 from explorer.program import ProgramError, ProgramRefused
 from explorer.program.figures import MOST_PIXELS, Figure
 from explorer.sandbox import exit_reasons
@@ -248,12 +248,12 @@ def _is_png(png: Any, size: tuple[int, int]) -> bool:
 
 def submit_network(
     name: str,
-    setting: Setting,
+    settings: Settings,
     arguments: Mapping[str, Any],
     **options: Any,
 ) -> Call[Any]:
-    """Do the run `name` of `explorer.networks.runs` with the program of `setting`."""
-    request = {"name": name, "setting": to_plain(setting), "arguments": to_plain(dict(arguments))}
+    """Do the run `name` of `explorer.networks.runs` with the program of `settings`."""
+    request = {"name": name, "settings": to_plain(settings), "arguments": to_plain(dict(arguments))}
     read = partial(_read, partial(read_network_run, name))
     return _submit("network", request, read, **options)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from explorer import sandbox
-from explorer.networks.setting import Setting
+from explorer.networks.settings import Settings
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
 from tests.hostile.corpus import GROUPS
@@ -61,7 +61,7 @@ def inspected(source: str, server: Sandbox, limit: float = LIMIT):
     """The network of a program and the seconds it took; an error in place of one that has none."""
     start = time.monotonic()
     call = sandbox.submit_network(
-        "inspect_program", Setting("Your own", source), {}, timeout=limit, sandbox=server
+        "inspect_program", Settings("Your own", source), {}, timeout=limit, sandbox=server
     )
     try:
         return call.result(), time.monotonic() - start

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from explorer.networks import fold, names, problem, runs
 from explorer.networks.classifiers import CLASSIFIERS, PublishedWeights
-from explorer.networks.setting import Setting, describe_preset, make_script
+from explorer.networks.settings import Settings, describe_preset, make_script
 from explorer.ui.common.network_call import NetworkJob
 from explorer.ui.network import choose, figures, graph, table, tree
 from explorer.ui.network.charts import log_ticks
@@ -132,8 +132,8 @@ def test_the_layers_stay_open_on_a_network_with_other_tabs(page: Any) -> None:
 
 def shown_of(name: str) -> Shown:
     facts = describe_preset(name)
-    inspected = runs.inspect_network(Setting(name), NetworkJob(""))
-    return Shown(Setting(name), facts, inspected.report, inspected)
+    inspected = runs.inspect_network(Settings(name), NetworkJob())
+    return Shown(Settings(name), facts, inspected.report, inspected)
 
 
 @pytest.mark.parametrize("title", TABS)
@@ -163,7 +163,7 @@ def test_a_large_network_shows_structure_first_and_numbers_after(page: Any) -> N
     ("name", "block"), [("densenet201", "denseblock1"), ("resnet152", "layer3")]
 )
 def test_the_largest_open_on_meta(name: str, block: str) -> None:
-    report = runs.inspect_on_meta(Setting(name), NetworkJob())
+    report = runs.inspect_on_meta(Settings(name), NetworkJob())
     assert report.error is None
     assert report.loss is None
     assert report.total_params == sum(row.params for row in report.layers)
@@ -235,7 +235,7 @@ def test_a_layer_inside_a_folded_block_marks_the_block(page: Any) -> None:
 
 
 def test_numbers_still_to_come_are_left_open() -> None:
-    report = runs.inspect_on_meta(Setting("mobilenet_v3_small"), NetworkJob())
+    report = runs.inspect_on_meta(Settings("mobilenet_v3_small"), NetworkJob())
     for table_ in tree.make_tables(report).values():
         for _, _, _, _, _, cells, *note in table_["rows"]:
             assert len(cells) == len(table_["columns"]) - 1
@@ -354,8 +354,8 @@ def test_stepping_hands_the_network_over(page: Any) -> None:
 
 
 def test_csv_and_script_hold_the_same_numbers() -> None:
-    setting = Setting("ToyModel", batch=2, side=40, train=False)
-    report = runs.inspect_network(setting, NetworkJob()).report
+    settings = Settings("ToyModel", batch=2, side=40, train=False)
+    report = runs.inspect_network(settings, NetworkJob()).report
     rows = list(csv.DictReader(io.StringIO(table.layers_csv(report).decode())))
     assert [row["layer"] for row in rows] == ["(model)", "conv1", "conv2", "pool", "fc", "tmp"]
     block, *layers = rows
@@ -370,7 +370,7 @@ def test_csv_and_script_hold_the_same_numbers() -> None:
         assert row["gradient_norm"] == ("" if norm is None else str(norm))
         assert (float(row["norm"]), float(row["std"])) == (parameter.norm, parameter.std)
     done = subprocess.run(
-        [sys.executable, "-c", make_script(setting, describe_preset(setting.name))],
+        [sys.executable, "-c", make_script(settings, describe_preset(settings.name))],
         capture_output=True,
         text=True,
         check=True,
@@ -387,13 +387,13 @@ def test_csv_and_script_hold_the_same_numbers() -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_script_compiles_and_changes_are_in_it(name: str) -> None:
-    script = make_script(Setting(name, train=True, nan=True), describe_preset(name))
+    script = make_script(Settings(name, train=True, nan=True), describe_preset(name))
     compile(script, name, "exec")
 
 
 def test_changes_are_those_of_plain_torch() -> None:
-    setting = Setting("LeNet-5", batch=3, nan=False, train=False)
-    inspected = runs.inspect_network(setting, NetworkJob())
+    settings = Settings("LeNet-5", batch=3, nan=False, train=False)
+    inspected = runs.inspect_network(settings, NetworkJob())
 
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.networks import from_program, inspect
 from explorer.networks.examples import EXAMPLES
-from explorer.networks.setting import Setting, describe_program, make_script
-from explorer.sandbox import client
+from explorer.networks.settings import Settings, describe_program, make_script
+from explorer.sandbox import calls
 from explorer.training.problem import random_stream
 from explorer.ui.common.errors import UNDRAWABLE
 from explorer.ui.network import charts
@@ -134,7 +134,7 @@ def test_the_script_prints_the_norms_of_the_report(name):
         network = problem.make()
         report = inspect(network.model, *network.inputs, loss=network.criterion)
     script = make_script(
-        Setting("Your own", MODULES[name].source), describe_program(problem, network)
+        Settings("Your own", MODULES[name].source), describe_program(problem, network)
     )
     printed = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -7,8 +7,8 @@ from html import escape
 
 import streamlit as st
 
-from explorer.networks import AccumulationStep
 from explorer.networks.runs import BINS, AccumulationRun, Histograms
+from explorer.networks.training_steps import AccumulationStep
 from explorer.trace.colours import BAR, COMPARISON
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
@@ -33,12 +33,12 @@ _MAX_STEPS = 6
 
 def draw_accumulation(shown: Shown) -> None:
     """Draw the controls, and the accumulated gradients."""
-    setting, samples = shown.setting, shown.facts.samples
+    settings, samples = shown.settings, shown.facts.samples
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         most = min(samples, 40)
         n = whole(
             "Samples",
-            f"n-{setting.name}",
+            f"n-{settings.name}",
             1,
             samples,
             start=most,
@@ -65,7 +65,7 @@ def draw_accumulation(shown: Shown) -> None:
         )
     accumulation = await_stoppable(
         "accumulate_samples",
-        setting,
+        settings,
         again="Run again",
         total=pluralize(n, "sample"),
         so_far=lambda steps: AccumulationRun(steps, {}),

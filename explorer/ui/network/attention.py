@@ -31,7 +31,7 @@ def draw_attention(shown: Shown) -> None:
     run: AttentionRun | None = await_run(
         "attention",
         "find_attention",
-        shown.setting,
+        shown.settings,
         sample=int(sample) - 1 if str(sample).isdecimal() else 0,
         layer=None if layer in (None, _ALL) else layer,
     )

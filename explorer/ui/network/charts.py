@@ -11,7 +11,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import streamlit as st
 
-from explorer.networks import Histogram, ParameterRecord
+from explorer.networks.records import ParameterRecord
+from explorer.networks.statistics import Histogram
 from explorer.trace.colours import BAR, BAR_EDGE, COMPARISON, FIGURE_TEXT, HIGHLIGHT
 from explorer.trace.text import number
 from explorer.ui.network.figures import MAX_NAMED, block_starts, needs_log_scale

@@ -16,11 +16,11 @@ from explorer.networks.classifiers import CLASSIFIERS, published_weights, weight
 from explorer.networks.examples import EXAMPLES
 from explorer.networks.presets import RENAMED
 from explorer.networks.runs import InspectedNetwork, InspectedProgram
-from explorer.networks.setting import (
+from explorer.networks.settings import (
     IMAGENET,
     RANDOM,
     PresetFacts,
-    Setting,
+    Settings,
     describe_preset,
     make_script,
 )
@@ -76,7 +76,7 @@ def graph_and_numbers(name: str) -> tuple[Any, Any]:
     return drawing, numbers
 
 
-def choose_setting(name: str, facts: PresetFacts, source: str = "") -> Setting:
+def choose_settings(name: str, facts: PresetFacts, source: str = "") -> Settings:
     """Draw the weights that a network can have, and what can be changed; `source` is the program of
     the reader's own."""
     weights = RANDOM
@@ -87,22 +87,22 @@ def choose_setting(name: str, facts: PresetFacts, source: str = "") -> Setting:
             [RANDOM, IMAGENET],
             "Random weights, or weights trained on ImageNet",
         )
-    return Setting(name, source, weights=weights, **_choose_changes(name, source, facts))
+    return Settings(name, source, weights=weights, **_choose_changes(name, source, facts))
 
 
-def with_available_weights(setting: Setting) -> Setting:
-    """The setting with random weights if its trained ones have not been downloaded.
+def with_available_weights(settings: Settings) -> Settings:
+    """The settings with random weights if its trained ones have not been downloaded.
 
     A button then offers to download them.
     """
-    if setting.weights == IMAGENET and weights_file(setting.name) is None:
-        return setting if _download_weights(setting) else replace(setting, weights=RANDOM)
-    return setting
+    if settings.weights == IMAGENET and weights_file(settings.name) is None:
+        return settings if _download_weights(settings) else replace(settings, weights=RANDOM)
+    return settings
 
 
-def _download_weights(setting: Setting) -> bool:
+def _download_weights(settings: Settings) -> bool:
     """Draw a button that downloads the weights; whether it has, with a sentence if it failed."""
-    weights = published_weights(setting.name)
+    weights = published_weights(settings.name)
     place, below = st.empty(), st.empty()
     with place.container(horizontal=True, vertical_alignment="center", gap="small"):
         pressed = st.button(
@@ -127,7 +127,7 @@ def preset_facts(name: str) -> PresetFacts:
 
 
 def _choose_changes(name: str, source: str, facts: PresetFacts) -> dict[str, Any]:
-    """Draw the popover; the fields of `Setting` that differ from the preset."""
+    """Draw the popover; the fields of `Settings` that differ from the preset."""
     changes: dict[str, Any] = {}
 
     # Another program begins anew: what was set for the one before would not be what it asks for.
@@ -185,15 +185,15 @@ def _number(label: str, key: str, bounds: tuple[int, int], start: int, help: str
     return start if chosen is None else chosen
 
 
-def step_button(setting: Setting, facts: PresetFacts) -> None:
+def step_button(settings: Settings, facts: PresetFacts) -> None:
     """Offer to step the network, if it is small, and to see the maps of one that takes images."""
-    if setting.source:
+    if settings.source:
         if facts.setup:
             step_texts(facts.setup, facts.loss_source)
         if len(facts.shape) == 3 and facts.shape[0] in (1, 3) and facts.samples:
-            show_maps(setting.source)
-    elif not setting.large:
-        step_network(setting.name)
+            show_maps(settings.source)
+    elif not settings.large:
+        step_network(settings.name)
 
 
 def download_menu(shown: Shown, drawn: DrawnGraph | None) -> None:
@@ -225,7 +225,7 @@ def download_menu(shown: Shown, drawn: DrawnGraph | None) -> None:
             graph_files(drawn.dot, "network")
         file(
             "PyTorch script",
-            lambda: make_script(shown.setting, shown.facts).encode(),
+            lambda: make_script(shown.settings, shown.facts).encode(),
             "network.py",
             "text/x-python",
             "The same run in plain PyTorch; prints the same norms",
@@ -287,7 +287,7 @@ def _run(source: str) -> tuple[OwnNetwork | None, ProgramError | None]:
     failed, error = st.session_state.get(_FAILED, ("", None))
     if failed == source and error is not None:
         return network, error
-    submit = partial(sandbox.submit_network, "inspect_program", Setting(OWN, source), {})
+    submit = partial(sandbox.submit_network, "inspect_program", Settings(OWN, source), {})
     try:
         found: InspectedProgram | None = ask(
             _SLOT, source, submit, label="Running", place=place, shared=True
@@ -303,8 +303,8 @@ def _run(source: str) -> tuple[OwnNetwork | None, ProgramError | None]:
     return network, None
 
 
-def unchanged(network: OwnNetwork | None, setting: Setting) -> InspectedNetwork | None:
-    """The report of the reader's own network, if the setting changes nothing."""
-    if network is None or setting != Setting(OWN, network.source):
+def unchanged(network: OwnNetwork | None, settings: Settings) -> InspectedNetwork | None:
+    """The report of the reader's own network, if the settings change nothing."""
+    if network is None or settings != Settings(OWN, network.source):
         return None
     return network.inspected

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.networks import Report
 from explorer.networks.presets import FAMILIES
 from explorer.networks.runs import InspectedNetwork
-from explorer.networks.setting import Setting
+from explorer.networks.settings import Settings
 from explorer.trace.text import number
 from explorer.ui.common.plot import Line, Plot, around, draw_plots
 from explorer.ui.common.widgets import note
@@ -20,19 +20,19 @@ from explorer.ui.network.selection import Shown
 _KINDS = ("main", "beside", "second")
 
 
-def relatives(setting: Setting) -> tuple[str, ...]:
+def relatives(settings: Settings) -> tuple[str, ...]:
     """This preset and those it is compared with; none for a reader's network."""
-    if setting.source:
+    if settings.source:
         return ()
-    return next((family for family in FAMILIES if setting.name in family), ())
+    return next((family for family in FAMILIES if settings.name in family), ())
 
 
 def draw_comparison(shown: Shown) -> None:
     """Draw the gradient norm of each weight, from the input to the output, one line a network."""
     reports: dict[str, Report] = {}
-    for name in relatives(shown.setting):
+    for name in relatives(shown.settings):
         run: InspectedNetwork | None = await_run(
-            f"compare-{name}", "inspect_network", Setting(name)
+            f"compare-{name}", "inspect_network", Settings(name)
         )
         if run is None:
             return

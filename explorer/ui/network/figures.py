@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from explorer.networks import Histogram
+from explorer.networks.statistics import Histogram
 from explorer.trace.colours import BAR, BAR_EDGE, COMPARISON, FIGURE_TEXT, HIGHLIGHT
 
 if TYPE_CHECKING:  # matplotlib is needed for downloads alone, and takes long to import

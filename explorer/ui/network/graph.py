@@ -8,18 +8,10 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.networks import (
-    COLOURS,
-    FoldedGraph,
-    FoldedNode,
-    FullGraph,
-    Report,
-    Structure,
-    fold,
-    folded_dot,
-)
-from explorer.networks.graphs import CLASSES
-from explorer.networks.setting import Setting
+from explorer.networks import COLOURS, Report, fold, folded_dot
+from explorer.networks.graphs import CLASSES, FoldedGraph, FoldedNode, FullGraph
+from explorer.networks.records import Structure
+from explorer.networks.settings import Settings
 from explorer.trace import MAX_NODES, Node, dot_text
 from explorer.trace.text import number
 from explorer.ui.common.glossary import html, term_link
@@ -88,15 +80,15 @@ def choose_graph(report: Report) -> GraphChoice | None:
 def draw_graph(shown: Shown, chosen: GraphChoice) -> DrawnGraph | None:
     """Draw the graph, and the list of its nodes in the row above it."""
     if chosen.colour is None:
-        return _draw_full_graph(shown.setting, chosen.head)
+        return _draw_full_graph(shown.settings, chosen.head)
     return _draw_modules(shown, chosen.structure, chosen.head, chosen.colour)
 
 
-def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:
-    full: FullGraph | None = await_run("graph", "draw_full_graph", setting)
+def _draw_full_graph(settings: Settings, head: Any) -> DrawnGraph | None:
+    full: FullGraph | None = await_run("graph", "draw_full_graph", settings)
     if full is None:
         return None
-    drawn = _to_dot(setting.key, full)
+    drawn = _to_dot(settings.key, full)
     restore_once(_NODE, str)
     st.session_state.setdefault(_NODE, None)
 
@@ -112,7 +104,7 @@ def _draw_full_graph(setting: Setting, head: Any) -> DrawnGraph | None:
         key="network-graph",
         head=head,
         marks=Marks(selected=selected if selected in {n.id for n in drawn.nodes} else None),
-        alt=f"Autograd graph of {setting.name}",
+        alt=f"Autograd graph of {settings.name}",
         on_choose=select,
     )
     legend(drawn.dot)

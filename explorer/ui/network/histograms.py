@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.networks import Histogram
 from explorer.networks.runs import BINS, Histograms, InspectedNetwork, TrainingSteps
-from explorer.networks.setting import Setting
+from explorer.networks.settings import Settings
+from explorer.networks.statistics import Histogram
 from explorer.networks.training_steps import MOST_STEPS, OPTIMIZERS, TrainingStep, edges
 from explorer.trace.colours import BAR, FIGURE_TEXT
 from explorer.trace.text import number
@@ -45,7 +45,7 @@ def draw_histogram_tab(shown: Shown) -> None:
     ):
         _draw_one_run(shown.inspected)
     else:
-        _draw_training(shown.setting)
+        _draw_training(shown.settings)
 
 
 def choose_parameter(names: Sequence[str]) -> str:
@@ -129,7 +129,7 @@ def draw_counts(histograms: Histograms, name: str, bins: int) -> None:
     st.html(figures_table(("From", "to", "Elements"), rows, f"Counts of the histogram of {name}"))
 
 
-def _draw_training(setting: Setting) -> None:
+def _draw_training(settings: Settings) -> None:
     """Draw the controls; one parameter's gradient at every step; every parameter's at one step."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         steps = whole(
@@ -154,7 +154,7 @@ def _draw_training(setting: Setting) -> None:
             width=130,
             help="The learning rate of each step",
         )
-    run = _train(setting, steps or _START, optimizer, float(lr or 0.0))
+    run = _train(settings, steps or _START, optimizer, float(lr or 0.0))
     if run is None or not run.steps:
         return
     if not run.steps[0].names:
@@ -178,10 +178,10 @@ def _draw_training(setting: Setting) -> None:
     )
 
 
-def _train(setting: Setting, steps: int, optimizer: str, lr: float) -> TrainingSteps | None:
+def _train(settings: Settings, steps: int, optimizer: str, lr: float) -> TrainingSteps | None:
     run = await_stoppable(
         "train_steps",
-        setting,
+        settings,
         again="Train again",
         total=pluralize(steps, "step"),
         so_far=TrainingSteps,

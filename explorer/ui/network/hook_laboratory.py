@@ -7,15 +7,8 @@ from html import escape
 
 import streamlit as st
 
-from explorer.networks import (
-    HOOK_KINDS,
-    GradientChange,
-    Hook,
-    HookEvent,
-    HookExperiment,
-    HookValue,
-    Report,
-)
+from explorer.networks import HOOK_KINDS, Hook, Report
+from explorer.networks.hooks import GradientChange, HookEvent, HookExperiment, HookValue
 from explorer.trace.text import array_lines, number, shape_text
 from explorer.ui.common.glossary import term_link
 from explorer.ui.common.layout import columns
@@ -44,7 +37,7 @@ def draw_laboratory(shown: Shown) -> None:
     if not hooks:
         note("Choose at least one kind of hook.")
         return
-    experiment: HookExperiment | None = await_run("tab", "run_hooks", shown.setting, hooks=hooks)
+    experiment: HookExperiment | None = await_run("tab", "run_hooks", shown.settings, hooks=hooks)
     if experiment is None:
         return
     if experiment.error is not None:

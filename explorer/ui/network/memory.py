@@ -9,9 +9,19 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.networks import MODES, HookMemory, MemoryPoint, MemoryRun, Report
-from explorer.networks.memory import AUTOCAST, CHECKPOINTING, INFERENCE, PLAIN, RECOMPUTATION
-from explorer.networks.setting import Setting
+from explorer.networks import Report
+from explorer.networks.hooks import HookMemory
+from explorer.networks.memory import (
+    AUTOCAST,
+    CHECKPOINTING,
+    INFERENCE,
+    MODES,
+    PLAIN,
+    RECOMPUTATION,
+    MemoryPoint,
+    MemoryRun,
+)
+from explorer.networks.settings import Settings
 from explorer.trace.colours import COMPARED, FIGURE_TEXT
 from explorer.ui.common.glossary import Html, html, term_link
 from explorer.ui.common.layout import columns
@@ -48,12 +58,13 @@ def draw_memory_tab(shown: Shown) -> None:
         )
         modes = _choose_modes() if which == PASS and shown.report.error is None else []
     if which == HOOKS:
-        _draw_hook_memory(shown.setting)
+        _draw_hook_memory(shown.settings)
     elif shown.report.error is not None:
         note("The memory is measured over the whole pass. This run ends with an error before that.")
     else:
         runs = [
-            await_run(f"memory-{mode}", "follow_memory", shown.setting, mode=mode) for mode in modes
+            await_run(f"memory-{mode}", "follow_memory", shown.settings, mode=mode)
+            for mode in modes
         ]
         _draw_runs([run for run in runs if run is not None], shown)
 
@@ -305,9 +316,9 @@ _CODE = {
 }
 
 
-def _draw_hook_memory(setting: Setting) -> None:
+def _draw_hook_memory(settings: Settings) -> None:
     """Draw the memory that three ways of reading gradients keep, measured on this network."""
-    memory: tuple[HookMemory, ...] | None = await_run("tab", "compare_hook_memory", setting)
+    memory: tuple[HookMemory, ...] | None = await_run("tab", "compare_hook_memory", settings)
     if memory is None:
         return
     st.html(_memory_table(memory))

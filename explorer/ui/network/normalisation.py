@@ -20,7 +20,7 @@ def draw_normalisation(shown: Shown) -> None:
     """Draw what goes into the chosen layer and what comes out, for batches of several sizes."""
     sizes = tuple(size for size in _SIZES if size <= shown.facts.samples)
     runs: dict[str, tuple[NormLayer, ...]] | None = await_run(
-        "norms", "compare_normalisation", shown.setting, sizes=sizes
+        "norms", "compare_normalisation", shown.settings, sizes=sizes
     )
     if runs is None:
         return

@@ -128,7 +128,7 @@ def _draw_bars(
 
 def draw_notes(shown: Shown) -> None:
     """Draw sentences about this run, and the one about a preset."""
-    about = "" if shown.setting.source else shown.facts.note
+    about = "" if shown.settings.source else shown.facts.note
     sentences = [sentence for sentence in (*shown.report.notes, about) if sentence]
     if sentences:
         st.html("".join(f'<div class="ax-note">{html(sentence)}</div>' for sentence in sentences))

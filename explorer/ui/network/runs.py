@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from explorer import sandbox
-from explorer.networks import LayerError
+from explorer.networks.records import LayerError
 from explorer.networks.runs import RUNS
-from explorer.networks.setting import Setting
+from explorer.networks.settings import Settings
 from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.network_call import PATIENCE, NetworkJob, await_result
@@ -24,7 +24,7 @@ T = TypeVar("T")
 def await_run(
     slot: str,
     name: str,
-    setting: Setting,
+    settings: Settings,
     *,
     patience: float = PATIENCE,
     on_stop: Callable[[NetworkJob], None] | None = None,
@@ -35,11 +35,11 @@ def await_run(
     A preset runs in the app, a reader's program in a child. Progress and errors are shown in both
     cases; with `on_stop` the reader may stop it, and a child then gives what it has done.
     """
-    key = f"{name} {setting.key} {arguments!r}"
-    if not setting.source:
-        make = partial(RUNS[name], setting, **arguments)
+    key = f"{name} {settings.key} {arguments!r}"
+    if not settings.source:
+        make = partial(RUNS[name], settings, **arguments)
         return await_result(slot, key, make, patience=patience, on_stop=on_stop)
-    submit = partial(sandbox.submit_network, name, setting, arguments)
+    submit = partial(sandbox.submit_network, name, settings, arguments)
     try:
         return sandbox_call.ask(
             f"network-{slot}",
@@ -56,7 +56,7 @@ def await_run(
 
 def await_stoppable(
     name: str,
-    setting: Setting,
+    settings: Settings,
     *,
     again: str,
     total: str,
@@ -69,7 +69,7 @@ def await_stoppable(
     `total` says how much it would do ("40 samples"); the button `again` starts it anew.
     """
     place = f"{name}-stopped"
-    key = f"{setting.key} {arguments!r}"
+    key = f"{settings.key} {arguments!r}"
     stopped, parts = st.session_state.get(place, ("", ()))
     if stopped == key:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -85,7 +85,7 @@ def await_stoppable(
     def stop(job: NetworkJob) -> None:
         st.session_state[place] = (key, tuple(job.parts))
 
-    run: T | None = await_run("tab", name, setting, on_stop=stop, **arguments)
+    run: T | None = await_run("tab", name, settings, on_stop=stop, **arguments)
     return run
 
 

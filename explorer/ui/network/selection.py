@@ -11,7 +11,7 @@ import streamlit as st
 
 from explorer.networks import Report
 from explorer.networks.runs import InspectedNetwork
-from explorer.networks.setting import PresetFacts, Setting
+from explorer.networks.settings import PresetFacts, Settings
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Shown:
     """A network with its settings, and the report on its run. `inspected` is the same report with
     histograms, None while only structure and cost are known."""
 
-    setting: Setting
+    settings: Settings
     facts: PresetFacts
     report: Report
     inspected: InspectedNetwork | None

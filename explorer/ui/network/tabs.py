@@ -45,7 +45,7 @@ TABS: dict[str, Tab] = {
     "Layers": Tab(draw_layers),
     "Attention": Tab(draw_attention, lambda shown: may_have_attention(shown.report)),
     "Time steps": Tab(draw_time_steps, lambda shown: bool(_types(shown) & set(RECURRENT))),
-    "Compare": Tab(draw_comparison, lambda shown: bool(relatives(shown.setting))),
+    "Compare": Tab(draw_comparison, lambda shown: bool(relatives(shown.settings))),
     "Normalisation": Tab(draw_normalisation, lambda shown: any(map(is_norm, _types(shown)))),
     "Histogram": Tab(draw_histogram_tab),
     "Accumulation": Tab(draw_accumulation, lambda shown: bool(shown.facts.samples)),
@@ -73,7 +73,7 @@ def draw_parts(
     and the open tab; returns the graph. A fragment, so that selecting a layer draws nothing else
     again."""
     drawn = None
-    own = shown.setting.source
+    own = shown.settings.source
     with top, reported(own):
         norms.draw_extremes(shown)
     if choice:

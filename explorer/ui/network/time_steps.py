@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.networks.setting import Setting
+from explorer.networks.settings import Settings
 from explorer.networks.time_steps import RecurrentLayer, TimeSteps
 from explorer.ui.common.plot import AXES
 from explorer.ui.common.widgets import note
@@ -39,18 +39,18 @@ _PLAIN = (
 
 def draw_time_steps(shown: Shown) -> None:
     """Draw the norms of dL/dh_t of this network, and of those it is compared with."""
-    setting = shown.setting
-    run: TimeSteps | None = await_run("time-steps", "follow_time_steps", setting, patience=4.0)
+    settings = shown.settings
+    run: TimeSteps | None = await_run("time-steps", "follow_time_steps", settings, patience=4.0)
     if run is None:
         return
     if not run.layers:
         note("This network has no recurrent layer that torch computes step by step.")
         return
     lines = list(_lines(run))
-    others = [name for name in relatives(setting) if name != setting.name]
+    others = [name for name in relatives(settings) if name != settings.name]
     for i, name in enumerate(others):
         other: TimeSteps | None = await_run(
-            f"time-steps-{name}", "follow_time_steps", Setting(name), patience=4.0
+            f"time-steps-{name}", "follow_time_steps", Settings(name), patience=4.0
         )
         if other is not None and other.gains == run.gains:
             lines.append(_relative(other.layers[0], name, i + 1))

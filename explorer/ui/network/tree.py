@@ -11,7 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.networks import LayerRecord, ParameterRecord, Report, Statistics
+from explorer.networks import Report
+from explorer.networks.records import LayerRecord, ParameterRecord
+from explorer.networks.statistics import Statistics
 from explorer.networks.tree import TreeNode, extreme_gradients, make_tree, walk
 from explorer.ui.common.copy_link import ADDRESS
 from explorer.ui.common.glossary import ELEMENTS

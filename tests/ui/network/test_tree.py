@@ -11,8 +11,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch import nn
 
-from explorer.networks import Report, Structure, inspect
-from explorer.networks.records import ModuleCall
+from explorer.networks import Report, inspect
+from explorer.networks.records import ModuleCall, Structure
 from explorer.networks.tree import make_tree, walk
 from explorer.ui.network import table, tree
 from tests.networks.helpers import Awkward, Fails
@@ -95,11 +95,11 @@ def script() -> None:
     from torch import nn
 
     from explorer.networks import inspect
-    from explorer.networks.setting import Setting, describe_preset
+    from explorer.networks.settings import Settings, describe_preset
     from explorer.ui.network.selection import Shown
 
     report = inspect(nn.Sequential(nn.Linear(1, 1), nn.ReLU()), torch.ones(1, 1))
-    shown = Shown(Setting("linear layer"), describe_preset("linear layer"), report, None)
+    shown = Shown(Settings("linear layer"), describe_preset("linear layer"), report, None)
     select = {"layer": shown.select_layer, "parameter": shown.select_parameter}
     select[st.session_state["kind"]](st.session_state["name"])
     st.text(shown.layer)

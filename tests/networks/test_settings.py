@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.networks import problem
-from explorer.networks.setting import Setting, make_network, make_problem
+from explorer.networks.settings import Settings, make_network, make_problem
 from explorer.training.problem import random_stream
 
 pytestmark = pytest.mark.fast
@@ -19,18 +19,18 @@ def test_another_size_gives_the_numbers_of_the_script_every_time(name: str) -> N
         with random_stream(0):
             expected = problem(name).collect()
             images = torch.randn(*expected.inputs.shape[:2], side, side)
-        network = make_network(Setting(name, side=side, batch=batch))
+        network = make_network(Settings(name, side=side, batch=batch))
         assert torch.equal(network.inputs[0], images[:batch])
         for own, other in zip(network.model.parameters(), expected.model.parameters(), strict=True):
             assert torch.equal(own, other)
 
 
 def test_a_network_that_was_changed_is_not_given_to_the_next() -> None:
-    setting = Setting("ToyModel", side=20)
-    first = make_network(setting).model
+    settings = Settings("ToyModel", side=20)
+    first = make_network(settings).model
     with torch.no_grad():
         for parameter in first.parameters():
             parameter.zero_()
-    again = make_network(setting).model
+    again = make_network(settings).model
     assert all(parameter.abs().sum() for parameter in again.parameters())
-    assert make_problem(setting).collect().model is not again
+    assert make_problem(settings).collect().model is not again

@@ -21,7 +21,7 @@ RANDOM, IMAGENET = "Random", "ImageNet"
 
 
 @dataclass(frozen=True)
-class Setting:
+class Settings:
     """A preset, or if `source` is not empty the network of that program, and the changes to it;
     None means unchanged.
 
@@ -96,40 +96,35 @@ def _describe(
     return PresetFacts(shape, samples, batch, model.training, *texts)
 
 
-def make_problem(setting: Setting) -> ModuleProblem:
+def make_problem(settings: Settings) -> ModuleProblem:
     """The preset with the changes. Raises ValueError for weights that are not on this computer."""
-    preset = _unchanged(setting)
+    preset = _unchanged(settings)
     if not isinstance(preset, SampledProblem):
 
         def make() -> Network:
             network = preset.make()
-            return Network(_change(network.model, setting), network.inputs, network.criterion)
+            return Network(_change(network.model, settings), network.inputs, network.criterion)
 
         return replace(preset, make=make)
-    batch = setting.batch or preset.batch
+    batch = settings.batch or preset.batch
 
     def collect() -> Samples:
-        data = _collect(setting, preset)
-        inputs = _resize(data.inputs, setting.side)
-        return Samples(_change(data.model, setting), inputs, data.targets, data.criterion)
+        data = _collect(settings, preset)
+        inputs = _resize(data.inputs, settings.side)
+        return Samples(_change(data.model, settings), inputs, data.targets, data.criterion)
 
-    def make_batch() -> Network:
-        model, inputs, targets, criterion = collect()
-        batch_targets = targets[:batch]
-        return Network(model, (inputs[:batch],), lambda output: criterion(output, batch_targets))
-
-    return replace(preset, collect=collect, make=make_batch, batch=batch)
+    return replace(preset, collect=collect, make=lambda: collect().first(batch), batch=batch)
 
 
-def _collect(setting: Setting, preset: SampledProblem) -> Samples:
+def _collect(settings: Settings, preset: SampledProblem) -> Samples:
     """The preset's samples. Where noise replaces its images, only their shape is needed: they are
     drawn once for each state of the random numbers, and the stream goes on as it would behind
     them."""
-    if setting.side is None or setting.source:
+    if settings.side is None or settings.source:
         return preset.collect()
     generator = torch.default_generator
     start = generator.get_state().numpy().tobytes()
-    key = (setting.name, setting.weights, torch.get_default_device(), start)
+    key = (settings.name, settings.weights, torch.get_default_device(), start)
     if key not in _collected:
         data = preset.collect()
         _collected[key] = data._replace(inputs=data.inputs.to("meta")), generator.get_state()
@@ -146,47 +141,47 @@ _collected: dict[Any, tuple[Samples, Tensor]] = {}
 _MOST_COLLECTED = 16
 
 
-def _unchanged(setting: Setting) -> ModuleProblem:
-    if setting.source:
-        return from_program(setting.source)
-    return problem(setting.name, setting.weights if setting.weights == IMAGENET else None)
+def _unchanged(settings: Settings) -> ModuleProblem:
+    if settings.source:
+        return from_program(settings.source)
+    return problem(settings.name, settings.weights if settings.weights == IMAGENET else None)
 
 
-def make_network(setting: Setting) -> Network:
+def make_network(settings: Settings) -> Network:
     """The changed network, built from seed 0."""
     with random_stream(0):
-        return make_problem(setting).make()
+        return make_problem(settings).make()
 
 
-def make_on_meta(setting: Setting) -> Network:
+def make_on_meta(settings: Settings) -> Network:
     """The changed network without values, for its structure and cost."""
-    untrained = replace(setting, weights=RANDOM)  # values do not matter
+    untrained = replace(settings, weights=RANDOM)  # values do not matter
     with _on_meta(True):
         return make_network(untrained)
 
 
-def make_script(setting: Setting, facts: PresetFacts) -> str:
+def make_script(settings: Settings, facts: PresetFacts) -> str:
     """The same run in plain PyTorch; it prints the loss and the norm of every gradient."""
     loss = facts.loss_source
-    if setting.source and "\nnet = " not in facts.source:
+    if settings.source and "\nnet = " not in facts.source:
         return facts.source  # a network inside a function is out of reach
-    if setting.batch is not None and setting.source:
-        loss = f"# The page passed the first {setting.batch} samples only.\n{loss}"
-    elif setting.batch is not None:
-        loss = re.sub(r"\[:\d+\]", f"[:{setting.batch}]", loss)
+    if settings.batch is not None and settings.source:
+        loss = f"# The page passed the first {settings.batch} samples only.\n{loss}"
+    elif settings.batch is not None:
+        loss = re.sub(r"\[:\d+\]", f"[:{settings.batch}]", loss)
     lines = ["import torch", "", "torch.manual_seed(0)", "", facts.source.rstrip()]
-    if setting.train is not None:
-        lines.append(f"net.{'train' if setting.train else 'eval'}()")
-    if setting.nan:
+    if settings.train is not None:
+        lines.append(f"net.{'train' if settings.train else 'eval'}()")
+    if settings.nan:
         lines += [
             "with torch.no_grad():",
             '    list(net.parameters())[-1].view(-1)[0] = float("nan")',
         ]
-    if setting.side is not None and setting.source:
-        lines.append(f"# The page passed images of noise, {setting.side} pixels wide.")
-    elif setting.side is not None:
-        lines.append(f"images = torch.randn(*images.shape[:2], {setting.side}, {setting.side})")
-    if setting.source:  # the program may have called backward itself
+    if settings.side is not None and settings.source:
+        lines.append(f"# The page passed images of noise, {settings.side} pixels wide.")
+    elif settings.side is not None:
+        lines.append(f"images = torch.randn(*images.shape[:2], {settings.side}, {settings.side})")
+    if settings.source:  # the program may have called backward itself
         lines.append("net.zero_grad()")
     lines += [loss.rstrip(), "loss.backward()", ""]
     return "\n".join(lines) + _PRINT
@@ -204,10 +199,10 @@ def _on_meta(wanted: bool) -> AbstractContextManager[Any]:
     return torch.device("meta") if wanted else nullcontext()
 
 
-def _change(model: nn.Module, setting: Setting) -> nn.Module:
-    if setting.train is not None:
-        model.train(setting.train)
-    if setting.nan:
+def _change(model: nn.Module, settings: Settings) -> nn.Module:
+    if settings.train is not None:
+        model.train(settings.train)
+    if settings.nan:
         with torch.no_grad():
             list(model.parameters())[-1].view(-1)[0] = torch.nan
     return model

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from explorer.networks import problem
-from explorer.networks.setting import Setting, make_problem
+from explorer.networks.settings import Settings, make_problem
 from explorer.networks.training_steps import (
     BINS,
     MOST_STEPS,
@@ -56,7 +56,7 @@ def test_a_training_that_diverges_ends():
     steps = list(train_for_histograms(problem("MLP on moons"), MOST_STEPS, lr=1e38))
     assert len(steps) < MOST_STEPS
     assert not np.isfinite(steps[-1].loss)
-    (step,) = train_for_histograms(make_problem(Setting("LeNet-5", nan=True)), 2)
+    (step,) = train_for_histograms(make_problem(Settings("LeNet-5", nan=True)), 2)
     assert sum(step.lost) > 0
     assert step.counts.sum() + sum(step.zeros) + sum(step.lost) == sum(
         p.numel() for p in problem("LeNet-5").model.parameters()
