@@ -10,6 +10,32 @@ its reason. What a server's operator may set is in `explorer.sandbox.options`.
 
 # --- networks: models, inspections and graphs ---
 
+#: Elements of one array that a child sends: no result of a run holds a whole gradient.
+MOST_RESULT_ELEMENTS = 2**20
+#: Numbers of the attention maps in one result: layers beyond that are named, and sent when they are
+#: asked for.
+MOST_ATTENTION_NUMBERS = 500_000
+#: Positions of an attention map; of a longer sequence, the first ones.
+MOST_ATTENTION_POSITIONS = 256
+#: Points of a memory curve: of every span of operations the one with the most memory.
+MOST_MEMORY_POINTS = 300
+#: Time steps of a recurrent layer that are drawn; of a longer sequence, the last ones.
+MOST_TIME_STEPS = 1000
+#: Seconds that a reader's network may take for runs with other recurrent weights together.
+GAIN_SECONDS = 3.0
+#: Rows and channels that are sent of what a normalising layer gets and gives.
+MOST_NORM_ROWS, MOST_NORM_CHANNELS = 32, 64
+#: Steps of training, and the parameters whose gradients are counted at each: of a larger network
+#: the first and the last.
+MOST_TRAINING_STEPS, MOST_TRAINING_PARAMETERS = 50, 64
+#: Combinations of several inputs that are tried where a program passes none, and the side of the
+#: largest image that is tried.
+MOST_INPUT_GUESSES, MOST_GUESSED_SIDE = 400, 512
+#: Presets whose samples are kept without their images, which noise replaces.
+MOST_KEPT_SAMPLES = 16
+#: How deeply outputs are nested: one that contains itself has an end.
+MOST_NESTED_OUTPUTS = 20
+
 # --- vision: images, weights and maps ---
 
 # --- sandbox: children, messages and the queue ---
@@ -98,3 +124,12 @@ MOST_KEPT, MOST_KEPT_CHARACTERS, MOST_QUERY_CHARACTERS = 20, 200_000, 100_000
 MOST_LOSSES = 9
 #: Seconds that a page may take before its server is ready: the first waits for the sandbox.
 FIRST_RUN_SECONDS = 60.0
+# The Network page.
+#: Rows of the tree of layers: a browser draws them at once.
+MOST_TREE_ROWS = 4000
+#: Attention maps that are drawn together, and samples to choose from.
+MOST_ATTENTION_MAPS, MOST_ATTENTION_SAMPLES = 24, 1000
+#: Recurrent layers that are drawn in one chart.
+MOST_RECURRENT_LAYERS = 4
+#: Calls of hooks that are listed.
+MOST_HOOK_CALLS = 60

@@ -19,13 +19,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from explorer import limits
 from explorer.networks.passes import Loss, one_pass, tensors_in
 from explorer.networks.records import Report
 
-#: Numbers of one result: layers beyond that are named, but only those asked for are included.
-MAX_NUMBERS = 500_000
-#: Positions of a map at most; of a longer sequence, the first ones.
-MAX_POSITIONS = 256
 #: A score at most this counts as masked; programs use −∞, −1e9 or the lowest number of the type.
 _MASKED = -1e4
 
@@ -71,8 +68,8 @@ def attention_maps(
 ) -> AttentionMaps:
     """Run `model(*inputs)` forward and backward and record every attention, for one sample.
 
-    Arguments as for `inspect`. Without `layer`, the first layers that `MAX_NUMBERS` allows are
-    included; with the name of one, only this. Raises what the model raises.
+    Arguments as for `inspect`. Without `layer`, the first layers are included, up to a limit of
+    numbers; with the name of one, only this. Raises what the model raises.
     """
     with one_pass(model, inputs, loss, seed) as run:
         watch = AttentionWatch(_batch_size(run.inputs))
@@ -90,7 +87,7 @@ def attention_maps(
         named.append((f"{seen.name or type(model).__name__}{number}", seen))
     chosen = [pair for pair in named if pair[0] == layer] or named
     layers: list[AttentionLayer] = []
-    room = MAX_NUMBERS
+    room = limits.MOST_ATTENTION_NUMBERS
     for name, seen in chosen:
         room -= _size(seen)
         if room < 0 and layers:
@@ -120,7 +117,10 @@ def _batch_size(inputs: tuple[Any, ...]) -> int:
 def _size(seen: SeenAttention) -> int:
     """The numbers of one sample's maps, Q, K, V and their gradients."""
     _, heads, queries, keys = seen.weights.shape
-    queries, keys = min(queries, MAX_POSITIONS), min(keys, MAX_POSITIONS)
+    queries, keys = (
+        min(queries, limits.MOST_ATTENTION_POSITIONS),
+        min(keys, limits.MOST_ATTENTION_POSITIONS),
+    )
     width = seen.arrange[0](seen.tensors[0]).shape[-1]
     return int(heads * (queries * keys + 6 * max(queries, keys) * width))
 
@@ -129,7 +129,7 @@ def _to_layer(name: str, seen: SeenAttention, sample: int) -> AttentionLayer:
     sample = min(max(sample, 0), len(seen.weights) - 1)
 
     def array(tensor: Tensor) -> np.ndarray:
-        return tensor.detach()[sample, :, :MAX_POSITIONS].float().cpu().numpy()
+        return tensor.detach()[sample, :, : limits.MOST_ATTENTION_POSITIONS].float().cpu().numpy()
 
     def arranged(which: int) -> np.ndarray:
         return array(seen.arrange[which](seen.tensors[which]))
@@ -140,8 +140,8 @@ def _to_layer(name: str, seen: SeenAttention, sample: int) -> AttentionLayer:
 
     return AttentionLayer(
         name,
-        array(seen.weights)[..., :MAX_POSITIONS],
-        array(seen.scores)[..., :MAX_POSITIONS] <= _MASKED,
+        array(seen.weights)[..., : limits.MOST_ATTENTION_POSITIONS],
+        array(seen.scores)[..., : limits.MOST_ATTENTION_POSITIONS] <= _MASKED,
         *(arranged(0), arranged(1), arranged(2)),
         (gradient(0), gradient(1), gradient(2)),
         (seen.weights.shape[2], seen.weights.shape[3]),

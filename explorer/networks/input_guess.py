@@ -13,15 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from explorer import limits
+
 #: Samples in a batch, and steps of a sequence.
 BATCH, STEPS = 4, 8
-#: The most combinations of inputs that are offered.
-MOST = 400
 #: Sides of images that are common, and then others. What a linear layer says of one leads to any
 #: other up to the largest.
 _COMMON = (32, 28, 64, 224, 16, 8, 96, 128, 48, 256, 4, 1)
 _SIDES = (*_COMMON, *(side for side in range(12, 129, 4) if side not in _COMMON))
-_LARGEST = 512
 #: Sizes of what a transposed convolution makes larger.
 _SMALL = (1, 4, 7, 8, 16, 32)
 _LENGTHS = (32, 16, 64, 100, 128, 8, 256, 1000, 4, *(n for n in range(5, 129)))
@@ -70,7 +69,7 @@ def guesses(model: nn.Module) -> Iterator[tuple[Guess, ...]]:
         singles += [guess for layer in layers[1:6] for guess in layer[:6]]
         yield from ((guess,) for guess in dict.fromkeys([*singles, *_GENERIC]))
         return
-    yield from islice(dict.fromkeys(_several(model, names, layers)), MOST)
+    yield from islice(dict.fromkeys(_several(model, names, layers)), limits.MOST_INPUT_GUESSES)
 
 
 class SizeSearch:
@@ -79,7 +78,7 @@ class SizeSearch:
 
     def __init__(self, model: nn.Module) -> None:
         self._waiting = list(guesses(model))
-        self._low, self._high = 0, _LARGEST + 1
+        self._low, self._high = 0, limits.MOST_GUESSED_SIDE + 1
         self._surpluses: dict[int, int] = {}  # by the side of an image
         images = (g[0].shape[:2] for g in self._waiting if len(g) == 1 and g[0].side)
         self._sort = next(images, ())  # samples and channels of the images that are searched

@@ -21,6 +21,7 @@ from torch._C._autograd import _disable_profiler_legacy, _enable_profiler_legacy
 from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 from torch.autograd.graph import saved_tensors_hooks
 
+from explorer import limits
 from explorer.networks.borrow import OperationWatch
 from explorer.networks.checkpointing import checkpointed, choose_blocks
 from explorer.networks.error_messages import explain
@@ -31,8 +32,6 @@ PLAIN, CHECKPOINTING, INFERENCE, AUTOCAST = MODES = (
     *("plain", "checkpointing", "inference mode", "autocast"),
 )
 FORWARD, RECOMPUTATION, BACKWARD = "forward", "recomputation", "backward"
-#: How many points a run keeps: of every span of operations the one with the most memory.
-POINTS = 300
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ def _result(
 
 def _thin(points: list[MemoryPoint]) -> tuple[MemoryPoint, ...]:
     """Of every span of operations the point with the most memory; and the last point."""
-    size = max(1, -(-len(points) // POINTS))
+    size = max(1, -(-len(points) // limits.MOST_MEMORY_POINTS))
     spans = (points[i : i + size] for i in range(0, len(points), size))
     highest = [max(span, key=lambda point: point.bytes) for span in spans]
     return (*highest, *(last for last in points[-1:] if last is not highest[-1]))

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
+from explorer import limits
 from explorer.networks.passes import one_pass
 
 _TYPES = (_NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
-#: The rows and the channels that are given, at most.
-MAX_ROWS, MAX_CHANNELS = 32, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +67,9 @@ def normalisation(
 
 def _values(norm: nn.Module, tensor: Tensor) -> Values:
     table = _table(norm, tensor.detach().float().cpu())
-    rows, channels = table[:MAX_ROWS], table[:, :MAX_CHANNELS]
+    rows, channels = table[: limits.MOST_NORM_ROWS], table[:, : limits.MOST_NORM_CHANNELS]
     return Values(
-        rows[:, :MAX_CHANNELS].mean(2).numpy(),
+        rows[:, : limits.MOST_NORM_CHANNELS].mean(2).numpy(),
         _moments(rows.flatten(1)),
         _moments(channels.transpose(0, 1).flatten(1)),
     )

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
+from explorer import limits
 from explorer.networks.borrow import Loan, borrow_seeded
 from explorer.networks.statistics import dense
 
 Loss = Callable[[Any], Tensor]
-#: How deeply outputs are nested at most: one that contains itself has an end.
-_DEPTH = 20
 
 
 class Pass:
@@ -99,7 +98,7 @@ def tensors_in(value: Any, depth: int = 0) -> list[Tensor]:
     elif not isinstance(value, tuple | list | nn.Module | type) and depth < 2:
         fields = getattr(value, "__dict__", None)
         value = tuple(fields.values()) if type(fields) is dict else ()
-    if isinstance(value, tuple | list) and depth < _DEPTH:
+    if isinstance(value, tuple | list) and depth < limits.MOST_NESTED_OUTPUTS:
         return [tensor for part in value for tensor in tensors_in(part, depth + 1)]
     return []
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, get_type_hints
 import numpy as np
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.attention import AttentionMaps, attention_maps
 from explorer.networks.graphs import FullGraph, full_graph
 from explorer.networks.hooks import Hook, HookExperiment, HookMemory, measure_hook_memory, try_hooks
@@ -47,8 +48,6 @@ T = TypeVar("T")
 
 #: Numbers of bins that a histogram can have.
 BINS = (10, 40)
-#: The seconds that runs with other recurrent weights may take together.
-_SECONDS = 3.0
 
 
 class Abandoned(Exception):
@@ -249,7 +248,7 @@ def follow_time_steps(settings: Settings, job: Job) -> TimeSteps:
         return run(*GAINS)
     start = time.monotonic()
     once = run(1.0)
-    fit = _SECONDS / max(1e-6, time.monotonic() - start)
+    fit = limits.GAIN_SECONDS / max(1e-6, time.monotonic() - start)
     for every in (1, 2, 4):  # each keeps 1
         if len(GAINS[::every]) <= fit:
             return run(*GAINS[::every])

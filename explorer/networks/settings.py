@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.classifiers import CLASSIFIERS
 from explorer.networks.from_program import from_program
 from explorer.networks.presets import CPU, problem
@@ -128,7 +129,7 @@ def _collect(settings: Settings, preset: SampledProblem) -> Samples:
     if key not in _collected:
         data = preset.collect()
         _collected[key] = data._replace(inputs=data.inputs.to("meta")), generator.get_state()
-        while len(_collected) > _MOST_COLLECTED:
+        while len(_collected) > limits.MOST_KEPT_SAMPLES:
             del _collected[next(iter(_collected))]
     data, after = _collected[key]
     generator.set_state(after)
@@ -138,7 +139,6 @@ def _collect(settings: Settings, preset: SampledProblem) -> Samples:
 #: The samples without their images, and the state of the random numbers after them. Used by one
 #: thread at a time: each holds the lock of `random_stream`.
 _collected: dict[Any, tuple[Samples, Tensor]] = {}
-_MOST_COLLECTED = 16
 
 
 def _unchanged(settings: Settings) -> ModuleProblem:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence
 
+from explorer import limits
 from explorer.networks.borrow import borrow_seeded
 from explorer.networks.passes import Loss, copy_tensors, scalar_loss
 
@@ -26,8 +27,6 @@ from explorer.networks.passes import Loss, copy_tensors, scalar_loss
 RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 #: Factors of the recurrent weights: 0.5 to 3.
 GAINS = tuple(0.5 + 0.125 * i for i in range(21))
-#: Steps, and steps times factors, at most; of a longer sequence, the last ones are given.
-MAX_STEPS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +130,7 @@ def _to_layer(name: str, runs: list[_States], gain: float) -> RecurrentLayer:
 
 def _norms(grads: dict[int, Tensor], steps: int) -> list[float]:
     """The norm at each of the last steps, 0 where no gradient arrived."""
-    first = max(0, steps - MAX_STEPS)
+    first = max(0, steps - limits.MOST_TIME_STEPS)
     return [float(grads[t].double().norm()) if t in grads else 0.0 for t in range(first, steps)]
 
 
@@ -157,7 +156,7 @@ def _linear(run: _States) -> list[float] | None:
         for _ in range(steps - 1):
             gradient = gradient @ weight
             norms.append(float(gradient.norm()))
-    return norms[:MAX_STEPS][::-1]
+    return norms[: limits.MOST_TIME_STEPS][::-1]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.networks.problems import ModuleProblem, SampledProblem
 from explorer.networks.statistics import dense
 from explorer.training.problem import random_stream
@@ -21,8 +22,6 @@ OPTIMIZERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
 }
 #: Every histogram has these bins: the decimal logarithm of an element's absolute value.
 LOWEST, HIGHEST, BINS = -12.0, 6.0, 72
-#: The most parameters that are counted (of a larger network the first and the last) and steps.
-MOST_PARAMETERS, MOST_STEPS = 64, 50
 
 
 class _Training:
@@ -161,12 +160,14 @@ def train_for_histograms(
 
     Each step takes as many samples as the problem's batch has. Ends early where the loss is no
     longer finite. Raises ValueError for an unknown optimizer, a learning rate below 0 and a number
-    of steps that is not 1 to `MOST_STEPS`.
+    of steps that is not possible.
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"the optimizer can be {' or '.join(OPTIMIZERS)}, not {optimizer!r}")
-    if not 1 <= steps <= MOST_STEPS or not 0 <= lr < math.inf:
-        raise ValueError(f"1 to {MOST_STEPS} steps and learning rates from 0 are possible")
+    if not 1 <= steps <= limits.MOST_TRAINING_STEPS or not 0 <= lr < math.inf:
+        raise ValueError(
+            f"1 to {limits.MOST_TRAINING_STEPS} steps and learning rates from 0 are possible"
+        )
     training = _Training(problem, seed, problem.batch if isinstance(problem, SampledProblem) else 1)
     stepper = OPTIMIZERS[optimizer](list(training.parameters.values()), lr=lr)
     for number in range(1, steps + 1):
@@ -179,9 +180,9 @@ def train_for_histograms(
 
 
 def _count(number: int, total: int, loss: float, gradients: Mapping[str, Tensor]) -> TrainingStep:
-    names = list(gradients)
-    if len(names) > MOST_PARAMETERS:
-        names = names[: MOST_PARAMETERS // 2] + names[-MOST_PARAMETERS // 2 :]
+    names, most = list(gradients), limits.MOST_TRAINING_PARAMETERS
+    if len(names) > most:
+        names = names[: most // 2] + names[-most // 2 :]
     counts = np.zeros((len(names), BINS), np.int32)
     zeros, lost, norms = [], [], []
     for row, name in enumerate(names):

@@ -11,13 +11,13 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from explorer.networks.attention import MAX_POSITIONS, AttentionLayer
+from explorer import limits
+from explorer.networks.attention import AttentionLayer
 from explorer.networks.graphs import FullGraph
 from explorer.networks.memory import (
     BACKWARD,
     FORWARD,
     MODES,
-    POINTS,
     RECOMPUTATION,
     MemoryPoint,
     MemoryRun,
@@ -26,11 +26,9 @@ from explorer.networks.normalisation import Values
 from explorer.networks.records import Report, Structure
 from explorer.networks.settings import PresetFacts
 from explorer.networks.statistics import Histogram
-from explorer.networks.time_steps import GAINS, MAX_STEPS, TimeSteps
+from explorer.networks.time_steps import GAINS, TimeSteps
 from explorer.networks.training_steps import (
     BINS,
-    MOST_PARAMETERS,
-    MOST_STEPS,
     TrainingStep,
 )
 from explorer.trace.validation import require
@@ -38,13 +36,10 @@ from explorer.trace.validation import validate as validate_sizes
 
 T = TypeVar("T")
 
-#: The most elements of an array: no result of a run holds a whole gradient.
-MOST_ELEMENTS = 2**20
-
 
 def validate(value: T) -> T:
     """The value, if a run could have given it. Raises ValueError."""
-    validate_sizes(value, elements=MOST_ELEMENTS)
+    validate_sizes(value, elements=limits.MOST_RESULT_ELEMENTS)
     _check(value)
     return value
 
@@ -100,7 +95,7 @@ def _check_facts(facts: PresetFacts) -> None:
 
 def _check_memory(run: MemoryRun) -> None:
     sizes = (run.parameters, run.inputs, run.forward_steps, run.steps, run.macs or 0)
-    require(min(sizes) >= 0 and len(run.points) <= POINTS + 1, "memory")
+    require(min(sizes) >= 0 and len(run.points) <= limits.MOST_MEMORY_POINTS + 1, "memory")
     require(run.mode in MODES, "mode")
     require((run.peak is None) == (not run.points), "peak")
     require(all(layer.bytes >= 0 for layer in run.kept), "memory")
@@ -115,7 +110,7 @@ def _check_attention(layer: AttentionLayer) -> None:
     require(layer.weights.ndim == 3 and layer.masked.shape == layer.weights.shape, "attention")
     heads, queries, keys = layer.weights.shape
     require(layer.masked.dtype == bool and min(heads, queries, keys) > 0, "attention")
-    require(max(queries, keys) <= MAX_POSITIONS, "attention")
+    require(max(queries, keys) <= limits.MOST_ATTENTION_POSITIONS, "attention")
     require(len(layer.tokens) == 2, "attention")
     require(layer.tokens[0] >= queries and layer.tokens[1] >= keys, "attention")
     for values, tokens in zip(
@@ -133,7 +128,7 @@ def _check_time_steps(run: TimeSteps) -> None:
     require(all(0 < gain <= max(GAINS) for gain in run.gains), "gains")
     for layer in run.layers:
         shape = (len(run.gains), layer.hidden.shape[-1])
-        require(0 < shape[1] <= MAX_STEPS, "steps")
+        require(0 < shape[1] <= limits.MOST_TIME_STEPS, "steps")
         for norms in (layer.hidden, layer.cell, layer.linear):
             require(norms is None or (norms.shape == shape and norms.dtype.kind == "f"), "steps")
 
@@ -149,10 +144,10 @@ def _check_values(values: Values) -> None:
 def _check_training(step: TrainingStep) -> None:
     rows = len(step.names)
     require(step.counts.shape == (rows, BINS) and step.counts.dtype.kind in "iu", "counts")
-    require(rows <= MOST_PARAMETERS and len(set(step.names)) == rows, "names")
+    require(rows <= limits.MOST_TRAINING_PARAMETERS and len(set(step.names)) == rows, "names")
     require({len(step.zeros), len(step.lost), len(step.norms)} == {rows}, "rows")
     require(not rows or step.counts.min() >= 0, "counts")
-    require(1 <= step.step <= step.total <= MOST_STEPS, "steps")
+    require(1 <= step.step <= step.total <= limits.MOST_TRAINING_STEPS, "steps")
 
 
 #: What is checked of each kind of result, besides sizes.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks import attention as attention_module
+from explorer import limits
 from explorer.networks import inspect, problem
 from explorer.networks.attention import attention_maps, may_have_attention
 from explorer.networks.transformers import ALPHABET, Attention
@@ -191,8 +191,8 @@ def test_a_layer_can_be_chosen_where_there_is_no_room_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = nn.Sequential(*(Attention(16, 4, False) for _ in range(3)))
-    monkeypatch.setattr(attention_module, "MAX_NUMBERS", 1200)
-    monkeypatch.setattr(attention_module, "MAX_POSITIONS", 4)
+    monkeypatch.setattr(limits, "MOST_ATTENTION_NUMBERS", 1200)
+    monkeypatch.setattr(limits, "MOST_ATTENTION_POSITIONS", 4)
     maps = attention_maps(model, tokens())
     assert maps.names == ("0", "1", "2")
     assert [layer.name for layer in maps.layers] == ["0", "1"]

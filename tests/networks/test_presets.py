@@ -73,7 +73,7 @@ def test_classifiers_exist_in_torchvision():
 
 
 def test_unknown_names_and_missing_weights_are_told(monkeypatch, tmp_path):
-    with pytest.raises(ValueError, match="no network named 'resnet19'; there are ToyModel"):
+    with pytest.raises(ValueError, match="no network named 'resnet19'; there are LeNet-5"):
         problem("resnet19")
     with pytest.raises(ValueError, match="no classifier named 'ToyModel'"):
         problem("ToyModel", weights="ImageNet")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from explorer import limits
 from explorer.networks import problem
 from explorer.networks.settings import Settings, make_problem
 from explorer.networks.training_steps import (
     BINS,
-    MOST_STEPS,
     OPTIMIZERS,
     edges,
     train_for_histograms,
@@ -53,8 +53,8 @@ def test_the_gradients_are_those_of_a_loop_by_hand(name, optimizer):
 
 
 def test_a_training_that_diverges_ends():
-    steps = list(train_for_histograms(problem("MLP on moons"), MOST_STEPS, lr=1e38))
-    assert len(steps) < MOST_STEPS
+    steps = list(train_for_histograms(problem("MLP on moons"), limits.MOST_TRAINING_STEPS, lr=1e38))
+    assert len(steps) < limits.MOST_TRAINING_STEPS
     assert not np.isfinite(steps[-1].loss)
     (step,) = train_for_histograms(make_problem(Settings("LeNet-5", nan=True)), 2)
     assert sum(step.lost) > 0
@@ -75,6 +75,11 @@ def test_a_step_can_be_sent_and_the_process_is_left_alone():
 
 
 def test_impossible_settings_are_refused():
-    for wrong in ({"steps": 0}, {"steps": MOST_STEPS + 1}, {"lr": -1.0}, {"optimizer": "Magic"}):
+    for wrong in (
+        {"steps": 0},
+        {"steps": limits.MOST_TRAINING_STEPS + 1},
+        {"lr": -1.0},
+        {"optimizer": "Magic"},
+    ):
         with pytest.raises(ValueError, match=r"possible|optimizer"):
             list(train_for_histograms(problem("ToyModel"), **{"steps": 1, **wrong}))

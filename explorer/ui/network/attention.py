@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.networks.attention import AttentionLayer
 from explorer.networks.runs import AttentionRun
 from explorer.ui.common.widgets import choice, note
@@ -16,13 +17,8 @@ from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown, pick
 
 _ALL = "all layers"
-#: So many maps are drawn together.
-_MOST = 24
 _PARTS = ("Q", "K", "V")
 _ON_IMAGE = "On the image"
-
-#: The most samples to choose from.
-_MOST_SAMPLES = 1000
 
 
 def draw_attention(shown: Shown) -> None:
@@ -49,15 +45,16 @@ def draw_attention(shown: Shown) -> None:
         )
         layers = _choose_layers(run)
         _choose_sample(run)
+    most = limits.MOST_ATTENTION_MAPS
     maps = [m for layer in layers for m in _VIEWS[view](layer, run)]
     draw_maps(
-        maps[:_MOST],
+        maps[:most],
         key="attention-maps",
         caption=_CAPTIONS[view],
         width=250 if max(layers[0].tokens) <= 40 else 380,
     )
-    if len(maps) > _MOST:
-        note(f"{_MOST} of {len(maps)} maps are shown. Choose a layer to see all of its heads.")
+    if len(maps) > most:
+        note(f"{most} of {len(maps)} maps are shown. Choose a layer to see all of its heads.")
     if max(layers[0].tokens) > layers[0].weights.shape[-1]:
         note(
             f"The first {layers[0].weights.shape[-1]} of {max(layers[0].tokens)} tokens are shown."
@@ -84,7 +81,7 @@ def _choose_sample(run: AttentionRun) -> None:
         pick(
             "Sample",
             "attention-sample",
-            range(1, min(run.maps.samples, _MOST_SAMPLES) + 1),
+            range(1, min(run.maps.samples, limits.MOST_ATTENTION_SAMPLES) + 1),
             "Which sample of the batch is shown",
             width=140,
             format_func=lambda i: f"sample {i}",

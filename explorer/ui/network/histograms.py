@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.networks.runs import BINS, Histograms, InspectedNetwork, TrainingSteps
 from explorer.networks.settings import Settings
 from explorer.networks.statistics import Histogram
-from explorer.networks.training_steps import MOST_STEPS, OPTIMIZERS, TrainingStep, edges
+from explorer.networks.training_steps import OPTIMIZERS, TrainingStep, edges
 from explorer.trace.colours import BAR, FIGURE_TEXT
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
@@ -133,7 +134,13 @@ def _draw_training(settings: Settings) -> None:
     """Draw the controls; one parameter's gradient at every step; every parameter's at one step."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         steps = whole(
-            "Steps", "train-steps", 1, MOST_STEPS, start=_START, width=110, help="Steps of training"
+            "Steps",
+            "train-steps",
+            1,
+            limits.MOST_TRAINING_STEPS,
+            start=_START,
+            width=110,
+            help="Steps of training",
         )
         optimizer = pick(
             "Optimizer",

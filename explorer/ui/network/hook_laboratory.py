@@ -7,6 +7,7 @@ from html import escape
 
 import streamlit as st
 
+from explorer import limits
 from explorer.networks import HOOK_KINDS, Hook, Report
 from explorer.networks.hooks import GradientChange, HookEvent, HookExperiment, HookValue
 from explorer.trace.text import array_lines, number, shape_text
@@ -28,7 +29,6 @@ _ACTIONS = {
     "noise": ("add noise ×", 0.01),
 }
 _START = ("forward", "full_backward", "tensor", "post_accumulate")
-_MAX_EVENTS = 60
 
 
 def draw_laboratory(shown: Shown) -> None:
@@ -148,7 +148,7 @@ def _middle(report: Report) -> str:
 
 def _events_table(events: Sequence[HookEvent]) -> str:
     rows = []
-    for event in events[:_MAX_EVENTS]:
+    for event in events[: limits.MOST_HOOK_CALLS]:
         kind = HOOK_KINDS[event.kind].title + (f", call {event.call + 1}" if event.call else "")
         changes = ' <b class="ax-changed-value">changes it</b>' if event.changed else ""
         for i, received in enumerate(event.values):
@@ -159,9 +159,9 @@ def _events_table(events: Sequence[HookEvent]) -> str:
                 f"<tr>{first if i == 0 else '<td></td><td></td>'}<td>{name}</td><td>{shape}</td>"
                 f"<td><pre>{escape(value)}</pre></td></tr>"
             )
-    rest = len(events) - _MAX_EVENTS
+    rest = len(events) - limits.MOST_HOOK_CALLS
     more = (
-        f'<div class="ax-note">The first {_MAX_EVENTS} of {len(events)} calls.</div>'
+        f'<div class="ax-note">The first {limits.MOST_HOOK_CALLS} of {len(events)} calls.</div>'
         if rest > 0
         else ""
     )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.networks.settings import Settings
 from explorer.networks.time_steps import RecurrentLayer, TimeSteps
 from explorer.ui.common.plot import AXES
@@ -29,8 +30,6 @@ _component = st.components.v2.component(
     css=(_HERE / "time_steps.css").read_text(encoding="utf-8"),
     js=AXES + (_HERE / "time_steps.js").read_text(encoding="utf-8"),
 )
-#: Layers that are drawn together at most.
-_MOST = 4
 _PLAIN = (
     "At each step it multiplies by W_hh and by the slope of the activation function. Dashed: by "
     "W_hh alone, ‖dL/dh_T · W_hh^k‖ after k steps."
@@ -66,8 +65,9 @@ def draw_time_steps(shown: Shown) -> None:
             "alt": "Norm of the gradient of the loss with respect to the state at each time step",
         },
     )
-    if len(run.layers) > _MOST:
-        note(f"The first {_MOST} of {len(run.layers)} recurrent layers are shown.")
+    most = limits.MOST_RECURRENT_LAYERS
+    if len(run.layers) > most:
+        note(f"The first {most} of {len(run.layers)} recurrent layers are shown.")
     note(
         "Backward goes from the last step, on the right, to the first. ",
         _PLAIN if first.linear is not None else "",
@@ -76,7 +76,7 @@ def draw_time_steps(shown: Shown) -> None:
 
 def _lines(run: TimeSteps) -> Iterator[dict[str, Any]]:
     several = len(run.layers) > 1
-    for i, layer in enumerate(run.layers[:_MOST]):
+    for i, layer in enumerate(run.layers[: limits.MOST_RECURRENT_LAYERS]):
         name = f"{layer.name} " if several else ""
         yield _line(f"{name}dL/dh", layer.hidden, i)
         yield from _theory(layer, name, i)

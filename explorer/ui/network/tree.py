@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.networks import Report
 from explorer.networks.records import LayerRecord, ParameterRecord
 from explorer.networks.statistics import Statistics
@@ -43,9 +44,6 @@ _component = st.components.v2.component(
     + ADDRESS
     + "".join((_HERE / f"{name}.js").read_text("utf-8") for name in ("tree_rows", "tree")),
 )
-
-#: At most so many rows are sent.
-MOST_ROWS = 4000
 
 #: Tells the tree which layer is selected. Of its own, because the tree's rows are not sent again as
 #: long as nothing about them changes: Streamlit then sends a reference.
@@ -176,13 +174,13 @@ def make_tables(report: Report) -> dict[str, Any]:
     return {
         "Layers": {
             "columns": [vars(column) for column in LAYER_COLUMNS],
-            "rows": [_layer_row(*line, report) for line in lines[:MOST_ROWS]],
+            "rows": [_layer_row(*line, report) for line in lines[: limits.MOST_TREE_ROWS]],
             "extremes": {},
             "rest": _rest(len(lines)),
         },
         "Parameters": {
             "columns": [vars(column) for column in PARAMETER_COLUMNS],
-            "rows": [_parameter_row(p, types, report) for p in parameters[:MOST_ROWS]],
+            "rows": [_parameter_row(p, types, report) for p in parameters[: limits.MOST_TREE_ROWS]],
             "extremes": _extremes(report),
             "rest": _rest(len(parameters)),
         },
@@ -190,7 +188,11 @@ def make_tables(report: Report) -> dict[str, Any]:
 
 
 def _rest(count: int) -> str:
-    return f"The first {MOST_ROWS:,} of {count:,} rows." if count > MOST_ROWS else ""
+    return (
+        f"The first {limits.MOST_TREE_ROWS:,} of {count:,} rows."
+        if count > limits.MOST_TREE_ROWS
+        else ""
+    )
 
 
 def _extremes(report: Report) -> dict[str, int]:
@@ -200,7 +202,7 @@ def _extremes(report: Report) -> dict[str, int]:
         return {}
     rows = map(report.parameters.index, extremes)
     marked = zip(("smallest", "largest"), rows, strict=True)
-    return {mark: row for mark, row in marked if row < MOST_ROWS}
+    return {mark: row for mark, row in marked if row < limits.MOST_TREE_ROWS}
 
 
 def _layer_row(depth: int, node: TreeNode, report: Report) -> list[Any]:

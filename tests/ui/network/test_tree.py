@@ -11,6 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch import nn
 
+from explorer import limits
 from explorer.networks import Report, inspect
 from explorer.networks.records import ModuleCall, Structure
 from explorer.networks.tree import make_tree, walk
@@ -80,12 +81,12 @@ def test_csv_has_a_line_for_every_row(model: nn.Module) -> None:
 
 def test_a_chain_of_calls_of_any_depth_is_drawn_up_to_a_limit() -> None:
     calls = [ModuleCall("", 0, "Deep", None, None, None)]
-    calls += [ModuleCall(f"a{i}", 0, "A", i, None, None) for i in range(2 * tree.MOST_ROWS)]
+    calls += [ModuleCall(f"a{i}", 0, "A", i, None, None) for i in range(2 * limits.MOST_TREE_ROWS)]
     report = replace(
         report_of(nn.Identity(), 1), structure=Structure(tuple(calls), (), (), {}, {}), layers=()
     )
     shown = tree.make_tables(report)["Layers"]
-    assert len(shown["rows"]) == tree.MOST_ROWS
+    assert len(shown["rows"]) == limits.MOST_TREE_ROWS
     assert shown["rest"] == "The first 4,000 of 8,001 rows."
 
 
