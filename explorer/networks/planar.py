@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from explorer.networks.problems import ModuleProblem, Network, source_of
+from explorer.networks.problems import ModuleProblem, Network, Script
 from explorer.training.batches import Rows
 from explorer.training.problem import random_stream
 
@@ -89,11 +89,7 @@ class Decision:
 class PlanarProblem(ModuleProblem):
     """A `ModuleProblem` that also gives the network's prediction everywhere in the plane."""
 
-    data: str = "moons"
-    depth: int = 2
-    width: int = 8
-    activation: str = "Tanh"
-    noise: float = 0.1
+    script: Script = field(kw_only=True)
 
     def decision(
         self, parameters: Mapping[str, np.ndarray], seed: int = 0, size: int = 60
@@ -103,8 +99,11 @@ class PlanarProblem(ModuleProblem):
         `seed` is the one the problem was built with; it determines the points.
         """
         with random_stream(seed):
-            train, test = _split(self.data, self.noise)
-            net = mlp(self.depth, self.width, self.activation)
+            names = self.script.run(_CRITERION)
+        net, train, test = (
+            names["net"],
+            *((names[f"{which}points"], names[f"{which}labels"]) for which in ("", "test_")),
+        )
         axis = np.linspace(-2.0, 2.0, size, dtype=np.float32)
         columns, rows = np.meshgrid(axis, axis)
         grid = torch.from_numpy(np.stack([columns.ravel(), rows.ravel()], 1))
@@ -128,17 +127,13 @@ class PlanarProblem(ModuleProblem):
         )
 
 
-def _split(data: str, noise: float) -> list[tuple[Tensor, Tensor]]:
-    """The training and the test points, drawn in this order."""
-    return [DATA[data](POINTS, noise), DATA[data](POINTS, noise)]
-
-
 _SETUP = """\
 points, labels = {data}({points}, noise={noise})
 test_points, test_labels = {data}({points}, noise={noise})
 net = mlp(depth={depth}, width={width}, activation="{activation}")
 """
-_LOSS = "loss = F.binary_cross_entropy_with_logits(net(points).squeeze(1), labels)"
+_ENTROPY = "F.binary_cross_entropy_with_logits({}.squeeze(1), labels)"
+_CRITERION = "lambda logits, labels=labels: " + _ENTROPY.format("logits")
 
 
 def planar(
@@ -166,31 +161,28 @@ def planar(
     if not 0 <= noise <= 1:
         raise ValueError(f"noise is {noise}; it can be 0 to 1")
 
-    def make() -> Network:
-        (points, labels), _ = _split(data, noise)
-        net = mlp(depth, width, activation)
-
-        def criterion(logits: Tensor) -> Tensor:
-            return F.binary_cross_entropy_with_logits(logits.squeeze(1), labels)
-
-        def batch_loss(batch: Tensor) -> Tensor:
-            return F.binary_cross_entropy_with_logits(net(points[batch]).squeeze(1), labels[batch])
-
-        return Network(net, (points,), criterion, batch_loss)
-
     setup = _SETUP.format(
         data=data, points=POINTS, noise=noise, depth=depth, width=width, activation=activation
     )
+    script = Script(setup, (DATA[data], mlp))
+
+    def make() -> Network:
+        names = script.run(_CRITERION)
+        net, points, labels = names["net"], names["points"], names["labels"]
+        criterion = names["criterion"]
+
+        def batch_loss(rows: Tensor) -> Tensor:
+            loss: Tensor = criterion(net(points[rows]), labels[rows])
+            return loss
+
+        return Network(net, (points,), criterion, batch_loss)
+
     return PlanarProblem(
         name=data,
         title=f"2-D classification: {data}",
         make=make,
-        source=source_of(DATA[data], mlp, end=setup),
-        loss_source=_LOSS,
+        source=script.source,
+        loss_source=f"loss = {_ENTROPY.format('net(points)')}",
         rows=Rows(POINTS, ("points", "labels")),
-        data=data,
-        depth=depth,
-        width=width,
-        activation=activation,
-        noise=noise,
+        script=script,
     )
