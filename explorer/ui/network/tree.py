@@ -40,9 +40,7 @@ _component = st.components.v2.component(
 <div class="frame"><table><thead></thead><tbody></tbody></table></div>
 """,
     css=(_HERE / "tree.css").read_text(encoding="utf-8"),
-    js=ELEMENTS
-    + ADDRESS
-    + "".join((_HERE / f"{name}.js").read_text("utf-8") for name in ("tree_rows", "tree")),
+    js=ELEMENTS + ADDRESS + (_HERE / "tree.js").read_text("utf-8"),
 )
 
 #: Tells the tree which layer is selected. Of its own, because the tree's rows are not sent again as
