@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.networks import from_program, inspect
 from explorer.networks.examples import EXAMPLES
 from explorer.networks.settings import Settings, describe_program, make_script
-from explorer.sandbox import calls
+from explorer.sandbox import client
 from explorer.training.problem import random_stream
 from explorer.ui.common.errors import UNDRAWABLE
 from explorer.ui.network import charts
