@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.measure import Budget, Row, compare
-from explorer.program import Environment, Program, Watcher, isolated
+from explorer.program import Program, Run, Watcher
 from explorer.trace import run
 
 EXAMPLE_A = """
@@ -90,8 +90,8 @@ def rows(most: int) -> Iterator[Row]:
 
 def unrecorded(source: str) -> None:
     """Run a program without recording it."""
-    with isolated(0):
-        Environment(Watcher()).run(Program(source))
+    with Run(Program(source), Watcher()).to_end(0):
+        pass
 
 
 def plain(source: str) -> None:

@@ -30,16 +30,17 @@ from explorer.networks.program_model import (
 )
 from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
 from explorer.program import (
-    Environment,
+    Limits,
     Program,
     ProgramError,
     ProgramRefused,
     ProgramStopped,
+    Run,
     isolated,
 )
 from explorer.trace.running import validate_arguments
 from explorer.training.problem import random_stream
-from explorer.training.program import MOST_ELEMENTS, Limits
+from explorer.training.program import MOST_ELEMENTS
 
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
@@ -77,7 +78,7 @@ def from_program(
     input of several samples it is a `SampledProblem`. `inputs` are values of the program's free
     names. Raises ProgramRefused, with an error for the reader, where there is no network that runs.
     """
-    arguments = validate_arguments(seed, "hook", None, None, inputs)
+    arguments = validate_arguments(seed, inputs=inputs)
     seed, values = arguments["seed"], arguments["inputs"]
     with random_stream(0):
         first = _read(source, values, seed, trained)
@@ -139,11 +140,11 @@ def _read(source: str, inputs: Mapping[str, Any], seed: int, trained: bool) -> _
         empty = ProgramError("The program is empty.", hint=f"Define a module, such as {EXAMPLE}.")
         raise ProgramRefused(empty)
     program = Program(source, inputs)
-    limits = _limits.get() or Limits()
-    watcher = NetworkWatcher(program.completed, limits.deadline, limits.on_line, trained=trained)
-    with isolated(seed % 2**63):
+    watcher = NetworkWatcher(program.completed, _limits.get(), trained=trained)
+    run = Run(program, watcher)
+    with run.to_end(seed % 2**63):
         try:
-            found = _find(program, watcher)
+            found = _find(run)
         finally:
             watcher.end()
         dtype = torch.get_default_dtype()
@@ -152,27 +153,25 @@ def _read(source: str, inputs: Mapping[str, Any], seed: int, trained: bool) -> _
     return found
 
 
-def _find(program: Program, watcher: NetworkWatcher) -> _ProgramNetwork:
-    environment, failure = Environment(watcher), None
-    try:
-        environment.run(program)
-    except ProgramRefused as refused:
-        failure = None if watcher.ended_at else refused.error
+def _find(run: Run[NetworkWatcher]) -> _ProgramNetwork:
+    """The network of a program that has ended."""
+    program, watcher = run.program, run.watcher
+    failure = None if watcher.ended_at else run.error
     said, lines = [], []
     if watcher.ended_at:
         said.append(
             f"The program ran up to its first backward (line {watcher.ended_at}): this is the "
             "network before its first step."
         )
-    found = find_model(environment, watcher)
+    found = find_model(run)
     if found is None and failure is not None:
         raise ProgramRefused(failure)
     if found is None:
-        line, model = construct(environment, program)
+        line, model = construct(run)
         name, said, lines = "model", [f"The line {line} was added."], [line]
     else:
         name, model = found
-        rest = others(environment, model)
+        rest = others(run, model)
         if rest and name not in NAMES:
             said.append(f"{name} is shown; to see {rest[-1]}, add the line model = {rest[-1]}.")
     use = watcher.modules.get(model)
@@ -180,7 +179,7 @@ def _find(program: Program, watcher: NetworkWatcher) -> _ProgramNetwork:
         raise ProgramRefused(failure)  # the network itself has failed
     check_size(program, model)
     watcher.end()
-    choice = InputChoice(program, environment, watcher, name, model)
+    choice = InputChoice(run, name, model)
     inputs = choice.choose(use)
     random = torch.default_generator.get_state()
     loss, loss_source, sentence = _choose_loss(choice, inputs, use)
@@ -218,7 +217,7 @@ def _choose_loss(
 ) -> tuple[ProgramLoss | None, str, str]:
     """The loss of the program, None for the default; the lines that compute it, and what is said of
     it."""
-    completed, watcher, model = choice.program.completed, choice.watcher, choice.model
+    completed, watcher, model = choice.run.program.completed, choice.run.watcher, choice.model
     try:
         output = choice.output(inputs)
     except Exception:  # the report says why
@@ -230,7 +229,7 @@ def _choose_loss(
         found = find_loss(completed, model, variables, use.line, watcher.loss)
         if found is not None and use.with_grad:
             text, values = found
-            loss = ProgramLoss(choice.environment, text, values)
+            loss = ProgramLoss(choice.run, text, values)
             if _computes(loss, output):
                 return loss, text.text, f"The loss comes from line {text.line}."
     if loss_in_output(output) is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from difflib import get_close_matches
 from typing import Any
 
@@ -19,11 +18,10 @@ from explorer.networks.passes import copy_tensors, tensors_in
 from explorer.networks.program_model import refused
 from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
 from explorer.program import (
-    Environment,
-    Program,
     ProgramError,
     ProgramRefused,
     ProgramStopped,
+    Run,
 )
 from explorer.trace.recording.tensor_registry import named_modules
 
@@ -37,14 +35,11 @@ class InputChoice:
 
     def __init__(
         self,
-        program: Program,
-        environment: Environment,
-        watcher: NetworkWatcher,
+        run: Run[NetworkWatcher],
         name: str,
         model: nn.Module,
     ) -> None:
-        self.program, self.environment, self.watcher = program, environment, watcher
-        self.name, self.model = name or "model", model
+        self.run, self.name, self.model = run, name or "model", model
         self.sentence = ""
         self.lines: list[str] = []
         #: The arguments of a call of the network, in its own words.
@@ -88,7 +83,7 @@ class InputChoice:
         own = {id(t) for t in (*self.model.parameters(), *self.model.buffers())}
         tensors = {
             name: value
-            for name, value in self.environment.variables.items()
+            for name, value in self.run.variables.items()
             if isinstance(value, Tensor) and not isinstance(value, nn.Parameter)
             if value.dim() and id(value) not in own
         }
@@ -105,7 +100,7 @@ class InputChoice:
         furthest through its layers: the report says which layer fails."""
         kind = type(self.model)
         if kind.forward is nn.Module.forward:
-            raise refused(self.program, *_no_forward(kind))
+            raise refused(self.run.program, *_no_forward(kind))
         start, count, reached = torch.default_generator.get_state(), 0, 0
         furthest: tuple[Guess, ...] = ()
         first: ProgramError | None = None
@@ -125,7 +120,7 @@ class InputChoice:
                 start, furthest, f" None of {count} inputs fits; this gets furthest."
             )
         raise refused(
-            self.program,
+            self.run.program,
             f"No input was found that the network takes{f': {count} were tried' if count else ''}.",
             "Add a line that calls it, such as model(torch.randn(1, 3, 32, 32)).",
             first.line if first else None,
@@ -143,18 +138,15 @@ class InputChoice:
         self.sentence = f"Input tried: {code}.{more} To pass your own, add the line {call}."
         return inputs if more else self._settled(inputs)
 
-    def _active(self) -> AbstractContextManager[None]:
-        return self.environment.active(self.program)
-
     def failure(self, inputs: tuple[Any, ...]) -> ProgramError | None:
         """Why the network cannot take these inputs; None if it can. Leaves it, and torch's random
         numbers, as they were."""
         try:
             floating = [t for t in tensors_in(self.output(inputs)) if t.is_floating_point()]
         except ProgramStopped as stopped:
-            raise ProgramRefused(self.environment.explain(stopped, self.program)) from None
+            raise ProgramRefused(self.run.explain(stopped)) from None
         except (Exception, SystemExit) as failed:
-            return self.environment.explain(failed, self.program)
+            return self.run.explain(failed)
         return None if floating else ProgramError("Its output has no floating-point tensor.")
 
     def output(self, inputs: tuple[Any, ...]) -> Any:
@@ -170,7 +162,7 @@ class InputChoice:
         def count(*ignored: Any) -> None:
             self.layers += 1
 
-        with self._active(), torch.random.fork_rng(devices=[]), torch.enable_grad():
+        with self.run.active(), torch.random.fork_rng(devices=[]), torch.enable_grad():
             if _waits_for_shapes(self.model):
                 return copy.deepcopy(self.model)(*copy_tensors(inputs))
             with borrow_seeded(self.model) as loan:
@@ -182,7 +174,7 @@ class InputChoice:
     def _settled(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs, once lazy layers have seen them."""
         if _waits_for_shapes(self.model):
-            with torch.no_grad(), self._active():
+            with torch.no_grad(), self.run.active():
                 self.model(*copy_tensors(inputs))
         return inputs
 

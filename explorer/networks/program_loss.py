@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from explorer.networks.passes import scalar_loss
 from explorer.networks.program_watcher import LossUse, NetworkWatcher
-from explorer.program import Environment, Program
+from explorer.program import Program, Run
 from explorer.program.completion import Completed
 from explorer.program.thread_safe_ast import parse_tree
 from explorer.training.split import statements_before
@@ -41,20 +41,19 @@ class LossText:
 class ProgramLoss:
     """Computes the loss of the network's output with the variables the program had then."""
 
-    def __init__(self, environment: Environment, loss: LossText, values: Mapping[str, Any]) -> None:
-        self._environment, self._program = environment, Program(loss.code)
+    def __init__(self, run: Run[NetworkWatcher], loss: LossText, values: Mapping[str, Any]) -> None:
+        self._run, self._program = run, Program(loss.code)
         self.text = loss
         self.values = {name: _without_graph(values[name]) for name in loss.reads if name in values}
 
     def __call__(self, output: Any, values: Mapping[str, Any] | None = None) -> Tensor:
-        names, watcher = self._environment.names, self._environment.watcher
-        assert isinstance(watcher, NetworkWatcher)
+        names, watcher = self._run.names, self._run.watcher
         before, locations = dict(names), watcher.locations
         names.update(self.values if values is None else values)
         names[OUTPUT] = output
         watcher.scalar = watcher.number = None
         try:
-            self._environment.run(self._program)
+            self._run.execute(self._program)
         finally:
             names.clear()
             names.update(before)

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from explorer.networks.program_watcher import NetworkWatcher
-from explorer.program import Environment, Program, ProgramError, ProgramRefused, line_of
+from explorer.program import Program, ProgramError, ProgramRefused, Run, line_of
 from explorer.program.thread_safe_ast import parse_tree
 from explorer.trace.recording.tensor_registry import named_modules
 
@@ -31,25 +31,25 @@ def refused(
     return ProgramRefused(ProgramError(message, line, None, text, hint, detail))
 
 
-def find_model(environment: Environment, watcher: NetworkWatcher) -> tuple[str, nn.Module] | None:
+def find_model(run: Run[NetworkWatcher]) -> tuple[str, nn.Module] | None:
     """The network, and its name at the top level, "" if it has none there; None without a module.
 
     That is a variable with a usual name, or else the last module that is no part of another and has
     parameters; first of the top level, then of functions, then one that was only called.
     """
-    functions = [names for scope, names in watcher.variables.items() if scope]
+    functions = [names for scope, names in run.watcher.variables.items() if scope]
     inner = {name: value for names in functions for name, value in names.items()}
-    for variables, is_top in ((environment.variables, True), (inner, False)):
+    for variables, is_top in ((run.variables, True), (inner, False)):
         name = _choose(_networks(variables))
         if name:
             return name if is_top else "", variables[name]
-    called = [m for m, use in watcher.modules.items() if use is not None and is_network(m)]
+    called = [m for m, use in run.watcher.modules.items() if use is not None and is_network(m)]
     return ("", called[-1]) if called else None
 
 
-def others(environment: Environment, model: nn.Module) -> list[str]:
+def others(run: Run[NetworkWatcher], model: nn.Module) -> list[str]:
     """Names of other networks at the top level."""
-    roots = _roots(_networks(environment.variables))
+    roots = _roots(_networks(run.variables))
     parts = {id(part) for _, part in named_modules(model)}
     return [name for name, module in roots.items() if id(module) not in parts]
 
@@ -76,12 +76,13 @@ def _roots(variables: Mapping[str, nn.Module]) -> dict[str, nn.Module]:
     return {name: module for name, module in variables.items() if id(module) not in parts}
 
 
-def construct(environment: Environment, program: Program) -> tuple[str, nn.Module]:
+def construct(run: Run[NetworkWatcher]) -> tuple[str, nn.Module]:
     """Make an instance of the last class that no other class of the program uses; returns the line
     that does so. Raises ProgramRefused if there is no class or it needs arguments."""
+    program = run.program
     classes = {
         name: value
-        for name, value in environment.variables.items()
+        for name, value in run.variables.items()
         if isinstance(value, type)
         and issubclass(value, nn.Module)
         and value.__module__ == "__main__"
@@ -103,17 +104,17 @@ def construct(environment: Environment, program: Program) -> tuple[str, nn.Modul
             f"Add a line that makes one: {call}, with values of your own.",
             line,
         )
-    before = environment.watcher.locations
+    before = run.watcher.locations
     try:
-        environment.run(Program(call))
+        run.execute(Program(call))
     except ProgramRefused as failed:
         error = failed.error
         hint = error.hint or f"Add a line that makes one: {call}"
         message = f"{name[:60]}() fails: {error.message}"
         raise refused(program, message, hint, error.line or line, error.detail) from None
     finally:
-        environment.watcher.locations = before
-    return call, environment.names["model"]
+        run.watcher.locations = before
+    return call, run.names["model"]
 
 
 def _definitions(code: str) -> tuple[dict[str, int], set[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from explorer.program import ProgramStopped, Watcher
+from explorer.program import Limits, ProgramStopped, Watcher
 from explorer.program.completion import Completed
 from explorer.program.explain import FILE
 from explorer.program.notices import BackwardCall
@@ -54,12 +54,11 @@ class NetworkWatcher(Watcher):
     def __init__(
         self,
         completed: Completed,
-        deadline: float | None = None,
-        on_line: Callable[[int], None] | None = None,
+        limits: Limits | None = None,
         *,
         trained: bool = False,
     ) -> None:
-        super().__init__(deadline, on_line)
+        super().__init__(limits)
         self.watches_calls = True
         self.trained, self.ended_at = trained, 0
         #: The last value of every name, by the function that gave it; "" is the top level.

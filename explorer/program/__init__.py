@@ -1,28 +1,29 @@
 """From program text to code that runs as in plain Python, and says what it does.
 
-`Program` compiles a text; `Environment` runs it and reports to a `Watcher`; `isolated` restores
-what a run changes in the process. What differs here from plain Python is in `devices`, `downloads`,
+`Program` compiles a text; a `Run` runs it, and reports to a `Watcher`; `isolated` restores what a
+run changes in the process. What differs here from plain Python is in `devices`, `downloads`,
 `missing`, `streams` and `figures`.
 """
 
 from explorer.program.errors import LimitError, ProgramError, ProgramRefused, ProgramStopped
-from explorer.program.execution import Environment, Program
+from explorer.program.execution import Program, Run
 from explorer.program.parsing import line_of, without_prompts
 from explorer.program.process_state import TORCH_LOCK, isolated, seed_generators
 from explorer.program.rewrite import SourceLocation
 from explorer.program.saved_hooks import unpacking_once, without_unpacking
 from explorer.program.streams import without_addresses
-from explorer.program.watcher import Output, Watcher
+from explorer.program.watcher import Limits, Output, Watcher
 
 __all__ = [
     "TORCH_LOCK",
-    "Environment",
     "LimitError",
+    "Limits",
     "Output",
     "Program",
     "ProgramError",
     "ProgramRefused",
     "ProgramStopped",
+    "Run",
     "SourceLocation",
     "Watcher",
     "isolated",

@@ -1,4 +1,9 @@
-"""A program compiled to code that says what it does, and the environment in which it runs."""
+"""A program compiled to code that says what it does, and a run of it: the one way to run programs.
+
+Who runs one decides what is observed (a `Watcher`), until when (its `Limits`), and what becomes of
+it: the recorder of `explorer.trace` makes a Trace, the gradient check a tape, `training` a loss
+that can be computed again, `networks` a module with its inputs.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,12 @@ import gc
 import linecache
 import sys
 import types
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from threading import get_ident
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from explorer.program.completion import Completed, complete, unchanged
 from explorer.program.completion.fixes import fix_failed, fix_unreadable
@@ -46,7 +52,7 @@ from explorer.program.watchdog import GiveUp, Watchdog
 from explorer.program.watched_calls import APPLY, OWN_TRACEBACK, Patch, patched, watched_calls
 from explorer.program.watcher import Watcher
 
-__all__ = ["Environment", "Program", "isolated"]
+W = TypeVar("W", bound=Watcher)
 
 #: Statements that leave something, and where they may stand.
 _LEAVING = ("'return'", "'break'", "'continue'")
@@ -63,7 +69,8 @@ class Program:
     """
 
     def __init__(self, source: str, inputs: Mapping[str, Any] | None = None) -> None:
-        self.source = without_prompts(source)
+        #: The text as it was typed, and without the prompts of a session that was pasted.
+        self.typed, self.source = source, without_prompts(source)
         self.is_whole = inputs is not None
         #: Why the rest of the text is not run: Python cannot read it.
         self.unread: ProgramError | None = None
@@ -122,15 +129,31 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-class Environment:
-    """The module `__main__` of one run. Several programs may run in it, one after the other;
-    `variables` are the names that they have defined.
+class Run(Generic[W]):
+    """A run of a program, from which everything that runs programs is made.
+
+    The program runs in a module `__main__` of its own, and what it does is reported to a `watcher`,
+    which also says until when it may run. `to_end` runs a program as `python program.py` would.
+    `execute` alone leaves the process as the program has changed it; it can run other texts in the
+    same module, one after the other, like the cells of a notebook. `variables` are the names that
+    they have defined.
 
     Unless it `owns_process`, which threads of others may use meanwhile, what a program prints goes
-    to the process's own output, and `sys.modules["__main__"]` is not its module."""
+    to the process's own output, and `sys.modules["__main__"]` is not its module.
+    """
 
-    def __init__(self, watcher: Watcher, *, owns_process: bool = True) -> None:
-        self.watcher, self._owns_process = watcher, owns_process
+    def __init__(
+        self,
+        program: Program,
+        watcher: W,
+        *,
+        variables: Mapping[str, Any] | None = None,
+        owns_process: bool = True,
+    ) -> None:
+        self.program, self.watcher, self._owns_process = program, watcher, owns_process
+        #: Why the program has not come to its end, and what Python and torch have warned of.
+        self.error: ProgramError | None = None
+        self.warned: list[warnings.WarningMessage] = []
         self.module = types.ModuleType("__main__")
         self.names: dict[str, Any] = vars(self.module)
         self.missing = MissingImports()
@@ -143,6 +166,7 @@ class Environment:
         vars(built_in).update(vars(builtins) | watcher.helpers() | helpers)
         self.names |= {"__builtins__": built_in, "__file__": SCRIPT}
         self._predefined = {**self.names}
+        self.names.update(variables or {})
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -167,16 +191,32 @@ class Environment:
             if module is not None and getattr(module, name, module) is value:
                 self.starred[name] = value
 
-    def run(self, program: Program, give_up: GiveUp | None = None) -> None:
-        """Run a program. Raises ProgramRefused, with line and hint, when it fails. One that cannot
-        be ended at its limit is given up; see `Watchdog`."""
-        self.watcher.locations = program.locations
+    @contextmanager
+    def to_end(self, seed: int, give_up: GiveUp | None = None) -> Iterator[None]:
+        """Run the program with random numbers from this seed on.
+
+        Inside the block it has ended: `error` says how, and what it made is still there. After the
+        block, everything that it changed in the process is as it was. A program that cannot be
+        ended at its limit is given up; see `Watchdog`.
+        """
+        with isolated(seed) as self.warned:
+            try:
+                self.execute(give_up=give_up)
+            except ProgramRefused as refused:
+                self.error = refused.error
+            yield
+
+    def execute(self, text: Program | None = None, *, give_up: GiveUp | None = None) -> None:
+        """Run the program, or another text in its module. Raises ProgramRefused, with line and
+        hint, when it fails."""
+        text = text or self.program
+        self.watcher.locations = text.locations
         try:
-            with self.active(program), self._watched(give_up):
-                exec(program.code, self.names)
+            with self.active(text), self._watched(give_up):
+                exec(text.code, self.names)
         except SystemExit as ended:
             if comes_from_arguments(ended):
-                raise ProgramRefused(self.explain(ended, program)) from None
+                raise ProgramRefused(self.explain(ended, text)) from None
             if type(code := exit_code(ended)) is str:
                 self.watcher.write(f"{code}\n")
             line, _ = locate(ended)
@@ -187,33 +227,35 @@ class Environment:
                 error = ProgramStopped(
                     "You stopped the program.", "What it had done is shown.", by_reader=True
                 ).with_traceback(error.__traceback__)
-            raise ProgramRefused(self.explain(error, program)) from None
-        if program.unread is not None:
-            raise ProgramRefused(program.unread)
+            raise ProgramRefused(self.explain(error, text)) from None
+        if text.unread is not None:
+            raise ProgramRefused(text.unread)
 
     @contextmanager
-    def active(self, program: Program) -> Iterator[None]:
+    def active(self, text: Program | None = None) -> Iterator[None]:
         """While code of the program runs: it is `__main__`, what it prints is collected, and the
-        calls that are watched are reported."""
+        calls and operations that are watched are reported."""
         if running() is self.watcher:
             yield
             return
+        text = text or self.program
         self.watcher.thread = get_ident()
-        if program.source not in self._text:
-            self._text += f"{program.source}\n"
+        if text.source not in self._text:
+            self._text += f"{text.source}\n"
             self._patches = _patches(self._text, self.watcher)
         with (
             collected_in(self.watcher),
             patched(self._patches),
-            self._as_script(program) if self._owns_process else nullcontext(),
-            OnCPU() if names_accelerator(program.source) else nullcontext(),
+            self._as_script(text) if self._owns_process else nullcontext(),
+            self.watcher.observing(),
+            OnCPU() if names_accelerator(text.source) else nullcontext(),
         ):
             yield
 
     @contextmanager
-    def _as_script(self, program: Program) -> Iterator[None]:
+    def _as_script(self, text: Program) -> Iterator[None]:
         log = own_log(restores_all=not _ends_with_programs)
-        with log, _as_main(self.module, program), printed_to(self.watcher.write):
+        with log, _as_main(self.module, text), printed_to(self.watcher.write):
             yield
 
     def _watched(self, give_up: GiveUp | None) -> AbstractContextManager[None]:
@@ -221,15 +263,16 @@ class Environment:
         has_limit = self.watcher.deadline is not None or give_up is not None
         return Watchdog(self.watcher.must_end, give_up) if has_limit else nullcontext()
 
-    def explain(self, error: BaseException, program: Program) -> ProgramError:
+    def explain(self, error: BaseException, text: Program | None = None) -> ProgramError:
         """The exception, described for the reader who wrote this program."""
+        text = text or self.program
         operands = self.watcher.operands_of(error)
-        described = explain(error, program.source, set(self.variables), operands)
-        described = program.completed.without_column(described)
-        if not program.is_whole or described.stopped:
+        described = explain(error, text.source, set(self.variables), operands)
+        described = text.completed.without_column(described)
+        if not text.is_whole or described.stopped:
             return described
         missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-        fixed = fix_failed(replace(described, fix=None), missing, program.source)
+        fixed = fix_failed(replace(described, fix=None), missing, text.source)
         return fixed if fixed.fix is not None or described.fix is None else described
 
 

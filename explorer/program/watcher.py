@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from threading import get_ident
 from time import monotonic, sleep
 from typing import Any
@@ -66,23 +68,28 @@ class Output:
         return self._beginning + left_out + self._end
 
 
-class Watcher:
-    """Collects the output of `print`, counts how often each line runs, and stops a program that
-    runs too long.
+@dataclass
+class Limits:
+    """Until when a program runs, and who is told meanwhile.
 
     `deadline` is a time.monotonic() value; without one, only the program itself ends. `on_line` is
     called with each line before it runs. `on_pulse` is called with the watcher about every `PULSE`
-    seconds, between two statements; it ends the program by raising ProgramStopped. A `location` is
-    an index into `locations`.
+    seconds, between two statements; it ends the program by raising ProgramStopped.
     """
 
-    def __init__(
-        self,
-        deadline: float | None = None,
-        on_line: Callable[[int], None] | None = None,
-        on_pulse: Callable[[Watcher], None] | None = None,
-    ) -> None:
-        self.deadline, self.on_line, self.on_pulse = deadline, on_line, on_pulse
+    deadline: float | None = None
+    on_line: Callable[[int], None] | None = None
+    on_pulse: Callable[[Watcher], None] | None = None
+
+
+class Watcher:
+    """What a program reports to: collects what it prints, counts how often each line runs, and
+    stops it at its limits. A `location` is an index into `locations`."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self.deadline, self.on_line = limits.deadline, limits.on_line
+        self.on_pulse = limits.on_pulse
         #: The thread of the program. What it does in others runs, and is not watched.
         self.thread = get_ident()
         self.line = 0
@@ -162,6 +169,10 @@ class Watcher:
         self._left -= 1
         if self._left < 0:
             self.check_time()
+
+    def observing(self) -> AbstractContextManager[None]:
+        """What is active while code of the program runs, to see what is not reported."""
+        return nullcontext()
 
     def operands_of(self, error: BaseException) -> Sequence[Operand]:
         """The tensors that the operation was given that raised this, if they were recorded."""

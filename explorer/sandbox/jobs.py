@@ -16,13 +16,13 @@ import torch
 from explorer import trace
 from explorer.networks import runs
 from explorer.networks.from_program import confined
+from explorer.program import Limits
 from explorer.sandbox.progress import ChildJob, Context, Job, RunReporter
 from explorer.sandbox.self_test import self_test
 from explorer.trace import to_plain
 from explorer.trace.check import check
 from explorer.trace.proof.prove import IS_ANOTHER, Proof, name_of_answers, untried
 from explorer.trace.sampling import sample
-from explorer.training.program import Limits
 from explorer.training.replay import replay, replay_ahead
 from explorer.vision import checkpoint, own_network
 from explorer.vision.image import decode_to_plain, repainted

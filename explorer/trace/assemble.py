@@ -1,4 +1,4 @@
-"""Converts the recorder's live objects to the plain Trace."""
+"""Makes the plain Trace of a run from the live objects of its recorder."""
 
 from __future__ import annotations
 import __future__
@@ -12,12 +12,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from explorer.program import ProgramError, line_of, without_addresses, without_prompts
+from explorer.program import ProgramError, Run, line_of, without_addresses, without_prompts
 from explorer.program.explain import FILE
+from explorer.program.explain import explain as explain_error
+from explorer.program.figures import Figure
 from explorer.program.missing import MissingImport
+from explorer.trace.completed import completed_code
 from explorer.trace.explain import explain
 from explorer.trace.explain.none_reasons import why_none
 from explorer.trace.explain.run_analysis import RunAnalysis, Warned
@@ -26,7 +30,7 @@ from explorer.trace.recording.own_objects import is_a
 from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold, pass_graph
 from explorer.trace.recording.passes import RawPass, RawStep
 from explorer.trace.recording.recorder import ProgramRecorder
-from explorer.trace.recording.special_tensors import shape_of
+from explorer.trace.recording.special_tensors import quiet, shape_of
 from explorer.trace.recording.tensor_registry import (
     MAX_NAME,
     LiveTensor,
@@ -72,21 +76,92 @@ MOST_FLOWS, MOST_ROOTS = 1000, 4
 MOST_VARIABLES, MOST_TENSORS = 2000, 4000
 
 
+#: The gradient to start backward from: "sum" (all ones), "mean" (all 1/n), or its values as an
+#: array, a tensor, or nested lists of numbers.
+Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
+
+
 def assemble(
-    recorder: ProgramRecorder,
-    variables: Mapping[str, Any],
-    *,
-    source: str,
+    run: Run[ProgramRecorder],
+    upstream: Upstream,
     seed: int,
-    error: ProgramError | None,
-    needs_upstream: str | None,
-    warned: Sequence[warnings.WarningMessage],
+    figures: Sequence[Figure],
+    *,
+    needs_upstream: str | None = None,
+    is_running: bool = False,
 ) -> Trace:
-    """Convert everything to plain data. Call it with torch functions disabled."""
+    """The Trace of a run.
+
+    Raises MemoryError or RuntimeError where memory does not suffice for that of a program that goes
+    on (`is_running`). Of one that has ended, what it holds then makes room for what was recorded.
+    """
+    with quiet(), torch.inference_mode(False):
+        trace: Trace | None = None
+        try:
+            trace = _recorded(run, run.variables, run.error)
+        except (RuntimeError, MemoryError) as failure:
+            no_memory = memory_error(failure)
+            if no_memory is None or is_running:
+                raise
+        if trace is None:  # outside the handler, whose exception holds what was made so far
+            run.names.clear()
+            trace = _recorded(run, {}, run.error or no_memory)
+    completed, recorder = run.program.completed, run.watcher
+    trace = replace(trace, seed=seed, needs_upstream=needs_upstream, inputs=completed.inputs)
+    start = "sum" if upstream is None and needs_upstream else upstream
+    return replace(
+        trace,
+        completed=completed_code(completed, trace, start),
+        readings=(
+            *completed.readings,
+            *recorder.notices.sentences(),
+            *_about_imports(run, trace),
+            *_about_output(run, trace),
+        ),
+        echo=tuple(recorder.echoes),
+        echo_at=tuple(map(recorder.output_position, recorder.echo_at)),
+        figures=tuple(
+            replace(figure, position=recorder.output_position(figure.position))
+            for figure in figures
+        ),
+    )
+
+
+def memory_error(failure: BaseException) -> ProgramError | None:
+    """The error of a run for whose Trace memory did not suffice; None for another failure."""
+    is_memory = isinstance(failure, MemoryError) or "allocate memory" in str(failure)
+    return explain_error(MemoryError(), "", set()) if is_memory else None
+
+
+def _about_imports(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:
+    """Which imports were in vain, of a program that has run to its end."""
+    if trace.error is None and (sentence := run.missing.unused()):
+        yield sentence
+
+
+def _about_output(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:
+    """What the result of an expression means for backward, in sentences."""
+    name = run.program.completed.output
+    if any(record.tangent is not None for record in trace.tensors):
+        yield "Forward mode ran: the table shows the tangent of each tensor next to its value."
+    if trace.needs_upstream and trace.passes:
+        yield f"`{trace.needs_upstream}` has several elements: backward starts from their sum."
+    elif name and not trace.passes and trace.error is None:
+        if isinstance(run.names.get(name), torch.Tensor):
+            yield f"`{name}` has no derivative with respect to the inputs."
+        else:
+            yield f"`{name}` is not a tensor, so it has no derivative."
+
+
+def _recorded(
+    run: Run[ProgramRecorder], variables: Mapping[str, Any], error: ProgramError | None
+) -> Trace:
+    """What was recorded, as plain data. Call it with torch functions disabled."""
+    recorder, source = run.watcher, run.program.typed
     finals = _final_values(recorder, variables)
     tensors = _shown_tensors(recorder, finals)
     ids = {live.number: index for index, live in enumerate(tensors)}
-    for_users = _for_users(warned)
+    for_users = _for_users(list(run.warned))
     analysis = RunAnalysis(
         recorder, source, error, finals, variables, [_plain_warning(w) for w in for_users]
     )
@@ -111,9 +186,7 @@ def assemble(
         passes=tuple(passes),
         pass_count=recorder.pass_count,
         error=error,
-        needs_upstream=needs_upstream,
         notes=_notes(for_users, source),
-        seed=seed,
         capture=recorder.capture,
         answers=explain(analysis),
         events=recorder.events.all_events(),

@@ -6,29 +6,26 @@ import logging
 import operator
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from explorer.program import (
-    Environment,
+    Limits,
     Program,
     ProgramError,
     ProgramRefused,
     ProgramStopped,
+    Run,
     Watcher,
-    isolated,
     line_of,
 )
-from explorer.program.explain import explain
-from explorer.program.figures import Figure
 from explorer.program.watched_calls import OURS
-from explorer.trace.assemble import MOST_NOTES, assemble
-from explorer.trace.completed import completed_code
+from explorer.trace.assemble import MOST_NOTES, Upstream, assemble, memory_error
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.special_tensors import quiet
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -48,9 +45,7 @@ MOST_AGAIN = 60
 #: bytes. So much is returned to the system at once when it is freed.
 RESERVE = 48 * 2**20
 
-#: The gradient to start backward from: "sum" (all ones), "mean" (all 1/n), or its values as an
-#: array, a tensor, or nested lists of numbers.
-Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
+R = TypeVar("R", bound=ProgramRecorder)
 
 
 def run(
@@ -88,27 +83,27 @@ def run(
     """
     arguments = validate_arguments(seed, capture, upstream, iteration, inputs)
     seed, start = arguments["seed"], arguments["upstream"]
+    unrun = Trace(source, seed=seed, capture=capture, completed=source)
     try:
         program = Program(source, arguments["inputs"])
     except ProgramRefused as refused:
-        return Trace(source, error=refused.error, seed=seed, capture=capture, completed=source)
+        return replace(unrun, error=refused.error)
     if not source.strip():
         hint = "Type an expression, such as x**2 + 3*x, or paste PyTorch code."
-        empty = ProgramError("The program is empty.", hint=hint)
-        return Trace(source, error=empty, seed=seed, capture=capture, completed=source)
-    options: dict[str, Any] = {
-        "iteration": iteration, "deadline": deadline, "on_line": on_line, "on_pulse": on_pulse,
-    }  # fmt: skip
-    recorder = ProgramRecorder(capture, **options)
+        return replace(unrun, error=ProgramError("The program is empty.", hint=hint))
+    limits = Limits(deadline, on_line, on_pulse)
+    recorder = ProgramRecorder(limits, capture=capture, iteration=iteration)
     started, used = time.monotonic(), time.thread_time()
     try:
-        trace = _run_and_assemble(recorder, program, start, source, seed, on_stuck)
+        trace = record(Run(program, recorder), start, seed, on_stuck)
         lacks = recorder.lacks_last_turns(trace.error is not None)
         is_ended = trace.error is not None and trace.error.stopped
         if lacks and not is_ended and _has_time(started, deadline):
             # How often each line will run is known now.
-            again = ProgramRecorder(capture, totals=recorder.run_counts, **options)
-            complete = _run_and_assemble(again, program, start, source, seed, on_stuck)
+            again = ProgramRecorder(
+                limits, capture=capture, iteration=iteration, totals=recorder.run_counts
+            )
+            complete = record(Run(program, again), start, seed, on_stuck)
             if again.fingerprint() == recorder.fingerprint():
                 # torch gives some warnings once only, so those of both runs count.
                 notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
@@ -119,19 +114,19 @@ def run(
         ProgramStopped,
     ) as failure:  # a fault in the explorer, or an object that it does not expect
         _LOG.exception("a program could not be recorded")
-        internal = _memory_error(failure) or ProgramError(
+        internal = memory_error(failure) or ProgramError(
             "This program ran, but its results could not be shown.",
             hint="Remove lines until it works, then add them again one by one.",
             detail=f"{type(failure).__name__}"[:200],
         )
-        trace = Trace(source, output=recorder.output, error=internal, seed=seed, capture=capture)
-        return replace(trace, completed=program.completed.code, inputs=program.completed.inputs)
-
-
-def _memory_error(failure: BaseException) -> ProgramError | None:
-    """The error of a run for whose Trace memory did not suffice; None for another failure."""
-    is_memory = isinstance(failure, MemoryError) or "allocate memory" in str(failure)
-    return explain(MemoryError(), "", set()) if is_memory else None
+        completed = program.completed
+        return replace(
+            unrun,
+            output=recorder.output,
+            error=internal,
+            completed=completed.code,
+            inputs=completed.inputs,
+        )
 
 
 def _has_time(started: float, deadline: float | None) -> bool:
@@ -144,8 +139,8 @@ def _has_time(started: float, deadline: float | None) -> bool:
 
 def validate_arguments(
     seed: Any,
-    capture: Any,
-    upstream: Upstream,
+    capture: Any = "hook",
+    upstream: Upstream = None,
     iteration: Any = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -218,50 +213,35 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
     return plain
 
 
-def _run_and_assemble(
-    recorder: ProgramRecorder,
-    program: Program,
+def record(
+    run: Run[ProgramRecorder],
     upstream: Upstream,
-    source: str,
     seed: int,
     on_stuck: Callable[[Trace], None] | None = None,
 ) -> Trace:
-    environment = Environment(recorder)
-    error: ProgramError | None = None
-    needs_upstream: str | None = None
+    """Run a program, and backward if it does not call it, and make the Trace of what happened."""
+    recorder = run.watcher
     with suppress(RuntimeError, MemoryError):
         recorder.reserve = torch.empty(RESERVE, dtype=torch.uint8)  # not used until it is written
-    with isolated(seed) as warned:
-        given = recorder, environment, program, upstream, source, seed, warned
 
-        def snapshot() -> Trace:
-            with recorder.as_if_finished(), _without_warnings():
-                return _assemble(*given, figures=recorder.figures.so_far(), is_running=True)
+    def snapshot() -> Trace:
+        """What there is so far of a program that goes on."""
+        with recorder.as_if_finished(), _without_warnings():
+            return assemble(run, upstream, seed, recorder.figures.so_far(), is_running=True)
 
-        recorder.snapshot = snapshot
+    def give_up(stopped: ProgramStopped) -> None:
+        """In another thread; the program goes on."""
+        assert on_stuck is not None
+        recorder.reserve = None
+        recorder.halt()
+        recorder.finish()
+        line, text = recorder.line, line_of(run.program.source, recorder.line)
+        run.error = replace(run.explain(stopped), line=line, text=text)
+        on_stuck(assemble(run, upstream, seed, recorder.figures.so_far()))
 
-        def give_up(stopped: ProgramStopped) -> None:
-            """In another thread; the program goes on."""
-            assert on_stuck is not None
-            recorder.reserve = None
-            recorder.halt()
-            recorder.finish()
-            explained = environment.explain(stopped, program)
-            line, text = recorder.line, line_of(program.source, recorder.line)
-            figures = recorder.figures.so_far()
-            on_stuck(_assemble(*given, figures, replace(explained, line=line, text=text)))
-
-        try:
-            with recorder.observe_operations():
-                environment.run(program, give_up if on_stuck else None)
-                recorder.finish()
-                if not recorder.pass_count:
-                    with environment.active(program):  # backward may call functions of the program
-                        needs_upstream = backward_from_output(
-                            recorder, environment, program, upstream
-                        )
-        except ProgramRefused as refused:
-            error = refused.error
+    recorder.snapshot = snapshot
+    with run.to_end(seed, give_up if on_stuck else None):
+        needs_upstream = backward_from_output(run, upstream)
         recorder.reserve = None
         with quiet(), suppress(RuntimeError):
             recorder.random = torch.default_generator.get_state().numpy().tobytes()
@@ -269,61 +249,11 @@ def _run_and_assemble(
         recorder.finish()
         figures = recorder.figures.finish(recorder.written)
         try:
-            return _assemble(*given, figures, error, needs_upstream)
+            return assemble(run, upstream, seed, figures, needs_upstream=needs_upstream)
         finally:
             # Makes room for the answer, which is longer as JSON; and what a program has begun with
             # an object, such as `torch.inference_mode()`, ends with it.
-            environment.names.clear()
-
-
-def _assemble(
-    recorder: ProgramRecorder,
-    environment: Environment,
-    program: Program,
-    upstream: Upstream,
-    source: str,
-    seed: int,
-    warned: list[warnings.WarningMessage],
-    figures: Sequence[Figure],
-    error: ProgramError | None = None,
-    needs_upstream: str | None = None,
-    is_running: bool = False,
-) -> Trace:
-    """The Trace of what was recorded. Raises MemoryError or RuntimeError where memory does not
-    suffice for that of a program that goes on."""
-    completed = program.completed
-    found: dict[str, Any] = {
-        "source": source, "seed": seed, "needs_upstream": needs_upstream, "warned": list(warned),
-    }  # fmt: skip
-    trace, no_memory = None, None
-    with quiet(), torch.inference_mode(False):
-        try:
-            trace = assemble(recorder, environment.variables, error=error, **found)
-        except (RuntimeError, MemoryError) as failure:
-            no_memory = _memory_error(failure)
-            if no_memory is None or is_running:
-                raise
-        if trace is None:  # what the program holds makes room for what was recorded
-            environment.names.clear()
-            trace = assemble(recorder, {}, error=error or no_memory, **found)
-    start = "sum" if upstream is None and needs_upstream else upstream
-    return replace(
-        trace,
-        inputs=completed.inputs,
-        completed=completed_code(completed, trace, start),
-        readings=(
-            *completed.readings,
-            *recorder.notices.sentences(),
-            *_about_imports(environment, trace),
-            *_about_output(program, environment, trace),
-        ),
-        echo=tuple(recorder.echoes),
-        echo_at=tuple(map(recorder.output_position, recorder.echo_at)),
-        figures=tuple(
-            replace(figure, position=recorder.output_position(figure.position))
-            for figure in figures
-        ),
-    )
+            run.names.clear()
 
 
 @contextmanager
@@ -337,35 +267,26 @@ def _without_warnings() -> Iterator[None]:
         warnings._showwarnmsg = show  # type: ignore[attr-defined]
 
 
-def _about_imports(environment: Environment, trace: Trace) -> Iterator[str]:
-    """Which imports were in vain, of a program that has run to its end."""
-    if trace.error is None and (sentence := environment.missing.unused()):
-        yield sentence
-
-
-def _about_output(program: Program, environment: Environment, trace: Trace) -> Iterator[str]:
-    """What the result of an expression means for backward, in sentences."""
-    name = program.completed.output
-    if any(record.tangent is not None for record in trace.tensors):
-        yield "Forward mode ran: the table shows the tangent of each tensor next to its value."
-    if trace.needs_upstream and trace.passes:
-        yield f"`{trace.needs_upstream}` has several elements: backward starts from their sum."
-    elif name and not trace.passes and trace.error is None:
-        if isinstance(environment.names.get(name), torch.Tensor):
-            yield f"`{name}` has no derivative with respect to the inputs."
-        else:
-            yield f"`{name}` is not a tensor, so it has no derivative."
-
-
-def backward_from_output(
-    recorder: ProgramRecorder, environment: Environment, program: Program, upstream: Upstream
-) -> str | None:
-    """Run backward for a program that does not call it: from the result of its last bare
-    expression, if that was completed, or from its last scalar.
+def backward_from_output(run: Run[R], upstream: Upstream) -> str | None:
+    """Run backward for a program that has ended without calling it: from the result of its last
+    bare expression, if that was completed, or from its last scalar.
 
     Returns the name of its output if that is not a scalar and `upstream` is None. Then backward
-    runs only for a program with inputs, from the sum. Raises ProgramRefused if backward fails.
+    runs only for a program with inputs, from the sum. If backward fails, `run.error` says why.
     """
+    if run.error is not None or run.watcher.pass_count:
+        return None
+    run.watcher.finish()
+    try:
+        with run.active():  # backward may call functions of the program
+            return _backward_from_output(run, upstream)
+    except ProgramRefused as refused:
+        run.error = refused.error
+        return None
+
+
+def _backward_from_output(run: Run[R], upstream: Upstream) -> str | None:
+    recorder, completed = run.watcher, run.program.completed
     with quiet():  # reading values is no operation of the program
         current = [
             live
@@ -373,7 +294,7 @@ def backward_from_output(
             if live.requires_grad and live.is_current() and not _is_functorch(live.tensor)
         ]
     outputs = [live for live in current if live.grad_fn is not None]
-    result = environment.names.get(program.completed.output)
+    result = run.names.get(completed.output)
     results = [live for live in current if live.tensor is result]
     if not outputs and not results:
         return None
@@ -384,26 +305,23 @@ def backward_from_output(
     if upstream is None and not _has_backward(root.tensor):
         return None
     needs_upstream = upstream is None and root.tensor.numel() != 1
-    if needs_upstream and not program.completed.inputs:
+    if needs_upstream and not completed.inputs:
         return root.name
     start = "sum" if needs_upstream else upstream
     gradient = None if start is None else starting_gradient(root, start)
 
-    def run() -> None:
+    def backward() -> None:
         recorder.calling.add(OURS)
         root.tensor.backward(gradient)
 
     try:
-        recorder.backward("Tensor.backward", [root.tensor], run, ours=True)
+        recorder.backward("Tensor.backward", [root.tensor], backward, ours=True)
     except (Exception, ProgramStopped) as failure:
-        if not results and upstream is None and _is_freed(failure):
+        is_freed = isinstance(failure, RuntimeError) and "a second time" in str(failure)
+        if not results and upstream is None and is_freed:
             return None  # it belongs to a graph of torch.autograd.functional, for example
-        raise ProgramRefused(environment.explain(failure, program)) from None
+        raise ProgramRefused(run.explain(failure)) from None
     return root.name if needs_upstream else None
-
-
-def _is_freed(failure: BaseException) -> bool:
-    return isinstance(failure, RuntimeError) and "a second time" in str(failure)
 
 
 def _scalars(outputs: Iterable[LiveTensor]) -> list[LiveTensor]:

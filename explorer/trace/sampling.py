@@ -17,9 +17,10 @@ import numpy as np
 import torch
 
 from explorer.program import (
-    Environment,
+    Limits,
     Program,
     ProgramRefused,
+    Run,
     Watcher,
     isolated,
     seed_generators,
@@ -127,34 +128,34 @@ class _Runner:
 
     def __init__(self, program: Program, result: str, seed: int, deadline: float | None) -> None:
         self._program, self._result, self._seed = program, result, seed
-        self._environment = Environment(Watcher(deadline=deadline))
-        self._predefined = dict(self._environment.names)
+        self._limits = Limits(deadline)
+
+    def _run(self, variables: Mapping[str, Any]) -> Run[Watcher]:
+        run = Run(self._program, Watcher(self._limits), variables=variables)
+        seed_generators(self._seed)
+        try:
+            run.execute()
+        except ProgramRefused as refused:
+            run.error = refused.error
+        return run
 
     def results(self, variables: Mapping[str, torch.Tensor]) -> np.ndarray | None:
         """The result with tensors in the place of numbers, in single precision as numbers are."""
         single = {name: tensor.to(torch.get_default_dtype()) for name, tensor in variables.items()}
-        # Whatever a program makes of many values; backward does not start from many results, which
-        # are there by then.
-        with suppress(Exception):
-            self.result(single)
-        value = self._environment.names.get(self._result)
+        # Whether it fails does not matter: backward does not start from many results, which are
+        # there by then.
+        value = self._run(single).names.get(self._result)
         if not isinstance(value, torch.Tensor) or value.is_complex():
             return None
         with suppress(RuntimeError, TypeError):  # numpy has no such arrays, as of sparse tensors
             return value.detach().resolve_neg().double().numpy()
         return None
 
-    def result(self, variables: Mapping[str, Any]) -> float:
+    def result(self, variables: Mapping[str, float]) -> float:
         """The result with these variables; NaN if the program fails or has none."""
-        names = self._environment.names
-        names.clear()
-        names.update(self._predefined, **variables)
-        seed_generators(self._seed)
-        try:
-            self._environment.run(self._program)
-            value = names.get(self._result)
-            if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
+        run = self._run(variables)
+        value = run.names.get(self._result)
+        if run.error is None and isinstance(value, torch.Tensor) and not value.is_complex():
+            with suppress(RuntimeError, ValueError, TypeError):
                 return float(value.detach())
-        except (ProgramRefused, RuntimeError, ValueError, TypeError):
-            pass
         return float("nan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,12 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from explorer.program import (
-    Environment,
+    Limits,
     Output,
     Program,
     ProgramError,
     ProgramRefused,
     ProgramStopped,
+    Run,
     Watcher,
     without_prompts,
 )
@@ -35,16 +36,6 @@ from explorer.training.problem import Live, random_stream
 MOST_ELEMENTS = 200_000
 
 
-@dataclass
-class Limits:
-    """What a sandbox requires of a program: `deadline`, a `time.monotonic()` value at which the
-    text is stopped (once: the state before is then restored without a limit), and `on_line`,
-    called with each line before it runs."""
-
-    deadline: float | None = None
-    on_line: Callable[[int], None] | None = None
-
-
 @dataclass(frozen=True)
 class ProgramProblem:
     """Parameters and loss from two texts in the explorer's language.
@@ -53,7 +44,8 @@ class ProgramProblem:
     ("net.0.weight"), in that order. `loss` runs again and again after the setup, like a cell of a
     notebook; the loss is its last scalar that requires grad. Building or stepping raises
     `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when there are
-    more than `MOST_ELEMENTS` elements; the message names the text at fault.
+    more than `MOST_ELEMENTS` elements; the message names the text at fault. The deadline of its
+    `limits` ends a text once: the state before is then restored without a limit.
 
     `rows` are its samples, if it has some: see `batches.in_batches`.
     """
@@ -84,7 +76,7 @@ class ProgramProblem:
     @cached_property
     def parameters_source(self) -> str:
         with random_stream(0):
-            variables = _Instance(self, 0).environment.variables
+            variables = _Instance(self, 0).run.variables
         return f"[{', '.join(parameter_expressions(variables))}]"
 
     @cached_property
@@ -92,13 +84,13 @@ class ProgramProblem:
         with random_stream(0):
             instance = _Instance(self, 0)
             loss = instance.compute()
-        names = [n for n, value in instance.environment.variables.items() if value is loss]
+        names = [n for n, value in instance.run.variables.items() if value is loss]
         return _with_result(without_prompts(self.loss), names)
 
     def tensors(self, seed: int = 0) -> dict[str, np.ndarray]:
         """The tensors that the setup defines, by name."""
         with random_stream(seed):
-            variables = _Instance(self, seed).environment.variables
+            variables = _Instance(self, seed).run.variables
         return {n: to_numpy(v) for n, v in variables.items() if isinstance(v, Tensor)}
 
     def build(self, seed: int = 0) -> Live:
@@ -110,7 +102,7 @@ class ProgramProblem:
         def batch() -> Batch | None:
             if not self.rows or not self.batch_size:
                 return None
-            return read_batch(instance.environment.names, self.rows, self.batch_size)
+            return read_batch(instance.run.names, self.rows, self.batch_size)
 
         return Live(
             instance.parameters,
@@ -130,12 +122,12 @@ class _Instance:
         self.watcher = LossWatcher(problem.limits)
         # A reader's own problem has a limit, and a process of its own.
         is_alone = problem.limits.deadline is not None
-        self.environment = Environment(self.watcher, owns_process=is_alone)
+        self.run = Run(setup, self.watcher, owns_process=is_alone)
         self.draws = "random" in problem.setup + problem.loss
         self.others: Any = None
         with self._own_generators(seed):
-            _run("setup", self.environment, setup)
-        variables = self.environment.variables
+            _execute("setup", self.run, setup)
+        variables = self.run.variables
         self.parameters = find_parameters(variables)
         self.modules = {n: v for n, v in variables.items() if isinstance(v, nn.Module)}
         self.variables = VariableWatch(setup.source, self.loss.source, variables)
@@ -144,7 +136,7 @@ class _Instance:
         """Run the loss text. To be called inside `random_stream`, which holds the lock."""
         self.watcher.begin()
         with self._own_generators():
-            _run("loss", self.environment, self.loss)
+            _execute("loss", self.run, self.loss)
         return self.watcher.result()
 
     @contextmanager
@@ -173,7 +165,7 @@ class _Instance:
 
         None if some of it cannot be copied.
         """
-        changed = self.variables.changed(self.environment.names)
+        changed = self.variables.changed(self.run.names)
         if changed is None:
             return None
         state: dict[str, Any] = {"variables": copy_tensors(changed)}
@@ -187,7 +179,7 @@ class _Instance:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put back what `state` returned; called on a fresh instance."""
-        self.environment.names.update(copy_tensors(state["variables"]))
+        self.run.names.update(copy_tensors(state["variables"]))
         with torch.no_grad():
             for name, buffer in self._buffers():
                 buffer.copy_(state["buffers"][name])
@@ -205,7 +197,7 @@ class LossWatcher(Watcher):
     """Enforces the limits, and remembers the last scalar that requires grad."""
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__(limits.deadline, limits.on_line)
+        super().__init__(limits)
         self.limits = limits
         self.scalar: Tensor | None = None
         self.other: Tensor | None = None
@@ -332,9 +324,9 @@ def _compiled(part: str, text: str) -> Program:
         raise _in_part(part, refused) from None
 
 
-def _run(part: str, environment: Environment, program: Program) -> None:
+def _execute(part: str, run: Run[LossWatcher], text: Program) -> None:
     try:
-        environment.run(program)
+        run.execute(text)
     except ProgramRefused as refused:
         raise _in_part(part, refused) from None
 

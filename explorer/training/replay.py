@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.program import ProgramRefused, isolated
+from explorer.program import Limits, ProgramRefused, isolated
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.history import Action, Snapshot, Track, from_data, to_data
 from explorer.training.landscape import Surface
 from explorer.training.live_session import ActionFailed
 from explorer.training.lookahead import look_ahead
 from explorer.training.planes import Plane
-from explorer.training.program import Limits, ProgramProblem
+from explorer.training.program import ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
 from explorer.training.validation import validate_snapshot

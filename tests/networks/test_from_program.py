@@ -8,8 +8,7 @@ import torch
 from explorer.networks import SampledProblem, accumulate, from_program, inspect
 from explorer.networks.from_program import confined
 from explorer.networks.program_inputs import InputChoice
-from explorer.program import ProgramRefused
-from explorer.training.program import Limits
+from explorer.program import Limits, ProgramRefused
 from tests.networks.own_modules import MODULES
 
 

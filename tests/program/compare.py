@@ -13,12 +13,12 @@ import torch
 
 from explorer import torchvision_guard  # noqa: F401  (plain `import torchvision` works after it)
 from explorer.program import (
-    Environment,
+    Limits,
     Program,
     ProgramError,
     ProgramRefused,
+    Run,
     Watcher,
-    isolated,
     without_addresses,
 )
 
@@ -46,11 +46,11 @@ def plain(source: str, seed: int = 0) -> tuple[str, dict[str, Any]]:
 
 def ours(source: str, seed: int = 0, **limits: Any) -> tuple[str, dict[str, Any]]:
     """The same from the explorer. Raises ProgramRefused."""
-    watcher = Watcher(**limits)
-    environment = Environment(watcher)
-    with isolated(seed):
-        environment.run(Program(source))
-    return watcher.output, environment.variables
+    run = Run(Program(source), Watcher(Limits(**limits)))
+    with run.to_end(seed):
+        if run.error is not None:
+            raise ProgramRefused(run.error)
+        return run.watcher.output, run.variables
 
 
 def refusal(source: str, **limits: Any) -> ProgramError:

@@ -105,7 +105,7 @@ def test_tensors_in_containers_are_variables() -> None:
 
 def test_a_tensor_of_a_list_gets_a_record_that_is_shown() -> None:
     """Also one that was last named between the first and the last turns of a loop."""
-    recorder, value = ProgramRecorder("hook"), torch.ones(2)
+    recorder, value = ProgramRecorder(), torch.ones(2)
     recorder.is_between = True
     recorder.add("place", 1, "grad", value).named = True
     recorder.is_between = False

@@ -14,12 +14,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.program import Program, ProgramStopped, process_state
+from explorer.program import Limits, Program, ProgramStopped, Run, process_state
 from explorer.trace import Trace, run, running, to_plain
 from explorer.trace.recording import recorder, tensor_registry, turn_recorder
 from explorer.trace.recording.curves import MOST_LEAVES
 from explorer.trace.recording.recorder import MOST_LINES, ProgramRecorder
-from explorer.trace.running import _run_and_assemble
+from explorer.trace.running import record
 from explorer.trace.validation import validate
 
 HEAD = """\
@@ -215,8 +215,8 @@ def loops(draw: st.DrawFn) -> str:
 
 
 def fully_recorded(source: str, capture: str = "hook", **limits: Any) -> Trace:
-    recorder = ProgramRecorder(capture, totals={}, **limits)
-    return _run_and_assemble(recorder, Program(source, {}), None, source, 0)
+    recorder = ProgramRecorder(Limits(**limits), capture=capture, totals={})
+    return record(Run(Program(source, {}), recorder), None, 0)
 
 
 def differences(a: Any, b: Any, at: str = "") -> Iterator[str]:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.program import ProgramRefused
+from explorer.program import Limits, ProgramRefused
 from explorer.training import ProgramProblem, TrainingSession
-from explorer.training.program import Limits
 from tests.training.plain import loop, same
 
 pytestmark = pytest.mark.fast

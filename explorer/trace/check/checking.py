@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 import torch
 
-from explorer.program import Environment, Program, ProgramRefused, ProgramStopped, isolated
+from explorer.program import Limits, Program, ProgramRefused, ProgramStopped, Run
 from explorer.program.notices import BackwardCall
 from explorer.trace.check.records import Check, Element, LeafCheck
 from explorer.trace.check.slopes import STEP, CheckedPass, Repetition
@@ -65,26 +65,19 @@ def check(
     time.monotonic() value at which checking stops: a leaf is then "unchecked" if none of its
     elements was compared. Never raises for a bad program. Raises ValueError for an invalid seed.
     """
-    arguments = validate_arguments(seed, "hook", upstream, inputs=inputs)
-    seed, upstream = arguments["seed"], arguments["upstream"]
+    arguments = validate_arguments(seed, upstream=upstream, inputs=inputs)
     try:
         program = Program(source, arguments["inputs"])
     except ProgramRefused as refused:
         return Check(reason=refused.error.message)
-    recorder = CheckRecorder(deadline=deadline)
-    environment = Environment(recorder)
-    with isolated(seed):
-        failure = ""
-        try:
-            with recorder.observe_operations(), recorder.tape:
-                environment.run(program)
-                if not recorder.pass_count:
-                    recorder.upstream = upstream
-                    backward_from_output(recorder, environment, program, upstream)
-        except ProgramRefused as refused:
-            failure = refused.error.message
+    recorder = CheckRecorder(Limits(deadline))
+    run = Run(program, recorder)
+    with run.to_end(arguments["seed"]):
+        recorder.upstream = arguments["upstream"]
+        backward_from_output(run, recorder.upstream)
         checked = recorder.last
         if checked is None:
+            failure = run.error.message if run.error else ""
             return Check(reason=failure or "The program has no backward pass to check.")
         try:
             with preserve_random_state():
@@ -97,14 +90,19 @@ def check(
 class CheckRecorder(ProgramRecorder):
     """A recorder with a tape of the operations and all gradients of the last pass."""
 
-    def __init__(self, **limits: Any) -> None:
-        super().__init__(**limits)
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
         self.watches_apply = True
         self.tape = Tape(lambda: self.line)
         self.last: CheckedPass | None = None
         self.upstream: Upstream = None
         #: The gradients to start from and the inputs of the last backward call.
         self._arguments: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+
+    @contextmanager
+    def observing(self) -> Iterator[None]:
+        with super().observing(), self.tape:
+            yield
 
     def call(
         self, what: str, receiver: Any, function: Callable[..., Any], *args: Any, **kwargs: Any

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from explorer.program import ProgramError, ProgramStopped, Watcher
 from explorer.program.draft import changed_line
@@ -164,14 +163,14 @@ class _Tries:
         if self._is_over():
             return None
         before = self.before
-        options: dict[str, Any] = {"seed": before.seed, "capture": before.capture}
         after = run(
             changed,
             inputs=before.inputs,
+            seed=before.seed,
+            capture=before.capture,
             upstream=before.upstream,
             deadline=self.deadline,
             on_pulse=self._stop_in_time,
-            **options,
         )
         return None if self._is_over() else after
 

@@ -19,7 +19,7 @@ from torch.overrides import (
     _push_mode,
 )
 
-from explorer.program import Environment
+from explorer.program import Run
 from explorer.program.explain import FILE, short_text
 from explorer.program.watched_calls import TORCH
 from explorer.trace.recording.cut_causes import find_cause
@@ -51,7 +51,7 @@ MOST_RESULTS = 20
 
 _is_traced = torch._C._is_tracing
 _MODULE_CALL = nn.Module._call_impl.__code__
-_BOTTOM = Environment.run.__code__
+_BOTTOM = Run.execute.__code__
 
 
 class Operations(TorchFunctionMode):

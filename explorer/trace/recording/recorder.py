@@ -16,7 +16,7 @@ from torch import nn
 from torch.autograd.graph import GradientEdge
 from torch.optim.lr_scheduler import LRScheduler
 
-from explorer.program import LimitError, SourceLocation, without_addresses
+from explorer.program import LimitError, Limits, SourceLocation, without_addresses
 from explorer.program.notices import BackwardCall
 from explorer.trace.recording import passes, shared_hooks
 from explorer.trace.recording.capture import CapturedValues, capture_values
@@ -105,8 +105,8 @@ class ProgramRecorder(TurnRecorder):
     The rewritten program calls the methods of `Watcher`.
     """
 
-    def __init__(self, capture: str = "hook", **options: Any) -> None:
-        super().__init__(capture, **options)
+    def __init__(self, limits: Limits | None = None, **recorded: Any) -> None:
+        super().__init__(limits, **recorded)
         self.watches_calls = True
         self.modern = ModernCalls(self)
         self.training = TrainingCalls(self, self.modern.scale_of)
@@ -170,7 +170,7 @@ class ProgramRecorder(TurnRecorder):
                 if live is not None and self.leaves.get(key) is live:
                     self.choose(live)
 
-    def observe_operations(self) -> AbstractContextManager[None]:
+    def observing(self) -> AbstractContextManager[None]:
         """Record the operations of the program that runs meanwhile."""
         return self.operations.while_running()
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from explorer.program import Limits
 from explorer.program.error_messages.known import MOST_OPERANDS, Operand
 from explorer.program.explain import short_text
 from explorer.trace.recording.bindings import Bindings
@@ -41,8 +42,8 @@ class FailedOperation:
 class RunLog(TensorRegistry):
     """The tensors of a run, their cuts from the graph, its events, and its last failure."""
 
-    def __init__(self, capture: str = "hook", **options: Any) -> None:
-        super().__init__(capture, **options)
+    def __init__(self, limits: Limits | None = None, **recorded: Any) -> None:
+        super().__init__(limits, **recorded)
         self.history = History()
         self.events = EventLog()
         self.bindings = Bindings()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.program import Watcher
+from explorer.program import Limits, Watcher
 from explorer.trace.recording.capture import CapturedValues, capture_values
 from explorer.trace.recording.history import Cut
 from explorer.trace.recording.history_of import grad_fn_of, history_of
@@ -103,8 +103,10 @@ class LiveTensor:
 class TensorRegistry(Watcher):
     """Records tensors: for each position in the program, those of the first visits and the last."""
 
-    def __init__(self, capture: str = "hook", iteration: int | None = None, **limits: Any) -> None:
-        super().__init__(**limits)
+    def __init__(
+        self, limits: Limits | None = None, *, capture: str = "hook", iteration: int | None = None
+    ) -> None:
+        super().__init__(limits)
         self.capture, self.iteration = capture, iteration
         #: The records of the chosen iteration, and of leaves that have had none since.
         self.chosen: list[LiveTensor] = []

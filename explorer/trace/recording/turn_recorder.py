@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from explorer.program import ProgramStopped
+from explorer.program import Limits, ProgramStopped
 from explorer.program.explain import FILE
 from explorer.program.turns import ONCE, Turns, length_of
 from explorer.program.watcher import OTHER_THREADS
@@ -63,12 +63,12 @@ class TurnRecorder(RunLog):
 
     def __init__(
         self,
-        capture: str = "hook",
+        limits: Limits | None = None,
         *,
         totals: Mapping[int, int] | None = None,
-        **options: Any,
+        **recorded: Any,
     ) -> None:
-        super().__init__(capture, **options)
+        super().__init__(limits, **recorded)
         self.totals = totals
         #: How often each line has been recorded.
         self.recorded_runs: dict[int, int] = defaultdict(int)
@@ -87,7 +87,7 @@ class TurnRecorder(RunLog):
         self.depth = 0
         self._started = self._end = monotonic()
         self._stop: ProgramStopped | None = None
-        self._records_all = capture == "retain_grad"
+        self._records_all = self.capture == "retain_grad"
         #: The state of torch's generator when the program had ended.
         self.random = b""
         #: By place: what was assigned there since the last record (name, value, running line).
