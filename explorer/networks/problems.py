@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from explorer.program.execution import run_own_lines
-from explorer.program.thread_safe_ast import get_source
+from explorer.program.parsing import get_source
 from explorer.training.problem import ModuleProblem as ModuleProblem
 from explorer.training.problem import Network as Network
 

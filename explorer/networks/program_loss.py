@@ -14,7 +14,7 @@ from explorer.networks.passes import scalar_loss
 from explorer.networks.program_watcher import LossUse, NetworkWatcher
 from explorer.program import Program, Run
 from explorer.program.completion import Completed
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.training.split import statements_before
 
 #: The name of the network's output in the code of a loss.

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from explorer.program import Limits, ProgramStopped, Watcher
 from explorer.program.completion import Completed
-from explorer.program.explain import FILE
 from explorer.program.notices import BackwardCall
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import FILE, parse_tree
 
 #: The most modules whose calls are observed.
 MOST_OBSERVED = 200

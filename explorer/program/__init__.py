@@ -8,10 +8,9 @@ run changes in the process. What differs here from plain Python is in `devices`,
 from explorer.program.errors import LimitError, ProgramError, ProgramRefused, ProgramStopped
 from explorer.program.execution import Program, Run
 from explorer.program.parsing import line_of, without_prompts
-from explorer.program.process_state import TORCH_LOCK, isolated, seed_generators
+from explorer.program.process_state import TORCH_LOCK, isolated, seed_generators, without_addresses
 from explorer.program.rewrite import SourceLocation
 from explorer.program.saved_hooks import unpacking_once, without_unpacking
-from explorer.program.streams import without_addresses
 from explorer.program.watcher import Limits, Output, Watcher
 
 __all__ = [

@@ -9,8 +9,7 @@ from typing import TypeVar, cast
 
 from explorer.program.completion.text import MAX_COMPLETED, Text
 from explorer.program.notebook import without_commands
-from explorer.program.parsing import without_prompts
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree, without_prompts
 
 Node = TypeVar("Node", bound=ast.AST)
 INDENT = "    "

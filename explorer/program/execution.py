@@ -29,13 +29,15 @@ from explorer.program.devices import (
     names_compiler_or_workers,
 )
 from explorer.program.downloads import download_patches
+from explorer.program.error_messages import comes_from_arguments, describe_error, exit_code, locate
 from explorer.program.errors import ProgramError, ProgramRefused, ProgramStopped
-from explorer.program.explain import FILE, comes_from_arguments, exit_code, explain, locate
 from explorer.program.figures import draws_figures, figure_patches, notebook_patches
 from explorer.program.missing import MissingImports
 from explorer.program.notebook import without_commands
 from explorer.program.notices import collected_in, running
 from explorer.program.parsing import (
+    AST_LOCK,
+    FILE,
     NotPython,
     line_of,
     nested_too_deeply,
@@ -43,11 +45,9 @@ from explorer.program.parsing import (
     whole_statements,
     without_prompts,
 )
-from explorer.program.process_state import isolated
+from explorer.program.process_state import isolated, own_log, printed_to
 from explorer.program.rewrite import rewrite
 from explorer.program.saved_hooks import saved_hook_patches
-from explorer.program.streams import own_log, printed_to
-from explorer.program.thread_safe_ast import AST_LOCK
 from explorer.program.watchdog import GiveUp, Watchdog
 from explorer.program.watched_calls import APPLY, OWN_TRACEBACK, Patch, patched, watched_calls
 from explorer.program.watcher import Watcher
@@ -267,7 +267,7 @@ class Run(Generic[W]):
         """The exception, described for the reader who wrote this program."""
         text = text or self.program
         operands = self.watcher.operands_of(error)
-        described = explain(error, text.source, set(self.variables), operands)
+        described = describe_error(error, text.source, set(self.variables), operands)
         described = text.completed.without_column(described)
         if not text.is_whole or described.stopped:
             return described

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from explorer.program.notebook import without_commands
-from explorer.program.parsing import MAX_SOURCE
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import MAX_SOURCE, parse_tree
 
 #: How deep lists are looked into, and how far each.
 _DEPTH, _MOST = 2, 8

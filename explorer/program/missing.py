@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from explorer.program.completion.names import closest_name
 from explorer.program.notices import notice
-from explorer.program.real_names import closest_name
 
 #: The longest path of a stand-in that is shown.
 MAX_PATH = 100

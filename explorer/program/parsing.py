@@ -1,15 +1,48 @@
-"""From text to a syntax tree."""
+"""From text to a syntax tree, by one thread at a time.
+
+CPython 3.11.7, for one, counts the nesting depth of the trees of all threads together, and raises
+SystemError if the count differs from what one thread expects
+(https://github.com/python/cpython/issues/106905). The app serves each reader from a thread.
+"""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import threading
 import warnings
 from contextlib import suppress
+from typing import Any, Literal
 
 from explorer.program.errors import ProgramError, ProgramRefused
-from explorer.program.thread_safe_ast import parse_tree
 
+#: To be held while making or compiling a tree; `inspect.getsource` makes one for classes.
+AST_LOCK = threading.RLock()
+
+
+def parse_tree(
+    source: str, filename: str = "<unknown>", mode: Literal["exec", "eval"] = "exec"
+) -> Any:
+    """`ast.parse`, with the lock held."""
+    with AST_LOCK:
+        return ast.parse(source, filename, mode)
+
+
+def parse_literal(text: str) -> Any:
+    """`ast.literal_eval`, with the lock held."""
+    with AST_LOCK:
+        return ast.literal_eval(text)
+
+
+def get_source(item: Any) -> str:
+    """The text of a class or function. `inspect` finds a class by parsing its file."""
+    with AST_LOCK:
+        return inspect.getsource(item)
+
+
+#: The name of the file that a program is compiled as.
+FILE = "<program>"
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
 
 #: The maximum length of a program, in characters. Parsing 1 MB takes seconds and hundreds of MB.
@@ -42,7 +75,7 @@ def parse(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree: ast.Module = parse_tree(source, "<program>")
+            tree: ast.Module = parse_tree(source, FILE)
     except SyntaxError as error:
         raise NotPython(_syntax_error(error, source)) from None
     except (RecursionError, MemoryError):

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from explorer.program.cells import echoed, last_statements
 from explorer.program.completion import Completed
+from explorer.program.notebook import echoed, last_statements
 
 __all__ = ["SourceLocation", "rewrite"]
 

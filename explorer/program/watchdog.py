@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from explorer.program.errors import ProgramStopped
-from explorer.program.explain import FILE
+from explorer.program.parsing import FILE
 
 #: Seconds between two looks, and two exceptions. The first is raised so late that a program which
 #: is between two statements has ended itself.

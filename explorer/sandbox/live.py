@@ -21,7 +21,7 @@ from typing import Any
 from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.program.completion import complete
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.client import Call, submit
 from explorer.sandbox.typed_calls import read_trace

@@ -17,10 +17,10 @@ import torch
 from torch import nn
 
 from explorer.program import ProgramError, Run, line_of, without_addresses, without_prompts
-from explorer.program.explain import FILE
-from explorer.program.explain import explain as explain_error
+from explorer.program.error_messages import describe_error
 from explorer.program.figures import Figure
 from explorer.program.missing import MissingImport
+from explorer.program.parsing import FILE
 from explorer.trace.completed import completed_code
 from explorer.trace.explain import explain
 from explorer.trace.explain.none_reasons import why_none
@@ -130,7 +130,7 @@ def assemble(
 def memory_error(failure: BaseException) -> ProgramError | None:
     """The error of a run for whose Trace memory did not suffice; None for another failure."""
     is_memory = isinstance(failure, MemoryError) or "allocate memory" in str(failure)
-    return explain_error(MemoryError(), "", set()) if is_memory else None
+    return describe_error(MemoryError(), "", set()) if is_memory else None
 
 
 def _about_imports(run: Run[ProgramRecorder], trace: Trace) -> Iterator[str]:

@@ -6,7 +6,7 @@ import ast
 
 from explorer.program.completion import Completed
 from explorer.program.completion.text import Text
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.trace.records import TensorRecord, Trace
 
 #: What the name of a tensor consists of: "y", "net.0.weight", "d['x']".

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from explorer.program import without_prompts
 from explorer.program.completion import Completed, complete
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.trace.completed import is_expression
 from explorer.trace.records import TensorRecord, Trace
 from explorer.trace.running import Upstream

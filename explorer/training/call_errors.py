@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from explorer.program import ProgramError
-from explorer.program.explain import short_text
+from explorer.program.error_messages import short_text
 
 _TWICE = "backward through the graph a second time"
 _REFUSALS = (

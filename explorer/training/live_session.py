@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.program import ProgramError, ProgramRefused, ProgramStopped
-from explorer.program.explain import short_text
+from explorer.program.error_messages import short_text
 from explorer.training.arguments import split_name
 from explorer.training.call_errors import explain_backward_error, explain_step_error
 from explorer.training.clipping import clip_spec

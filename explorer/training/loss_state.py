@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.program.missing import MissingImport
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.trace.recording.tensor_registry import named_modules
 
 #: Reading one of these attributes does not extend the graph.

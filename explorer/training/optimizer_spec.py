@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from explorer.program import ProgramError, ProgramRefused
-from explorer.program.thread_safe_ast import get_source
+from explorer.program.parsing import get_source
 from explorer.trace.text import join_names
 from explorer.training.derivation import Derivation, Rule, Update
 from explorer.training.history import to_numpy

@@ -25,7 +25,7 @@ from explorer.program import (
     Watcher,
     without_prompts,
 )
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.trace.recording.tensor_registry import is_plain_key, named_parameters
 from explorer.training.batches import Batch, Rows, read_batch
 from explorer.training.history import copy_tensors, to_numpy

@@ -8,7 +8,7 @@ from itertools import groupby
 from textwrap import indent
 from typing import Any
 
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.training.arguments import split_name
 from explorer.training.clipping import clip_spec
 from explorer.training.history import Action

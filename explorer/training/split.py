@@ -9,7 +9,7 @@ from math import prod
 
 from explorer.program import without_prompts
 from explorer.program.completion import complete
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.trace import BackwardPass, Trace
 
 #: Calls that the session makes; the loss text must not.

@@ -12,7 +12,7 @@ from torch import nn
 
 from explorer.networks.image_networks import Block, FilterBank, ShapesNet
 from explorer.networks.synthetic_images import CLASSES
-from explorer.program.thread_safe_ast import get_source
+from explorer.program.parsing import get_source
 from explorer.vision.backbones import Backbone
 from explorer.vision.drawing import to_png
 from explorer.vision.feature_maps import Of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer.program.explain import FILE
+from explorer.program.parsing import FILE
 from explorer.training import PRESETS
 from explorer.ui.common import sandbox_call
 

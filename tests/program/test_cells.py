@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import explorer
-from explorer.program.cells import Cell, find_cells, up_to
+from explorer.program.notebook import Cell, find_cells, up_to
 
 NOTEBOOK = """\
 # %% Data

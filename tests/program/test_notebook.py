@@ -6,8 +6,7 @@ import time
 import pytest
 
 import explorer
-from explorer.program.cells import find_cells
-from explorer.program.notebook import without_commands
+from explorer.program.notebook import find_cells, without_commands
 from tests.program.compare import ours
 
 pytestmark = pytest.mark.fast

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from explorer.program import ProgramStopped
-from explorer.program.explain import FILE
+from explorer.program.parsing import FILE
 from explorer.program.watchdog import Watchdog
 from tests.sandbox.test_calls import eventually
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.program import Program, Run
 from explorer.trace import Trace, run
 from explorer.trace.assemble import assemble
 from explorer.trace.codec import from_plain, to_plain
@@ -105,13 +106,13 @@ def test_tensors_in_containers_are_variables() -> None:
 
 def test_a_tensor_of_a_list_gets_a_record_that_is_shown() -> None:
     """Also one that was last named between the first and the last turns of a loop."""
-    recorder, value = ProgramRecorder(), torch.ones(2)
+    value = torch.ones(2)
+    finished = Run(Program("", {}), ProgramRecorder(), variables={"kept": [value]})
+    recorder = finished.watcher
     recorder.is_between = True
     recorder.add("place", 1, "grad", value).named = True
     recorder.is_between = False
-    trace = assemble(
-        recorder, {"kept": [value]}, source="", seed=0, error=None, needs_upstream=None, warned=()
-    )
+    trace = assemble(finished, None, 0, ())
     assert trace.variables["kept[0]"].value.tolist() == [1.0, 1.0]
 
 

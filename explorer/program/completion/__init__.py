@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from explorer.program.completion.header import Imports, imports_torch, input_line, opening
 from explorer.program.completion.names import (
     depends,
     derived_names,
@@ -31,10 +30,16 @@ from explorer.program.completion.names import (
 from explorer.program.completion.notation import Unreadable, read_notation
 from explorer.program.completion.reading import Reader, uncalled_function
 from explorer.program.completion.shapes import default_values
-from explorer.program.completion.text import MAX_COMPLETED, Text
+from explorer.program.completion.text import (
+    MAX_COMPLETED,
+    Imports,
+    Text,
+    imports_torch,
+    input_line,
+    opening,
+)
 from explorer.program.errors import ProgramError
-from explorer.program.parsing import MAX_NODES, MAX_SOURCE, line_of
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import MAX_NODES, MAX_SOURCE, line_of, parse_tree
 
 __all__ = ["Completed", "complete", "unchanged"]
 

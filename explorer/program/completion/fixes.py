@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from explorer.program.completion.header import input_line, opening
-from explorer.program.completion.names import MODULES, find_inputs, names_in, uses_of
+from explorer.program.completion.names import MODULES, find_inputs, module_names, names_in, uses_of
 from explorer.program.completion.notation import Unreadable, read_notation
-from explorer.program.completion.text import MAX_COMPLETED, Text
+from explorer.program.completion.text import MAX_COMPLETED, Text, input_line, opening
 from explorer.program.errors import ProgramError
-from explorer.program.real_names import module_names
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 
 _SUGGESTED = re.compile(r"Did you mean ([\w.]+)\?")
 _XOR = re.compile(r"bitwise_xor|for \^=?:")

@@ -11,7 +11,7 @@ import keyword
 import re
 from dataclasses import dataclass, field
 
-from explorer.program.real_names import module_names
+from explorer.program.completion.names import module_names
 
 #: Longer lines are not read as a whole, only their symbols.
 MAX_LINE = 1000

@@ -12,9 +12,8 @@ from itertools import takewhile
 
 import torch
 
-from explorer.program.completion.names import depends, names_in
+from explorer.program.completion.names import depends, module_names, names_in
 from explorer.program.completion.text import Text
-from explorer.program.real_names import module_names
 
 #: Modules whose functions autograd does not record.
 _OUTSIDE = {"np", "numpy", "math"}

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from explorer.program import ProgramStopped
-from explorer.program.explain import short_text
+from explorer.program.error_messages import short_text
 from explorer.trace.check.records import Element
 from explorer.trace.check.tape import (
     CannotRepeat,

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.program.explain import FILE
+from explorer.program.parsing import FILE
 
 #: Losses of a prediction, called input, and a target.
 LOSSES = frozenset(

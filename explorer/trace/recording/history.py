@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.program.thread_safe_ast import parse_tree
+from explorer.program.parsing import parse_tree
 from explorer.trace.recording.own_objects import is_a
 
 #: Values without history stored for each function on each line; older ones are discarded.

@@ -20,7 +20,8 @@ from torch.overrides import (
 )
 
 from explorer.program import Run
-from explorer.program.explain import FILE, short_text
+from explorer.program.error_messages import short_text
+from explorer.program.parsing import FILE
 from explorer.program.watched_calls import TORCH
 from explorer.trace.recording.cut_causes import find_cause
 from explorer.trace.recording.function_calls import OBSERVED

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from explorer.program import Limits
+from explorer.program.error_messages import short_text
 from explorer.program.error_messages.known import MOST_OPERANDS, Operand
-from explorer.program.explain import short_text
 from explorer.trace.recording.bindings import Bindings
 from explorer.trace.recording.events import FIRST_EVENTS, Entry, EventLog
 from explorer.trace.recording.function_calls import FunctionCalls

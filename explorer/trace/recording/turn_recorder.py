@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from explorer.program import Limits, ProgramStopped
-from explorer.program.explain import FILE
+from explorer.program.parsing import FILE
 from explorer.program.turns import ONCE, Turns, length_of
 from explorer.program.watcher import OTHER_THREADS
 from explorer.trace.recording.operations import Operations

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.program.explain import FILE
+from explorer.program.parsing import FILE
 from explorer.trace.records import Array, Flow, Plain, Summary
 from explorer.trace.rules import complex_numbers
 from explorer.trace.rules.rule import ALIASES, NotStated, Part, Rule, Values, sum_tex, summed_axes

@@ -12,7 +12,7 @@ import streamlit as st
 
 from explorer import sandbox
 from explorer.program import ProgramRefused
-from explorer.program.cells import find_cells
+from explorer.program.notebook import find_cells
 from explorer.trace import Figure, Trace
 from explorer.trace.text import as_on_a_terminal, outside_numbers
 from explorer.ui.common.sandbox_call import ask, forget

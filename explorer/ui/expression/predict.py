@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.program.thread_safe_ast import parse_literal
+from explorer.program.parsing import parse_literal
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.ui.common import values
 

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 from explorer.program import ProgramError
-from explorer.program.cells import find_cells, up_to
-from explorer.program.thread_safe_ast import parse_literal
+from explorer.program.notebook import find_cells, up_to
+from explorer.program.parsing import parse_literal
 from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.records import Answer

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.program import thread_safe_ast
+from explorer.program import parsing
 
 pytestmark = pytest.mark.fast
 
@@ -36,13 +36,13 @@ def test_trees_are_only_made_with_the_lock() -> None:
     by_file = {str(f.relative_to(ROOT)): calls for f in files if (calls := _parsing_calls(f))}
     assert by_file == {
         "explorer/program/execution.py": {"compile"},
-        "explorer/program/thread_safe_ast.py": {
+        "explorer/program/parsing.py": {
             *("ast.parse", "ast.literal_eval", "inspect.getsource"),
         },
     }
 
 
-@pytest.mark.parametrize("make", [thread_safe_ast.parse_tree, thread_safe_ast.parse_literal])
+@pytest.mark.parametrize("make", [parsing.parse_tree, parsing.parse_literal])
 def test_waits_for_a_thread_that_parses(make) -> None:
     parsed = threading.Event()
 
@@ -50,7 +50,7 @@ def test_waits_for_a_thread_that_parses(make) -> None:
         make("1")
         parsed.set()
 
-    with thread_safe_ast.AST_LOCK:
+    with parsing.AST_LOCK:
         thread = threading.Thread(target=other)
         thread.start()
         assert not parsed.wait(0.1)
@@ -65,7 +65,7 @@ def test_many_threads_at_once() -> None:
 
     def work() -> None:
         try:
-            counts.append(len(list(ast.walk(thread_safe_ast.parse_tree(source)))))
+            counts.append(len(list(ast.walk(parsing.parse_tree(source)))))
         except SystemError as error:
             counts.append(error)
 
