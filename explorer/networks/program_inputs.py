@@ -23,7 +23,7 @@ from explorer.program import (
     ProgramStopped,
     Run,
 )
-from explorer.trace.recording.tensor_registry import named_modules
+from explorer.trace.recording.objects import named_modules
 
 #: Names that a variable with the input usually has, the likeliest first.
 _NAMES = ("x", "X", "inputs", "input", "images", "image", "data", "batch", "tokens", "features")

@@ -13,7 +13,7 @@ from torch.nn.parameter import is_lazy
 from explorer.networks.program_watcher import NetworkWatcher
 from explorer.program import Program, ProgramError, ProgramRefused, Run, line_of
 from explorer.program.parsing import parse_tree
-from explorer.trace.recording.tensor_registry import named_modules
+from explorer.trace.recording.objects import named_modules
 
 #: The most elements that all parameters may have together, and the most modules.
 MOST_ELEMENTS, MOST_MODULES = 30_000_000, 5_000

@@ -26,20 +26,21 @@ from explorer.trace.explain import explain
 from explorer.trace.explain.none_reasons import why_none
 from explorer.trace.explain.run_analysis import RunAnalysis, Warned
 from explorer.trace.recording.capture import CapturedValues, capture_values
-from explorer.trace.recording.own_objects import is_a
-from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold, pass_graph
-from explorer.trace.recording.passes import RawPass, RawStep
-from explorer.trace.recording.recorder import ProgramRecorder
-from explorer.trace.recording.special_tensors import quiet, shape_of
-from explorer.trace.recording.tensor_registry import (
+from explorer.trace.recording.objects import (
     MAX_NAME,
-    LiveTensor,
     first_items,
     first_pairs,
+    is_a,
     items_of,
     join_path,
     named_parameters,
+    quiet,
+    shape_of,
 )
+from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold, pass_graph
+from explorer.trace.recording.passes import RawPass, RawStep
+from explorer.trace.recording.recorder import ProgramRecorder
+from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import (
     Array,
     BackwardPass,

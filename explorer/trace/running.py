@@ -26,8 +26,8 @@ from explorer.program import (
 )
 from explorer.program.watched_calls import OURS
 from explorer.trace.assemble import MOST_NOTES, Upstream, assemble, memory_error
+from explorer.trace.recording.objects import quiet
 from explorer.trace.recording.recorder import ProgramRecorder
-from explorer.trace.recording.special_tensors import quiet
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import walk_graph
 from explorer.trace.records import Trace

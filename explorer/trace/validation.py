@@ -19,8 +19,8 @@ from explorer.program.parsing import MAX_SOURCE
 from explorer.program.watcher import MAX_OUTPUT
 from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
 from explorer.trace.explain.order import MOST_ANSWERS
-from explorer.trace.recording.curves import MOST_LEAVES, MOST_LOSSES
 from explorer.trace.recording.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
+from explorer.trace.recording.gradients import MOST_CURVES, MOST_LOSSES
 from explorer.trace.records import WHOLE, BackwardPass, Curve, Trace
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ _ITEMS = {
     "readings": 100,
     "inputs": 64,
     "figures": MOST_FIGURES,
-    "curves": MOST_LEAVES + 1,
+    "curves": MOST_CURVES + 1,
     "at": MOST_LOSSES,
     "values": MOST_LOSSES,
     "losses": 250_000,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from explorer.program.missing import MissingImport
 from explorer.program.parsing import parse_tree
-from explorer.trace.recording.tensor_registry import named_modules
+from explorer.trace.recording.objects import named_modules
 
 #: Reading one of these attributes does not extend the graph.
 DETACHED = {"detach", "item", "data", "shape", "dtype", "numpy", "tolist"}

@@ -26,7 +26,7 @@ from explorer.program import (
     without_prompts,
 )
 from explorer.program.parsing import parse_tree
-from explorer.trace.recording.tensor_registry import is_plain_key, named_parameters
+from explorer.trace.recording.objects import is_plain_key, named_parameters
 from explorer.training.batches import Batch, Rows, read_batch
 from explorer.training.history import copy_tensors, to_numpy
 from explorer.training.loss_state import VariableWatch

@@ -162,7 +162,7 @@ def test_a_module_that_lies_about_its_parts_is_recorded_all_the_same():
 def test_parts_of_modules_are_torchs_own():
     import torch
 
-    from explorer.trace.recording.tensor_registry import named_modules, named_parameters
+    from explorer.trace.recording.objects import named_modules, named_parameters
 
     shared = torch.nn.Linear(2, 2)
     module = torch.nn.Sequential(

@@ -13,8 +13,8 @@ import torch
 from explorer.trace import run, running
 from explorer.trace.explain import run_analysis
 from explorer.trace.recording import operations
+from explorer.trace.recording.objects import MAX_NAME
 from explorer.trace.recording.passes import RawStep, saved_values
-from explorer.trace.recording.tensor_registry import MAX_NAME
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, nodes_behind, walk_graph
 
 pytestmark = pytest.mark.fast

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from explorer.program import Limits, Program, ProgramStopped, Run, process_state
 from explorer.trace import Trace, run, running, to_plain
 from explorer.trace.recording import recorder, tensor_registry, turn_recorder
-from explorer.trace.recording.curves import MOST_LEAVES
+from explorer.trace.recording.gradients import MOST_CURVES
 from explorer.trace.recording.recorder import MOST_LINES, ProgramRecorder
 from explorer.trace.running import record
 from explorer.trace.validation import validate
@@ -462,7 +462,7 @@ for turn in range(60):
     sgd.step()
 """
     trace = check(HEAD + text)
-    assert len(trace.curves) == MOST_LEAVES + 1
+    assert len(trace.curves) == MOST_CURVES + 1
     assert trace.curves[0].at == tuple(range(1, 61))
     validate(trace)
 

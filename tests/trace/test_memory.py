@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from explorer.trace import Trace, run, running
+from explorer.trace import Trace, assemble, run, running
 from explorer.trace.codec import from_plain, to_plain
 from tests.marks import sample
 
@@ -77,15 +77,15 @@ def test_what_was_recorded_is_kept(name: str) -> None:
 def test_a_trace_is_put_together_again_without_the_programs_objects(
     failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assemble, given = running.assemble, []
+    recorded, given = assemble._recorded, []
 
-    def first_fails(recorder, variables, **options):
+    def first_fails(finished, variables, error):
         given.append(dict(variables))
         if len(given) == 1:
             raise failure
-        return assemble(recorder, variables, **options)
+        return recorded(finished, variables, error)
 
-    monkeypatch.setattr(running, "assemble", first_fails)
+    monkeypatch.setattr(assemble, "_recorded", first_fails)
     trace = run(RECORDED)
     assert [set(variables) for variables in given] == [{"torch", "x", "kept"}, set()]
     check(trace)

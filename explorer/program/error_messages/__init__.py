@@ -215,9 +215,8 @@ def _describe_name(name: str, known: set[str]) -> tuple[str, str]:
 
 def _look_up(failure: Failure, error: BaseException) -> tuple[str, str, str | None]:
     """The message, the hint and the change for an exception: ours, or its own sentence."""
-    for known in KNOWN:
-        if described := known.describe(failure):
-            return described
+    if described := describe(failure):
+        return described
     for kind, (message, hint) in EXCEPTION_MESSAGES.items():
         if isinstance(error, kind):
             return message, hint, None
@@ -234,6 +233,11 @@ def short_text(error: BaseException) -> str:
     except BaseException:  # the program may define the exception's __str__
         return ""
     return text.split("\nException raised from")[0][:1000].strip()
+
+
+def describe(failure: Failure) -> tuple[str, str, str | None] | None:
+    """The message, the hint and the changed program for an exception; None if it is not known."""
+    return next(filter(None, (known.describe(failure) for known in KNOWN)), None)
 
 
 def original_sentence(text: str) -> str:

@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
-from explorer.trace.recording.history_of import grad_fn_of
+from explorer.trace.recording.objects import grad_fn_of
 from explorer.trace.recording.torchviz_graph import leaf_of
 
 #: Most calls recorded, and most bytes of their results; the oldest calls are discarded.

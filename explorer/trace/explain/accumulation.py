@@ -17,7 +17,7 @@ from explorer.trace.explain.loops import block_of
 from explorer.trace.explain.run_analysis import RunAnalysis, short_text
 from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.recording.events import OptimizerUse
-from explorer.trace.recording.gradient_use import Reuse
+from explorer.trace.recording.gradients import Reuse
 from explorer.trace.recording.recorder import Accumulation
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names

@@ -16,7 +16,7 @@ from explorer.trace.explain.cures import certain
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.schedules import FEWEST
 from explorer.trace.recording.events import OptimizerUse
-from explorer.trace.recording.gradient_use import Clipping
+from explorer.trace.recording.gradients import Clipping
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 

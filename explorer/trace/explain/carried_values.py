@@ -20,8 +20,7 @@ from explorer.trace.explain.loops import (
     header_of,
     targets_of,
 )
-from explorer.trace.recording.own_objects import fields_of, is_own_object
-from explorer.trace.recording.tensor_registry import join_path, named_modules
+from explorer.trace.recording.objects import fields_of, is_own_object, join_path, named_modules
 
 #: Operations that take the mean of a total, or scale it.
 SCALING = frozenset(["AddBackward0", "DivBackward0", "MulBackward0", "MeanBackward0"])

@@ -15,7 +15,7 @@ from explorer.program.draft import Draft, called_name
 from explorer.trace.explain.cures import certain
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.unregistered import CONTAINERS, attribute_lists, wrap_attribute
-from explorer.trace.recording.tensor_registry import named_parameters
+from explorer.trace.recording.objects import named_parameters
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 

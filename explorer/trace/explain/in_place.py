@@ -17,7 +17,7 @@ from explorer.trace.explain.overwritten import name_of
 from explorer.trace.explain.run_analysis import RunAnalysis, is_small_array, short_text
 from explorer.trace.explain.saved_values import SAVES_INPUT, SAVES_RESULT
 from explorer.trace.recording.capture import CapturedValues
-from explorer.trace.recording.history import Write
+from explorer.trace.recording.cuts import Write
 from explorer.trace.recording.passes import RawPass, RawStep
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of

@@ -21,10 +21,15 @@ from explorer.trace.explain.earlier_graph import earlier_graph
 from explorer.trace.explain.freed_graph import FreedGraph
 from explorer.trace.explain.loops import Loop, contains, loops_around
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.history_of import grad_fn_of
-from explorer.trace.recording.own_objects import fields_of, is_a, is_own_object
+from explorer.trace.recording.objects import (
+    fields_of,
+    first_items,
+    first_pairs,
+    grad_fn_of,
+    is_a,
+    is_own_object,
+)
 from explorer.trace.recording.passes import RawPass, RawStep
-from explorer.trace.recording.tensor_registry import first_items, first_pairs
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names

@@ -18,7 +18,7 @@ from explorer.trace.explain.cures import certain
 from explorer.trace.explain.none_reasons import was_leaf
 from explorer.trace.explain.repairs import Repair
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of, nodes_behind
 from explorer.trace.records import Answer, Symptom

@@ -9,7 +9,7 @@ from explorer.trace.explain.loops import block_of
 from explorer.trace.explain.overwritten import write_to
 from explorer.trace.explain.run_analysis import RunAnalysis, short_text
 from explorer.trace.recording.events import HookUse
-from explorer.trace.recording.history_of import grad_fn_of
+from explorer.trace.recording.objects import grad_fn_of
 from explorer.trace.recording.torchviz_graph import leaf_of
 from explorer.trace.records import Answer, Symptom
 

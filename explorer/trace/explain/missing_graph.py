@@ -23,8 +23,7 @@ from explorer.trace.explain.recording_off import context_line
 from explorer.trace.explain.refused_in_place import without_grad
 from explorer.trace.explain.repairs import Repair
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.cut_causes import CUT_CAUSES
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import CUT_CAUSES, Cut
 from explorer.trace.recording.recorder import RefusedBackward
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of

@@ -16,7 +16,7 @@ from explorer.trace.explain.none_reasons import reasons, was_leaf
 from explorer.trace.explain.repairs import Repair
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.unused_leaves import Reason
-from explorer.trace.recording.cut_causes import CUT_CAUSES
+from explorer.trace.recording.cuts import CUT_CAUSES
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of, nodes_behind
 from explorer.trace.records import Answer, Symptom

@@ -9,7 +9,7 @@ from explorer.trace.explain import leaf_repairs
 from explorer.trace.explain.repairs import Repair
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.unused_leaves import Reason, unused_leaf
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.modern_calls import CHECKED, FIRST_RUN, RECOMPUTED
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of, nodes_behind

@@ -34,7 +34,7 @@ from explorer.trace.explain.unregistered import (
 )
 from explorer.trace.recording.bindings import Binding
 from explorer.trace.recording.events import OptimizerUse
-from explorer.trace.recording.tensor_registry import named_parameters
+from explorer.trace.recording.objects import named_parameters
 from explorer.trace.recording.torchviz_graph import leaves_of
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names

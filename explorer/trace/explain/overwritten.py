@@ -19,7 +19,7 @@ from explorer.trace.explain.loops import block_of, contains
 from explorer.trace.explain.out_of_place import clone_where_read, rewrites
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.saved_values import SAVES_INPUT, SAVES_RESULT
-from explorer.trace.recording.history import Write
+from explorer.trace.recording.cuts import Write
 from explorer.trace.recording.passes import RawPass, RawStep, pass_before
 from explorer.trace.recording.run_log import FailedOperation
 from explorer.trace.recording.tensor_registry import LiveTensor

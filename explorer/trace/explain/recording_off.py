@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from explorer.program.draft import Draft, called_name
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import Cut
 
 #: Blocks and decorators in which nothing is recorded.
 NO_RECORD = {"no_grad", "inference_mode", "set_grad_enabled"}

@@ -13,7 +13,7 @@ import torch
 from explorer.program.draft import Draft, called_name, own_nodes
 from explorer.trace.explain.recording_off import context_line, context_of
 from explorer.trace.explain.updates import CONSTRUCTORS, in_place, is_update, updates_around
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import Cut
 
 #: Methods that give values without their history, and functions that take them from their argument.
 _METHODS = {

@@ -21,8 +21,7 @@ from explorer.program.draft import Draft
 from explorer.trace.explain.recording_off import context_of
 from explorer.trace.explain.updates import is_update
 from explorer.trace.recording.bindings import Bindings
-from explorer.trace.recording.cut_causes import CUT_CAUSES, is_linear
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import CUT_CAUSES, Cut, is_linear
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.tensor_registry import named_modules, named_parameters
+from explorer.trace.recording.objects import named_modules, named_parameters
 from explorer.trace.records import Answer, Symptom
 
 #: Most variables that are looked at.

@@ -14,8 +14,7 @@ from torch import nn
 
 from explorer.program.draft import Draft, called_name
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.own_objects import fields_of, is_own_object
-from explorer.trace.recording.tensor_registry import named_parameters
+from explorer.trace.recording.objects import fields_of, is_own_object, named_parameters
 from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 

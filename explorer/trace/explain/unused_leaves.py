@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from explorer.trace.explain import leaf_repairs
 from explorer.trace.explain.repairs import Repair
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.history import Cut
+from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.text import join_names
 

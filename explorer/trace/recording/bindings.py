@@ -15,13 +15,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from explorer.trace.recording.own_objects import fields_of, is_a, is_own_object
-from explorer.trace.recording.tensor_registry import (
-    FIRST_VISITS,
+from explorer.trace.recording.objects import (
+    fields_of,
+    is_a,
+    is_own_object,
     items_of,
     join_path,
     named_modules,
 )
+from explorer.trace.recording.tensor_registry import FIRST_VISITS
 
 #: Most names that are followed, and most modules in which names are looked for at once.
 MOST_NAMES, MOST_MODULES = 2000, 200

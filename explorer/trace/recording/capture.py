@@ -10,7 +10,7 @@ import torch
 from torch._C._functorch import get_unwrapped, is_gradtrackingtensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from explorer.trace.recording.special_tensors import has_no_values, shape_of
+from explorer.trace.recording.objects import has_no_values, shape_of
 from explorer.trace.records import WHOLE, Array, Summary
 
 BINS = 20

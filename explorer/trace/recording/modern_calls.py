@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 from explorer.trace.recording.events import MOST_CHANGES, make_change, take_snapshot
+from explorer.trace.recording.objects import named_parameters, quiet
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.run_log import RunLog
-from explorer.trace.recording.special_tensors import quiet
-from explorer.trace.recording.tensor_registry import MAX_PARAMETERS, named_parameters
+from explorer.trace.recording.tensor_registry import MAX_PARAMETERS
 from explorer.trace.recording.torchviz_graph import leaves_of
 
 RECOMPUTED = "computed again in backward, by checkpoint"

@@ -22,11 +22,9 @@ from explorer.trace.recording.events import (
     make_change,
     take_snapshot,
 )
-from explorer.trace.recording.history_of import grad_fn_of
+from explorer.trace.recording.objects import grad_fn_of, named_parameters, quiet
 from explorer.trace.recording.operations import Operations
 from explorer.trace.recording.run_log import RunLog
-from explorer.trace.recording.special_tensors import quiet
-from explorer.trace.recording.tensor_registry import named_parameters
 from explorer.trace.recording.training_calls import TrainingCalls
 
 

@@ -23,12 +23,10 @@ from explorer.program import Run
 from explorer.program.error_messages import short_text
 from explorer.program.parsing import FILE
 from explorer.program.watched_calls import TORCH
-from explorer.trace.recording.cut_causes import find_cause
+from explorer.trace.recording.cuts import MOST_CUTS, Cut, find_cause, numbers_in
 from explorer.trace.recording.function_calls import OBSERVED
-from explorer.trace.recording.history import MOST_CUTS, Cut, numbers_in
-from explorer.trace.recording.history_of import grad_fn_of
+from explorer.trace.recording.objects import grad_fn_of, has_no_shape, quiet
 from explorer.trace.recording.run_log import FailedOperation, RunLog
-from explorer.trace.recording.special_tensors import has_no_shape, quiet
 from explorer.trace.recording.tensor_registry import LiveTensor
 
 #: Functions that read a plain value out of a tensor.

@@ -14,7 +14,7 @@ import torch
 
 from explorer.program import unpacking_once, without_unpacking
 from explorer.trace.recording.capture import CapturedValues, capture_values
-from explorer.trace.recording.special_tensors import is_uninitialised, quiet
+from explorer.trace.recording.objects import is_uninitialised, quiet
 from explorer.trace.recording.torchviz_graph import (
     DrawnNode,
     draw_graph,

@@ -20,24 +20,16 @@ from explorer.program import LimitError, Limits, SourceLocation, without_address
 from explorer.program.notices import BackwardCall
 from explorer.trace.recording import passes, shared_hooks
 from explorer.trace.recording.capture import CapturedValues, capture_values
-from explorer.trace.recording.curves import Curves
+from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.events import Snapshot, make_change, take_snapshot
-from explorer.trace.recording.gradient_use import has_gradient
-from explorer.trace.recording.history import Cut
-from explorer.trace.recording.history_of import grad_fn_of
+from explorer.trace.recording.gradients import Curves, has_gradient
 from explorer.trace.recording.modern_calls import ModernCalls
+from explorer.trace.recording.objects import MAX_ITEMS, first_items, grad_fn_of, is_a, quiet
 from explorer.trace.recording.observed_calls import ObservedCalls
-from explorer.trace.recording.own_objects import is_a
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.run_log import POINTS
 from explorer.trace.recording.shared_hooks import SHARED_HOOKS
-from explorer.trace.recording.special_tensors import quiet
-from explorer.trace.recording.tensor_registry import (
-    FIRST_VISITS,
-    MAX_ITEMS,
-    LiveTensor,
-    first_items,
-)
+from explorer.trace.recording.tensor_registry import FIRST_VISITS, LiveTensor
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.recording.training_calls import TrainingCalls
 from explorer.trace.recording.turn_recorder import MANY_RECORDS, TurnRecorder

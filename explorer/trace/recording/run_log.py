@@ -17,10 +17,10 @@ from explorer.program import Limits
 from explorer.program.error_messages import short_text
 from explorer.program.error_messages.known import MOST_OPERANDS, Operand
 from explorer.trace.recording.bindings import Bindings
+from explorer.trace.recording.cuts import History, Write
 from explorer.trace.recording.events import FIRST_EVENTS, Entry, EventLog
 from explorer.trace.recording.function_calls import FunctionCalls
-from explorer.trace.recording.gradient_use import GradientUse
-from explorer.trace.recording.history import History, Write
+from explorer.trace.recording.gradients import GradientUse
 from explorer.trace.recording.tensor_registry import TensorRegistry
 from explorer.trace.records import Change
 

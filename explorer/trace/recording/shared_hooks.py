@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from explorer.trace.recording.events import Snapshot, make_change, take_snapshot
+from explorer.trace.recording.objects import quiet
 from explorer.trace.recording.run_log import RunLog
-from explorer.trace.recording.special_tensors import quiet
 from explorer.trace.text import join_names
 
 Inside = Callable[[], AbstractContextManager[None]]

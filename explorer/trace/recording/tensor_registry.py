@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
 from itertools import islice
 from typing import Any
 
@@ -12,21 +11,27 @@ from torch import nn
 
 from explorer.program import Limits, Watcher
 from explorer.trace.recording.capture import CapturedValues, capture_values
-from explorer.trace.recording.history import Cut
-from explorer.trace.recording.history_of import grad_fn_of, history_of
-from explorer.trace.recording.own_objects import fields_of, is_a, is_own_object
-from explorer.trace.recording.special_tensors import has_no_shape, tangent_of
+from explorer.trace.recording.cuts import Cut
+from explorer.trace.recording.objects import (
+    grad_fn_of,
+    has_no_shape,
+    history_of,
+    is_a,
+    items_of,
+    join_path,
+    named_modules,
+    named_parameters,
+    tangent_of,
+)
 
 #: Of the visits to one position in the program, this many first ones are kept, and the last.
 FIRST_VISITS = 3
-#: Most items read from one list or object of the program, and most parameters of a module.
-MAX_ITEMS, MAX_PARAMETERS = 20, 200
+#: Most parameters of a module that get a name.
+MAX_PARAMETERS = 200
 #: In the position of the records of leaves that `refresh` makes.
 _CHANGED = "changed"
 #: The same at the end of the program.
 _FINAL = "final"
-#: Longest name of a tensor or module; a program may use keys of any length.
-MAX_NAME = 200
 NO_SHAPE = "no shape yet: the first call of its layer decides it"
 NESTED = "a nested tensor: its parts are not shown"
 
@@ -301,73 +306,3 @@ class TensorRegistry(Watcher):
             for live in self.leaves.values()
             if live.named and live.requires_grad
         }
-
-
-def join_path(name: str, path: str) -> str:
-    """The name of the part at `path` inside the object `name`."""
-    return f"{name}.{path}"[:MAX_NAME] if path else name
-
-
-def items_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The items of a list, a dict or an object of the program, named as Python writes them."""
-    if is_a(value, list | tuple):
-        items = first_items(value, MAX_ITEMS)
-        yield from ((f"{name}[{i}]", item) for i, item in enumerate(items))
-    elif is_a(value, dict):
-        pairs = first_pairs(value, MAX_ITEMS)
-        plain = ((key, item) for key, item in pairs if is_plain_key(key))
-        yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
-    elif is_own_object(value):
-        fields = first_pairs(fields_of(value), MAX_ITEMS)
-        yield from ((join_path(name, field), item) for field, item in fields)
-
-
-def first_items(value: list[Any] | tuple[Any, ...], most: int) -> list[Any]:
-    """The first items, without calling what a class of the program may have overridden."""
-    kind = list if is_a(value, list) else tuple
-    return list(islice(kind.__iter__(value), most))  # type: ignore[arg-type]
-
-
-def first_pairs(value: dict[Any, Any], most: int) -> list[tuple[Any, Any]]:
-    """The first keys, with their values, likewise."""
-    kind = OrderedDict if is_a(value, OrderedDict) else dict  # which has an order of its own
-    return list(islice(kind.items(value), most))
-
-
-def is_plain_key(key: Any) -> bool:
-    """Whether a key is text or a number whose text is short. What the `repr` of another one says,
-    the program may have written."""
-    return type(key) is str or (type(key) in (int, bool) and int(key).bit_length() < 64)
-
-
-# -- the parts of a module ----------------------------------------------------------------------
-# torch's `named_modules` and `named_parameters` call methods that a program's class may override;
-# the record must not depend on them, and must not run them.
-
-
-def named_modules(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """(path, module) for the module itself, with an empty path, and each submodule once."""
-    visited: set[int] = set()
-    pending = [("", module)]
-    while pending:
-        path, part = pending.pop()
-        if id(part) not in visited:
-            visited.add(id(part))
-            yield path, part
-            prefix = f"{path}." if path else ""
-            children = fields_of(part).get("_modules", {}).items()
-            submodules = [
-                (f"{prefix}{name}", child) for name, child in children if is_a(child, nn.Module)
-            ]
-            pending += reversed(submodules)
-
-
-def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    """(path, parameter) for every parameter, each once, in torch's order."""
-    visited: set[int] = set()
-    for path, part in named_modules(module):
-        prefix = f"{path}." if path else ""
-        for name, parameter in fields_of(part).get("_parameters", {}).items():
-            if parameter is not None and id(parameter) not in visited:
-                visited.add(id(parameter))
-                yield f"{prefix}{name}", parameter

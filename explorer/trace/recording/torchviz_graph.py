@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torchviz
 
-from explorer.trace.recording.special_tensors import shape_of
+from explorer.trace.recording.objects import shape_of
 
 _NODE = re.compile(r"^\t(\d+) \[label=(.*?)(?: fillcolor=(\w+))?\]\n?$", re.DOTALL)
 _EDGE = re.compile(r"^\t(\d+) -> (\d+)(?: \[(dir=none|style=dotted)\])?")

@@ -9,9 +9,8 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler
 
 from explorer.trace.recording.events import OptimizerUse, ScheduleUse
-from explorer.trace.recording.own_objects import is_a
+from explorer.trace.recording.objects import is_a, quiet
 from explorer.trace.recording.run_log import RunLog
-from explorer.trace.recording.special_tensors import quiet
 
 #: Most optimizers and schedulers that are known.
 MOST_KNOWN = 100

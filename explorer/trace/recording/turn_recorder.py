@@ -25,10 +25,10 @@ from explorer.program import Limits, ProgramStopped
 from explorer.program.parsing import FILE
 from explorer.program.turns import ONCE, Turns, length_of
 from explorer.program.watcher import OTHER_THREADS
+from explorer.trace.recording.objects import MAX_ITEMS, is_a
 from explorer.trace.recording.operations import Operations
-from explorer.trace.recording.own_objects import is_a
 from explorer.trace.recording.run_log import POINTS, RunLog
-from explorer.trace.recording.tensor_registry import FIRST_VISITS, MAX_ITEMS
+from explorer.trace.recording.tensor_registry import FIRST_VISITS
 from explorer.trace.recording.torchviz_graph import leaf_of
 
 #: So many first turns of a loop are recorded, and so many last ones of a `for` that nothing leaves;

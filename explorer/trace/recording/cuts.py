@@ -1,13 +1,193 @@
-"""What cuts a value from the graph: the reason in words, and what to write instead."""
+"""Records where values are cut from the graph, and why, and which tensors are changed in place.
+
+A cut is stored with the value it produced (a tensor, a number or an array) and passed on to
+everything computed from that value, so that a missing gradient can be traced to its line.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
+
+from explorer.program.parsing import parse_tree
+from explorer.trace.recording.objects import is_a
+
+#: Values without history stored for each function on each line; older ones are discarded.
+MOST_VALUES = 8
+#: Most writes stored in all, and most cuts stored for one value.
+MOST_WRITES, MOST_CUTS = 300, 40
+#: Most calls that made tensors of the plain values behind one cut.
+MOST_REBUILT = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """An operation whose result has no path back to `tensor`.
+
+    `cause` is a key of `CUT_CAUSES`. `callers` are the lines of the program that were running, the
+    innermost first, and `rebuilt` the later calls that made a tensor of plain values again: their
+    lines and functions.
+    """
+
+    line: int
+    cause: str
+    function: str
+    tensor: torch.Tensor
+    name: str
+    callers: tuple[int, ...] = ()
+    rebuilt: list[tuple[int, str]] = field(default_factory=list)
+
+    def add_rebuilt(self, line: int, function: str) -> None:
+        if len(self.rebuilt) < MOST_REBUILT and (line, function) not in self.rebuilt:
+            self.rebuilt.append((line, function))
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """A change in place. `order` is the number of tensors recorded before it."""
+
+    order: int
+    line: int
+    function: str
+    storage: int
+    name: str
+
+
+class History:
+    """Follows values that have been cut from the graph."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, tuple[Callable[[], Any], tuple[Cut, ...]]] = {}
+        self.names: dict[str, tuple[Cut, ...]] = {}
+        self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
+        #: By line and function: the values stored for them, each by its id with its entry.
+        self._stored: dict[tuple[int, str], deque[tuple[int, Any]]] = {}
+        #: The last line that read a plain value out of a tensor, and that value's cuts.
+        self._last_read: tuple[int, tuple[Cut, ...]] = (0, ())
+
+    @property
+    def active(self) -> bool:
+        """Whether any value has been cut from the graph so far."""
+        return bool(self.values or self.names or self._last_read[0])
+
+    def cuts_of(self, value: Any) -> tuple[Cut, ...]:
+        """The cuts behind this object itself; an equal one does not count."""
+        entry = self.values.get(id(value))
+        return entry[1] if entry is not None and entry[0]() is value else ()
+
+    def cuts_of_any(self, values: Iterable[Any]) -> tuple[Cut, ...]:
+        """The cuts behind several objects, each cut once."""
+        if not self.values:
+            return ()
+        return _unique_cuts(cut for value in values for cut in self.cuts_of(value))
+
+    def add_cuts(self, value: Any, cuts: tuple[Cut, ...], line: int, function: str) -> None:
+        """Store the cuts behind `value`, which `function` returned on this line."""
+        stored = self._stored.setdefault((line, function), deque())
+        if len(stored) >= MOST_VALUES:
+            key, old = stored.popleft()
+            if self.values.get(key) is old:  # a later value may have the id of one that is gone
+                del self.values[key]
+        entry = (_reference(value), cuts)
+        stored.append((id(value), entry))
+        self.values[id(value)] = entry
+
+    def add_copy(
+        self, source: torch.Tensor, copy: torch.Tensor, function: str, line: int, name: str
+    ) -> None:
+        """Store that `function` made a tensor with the numbers of another one."""
+        cuts = self.cuts_of(source)
+        if source.requires_grad:
+            cuts = (Cut(line, function, function, source, name), *cuts)
+        for cut in cuts:
+            cut.add_rebuilt(line, function)
+        if cuts:
+            self.add_cuts(copy, cuts, line, function)
+
+    def add_plain_value(self, value: Any, cut: Cut) -> None:
+        """Store that a plain value was read out of a tensor.
+
+        Integers are not stored by id: Python shares one object among all small equal integers.
+        """
+        if is_a(value, float | np.ndarray | list):
+            self.add_cuts(value, (cut,), cut.line, cut.function)
+        earlier = self._last_read[1] if self._last_read[0] == cut.line else ()
+        if not any((c.name, c.function) == (cut.name, cut.function) for c in earlier):
+            self._last_read = (cut.line, _unique_cuts((*earlier, cut)))
+
+    def note_assignment(self, line: int, text: str, name: str, value: Any) -> None:
+        """Store the cuts behind `name`, to which the statement `text` assigned `value`.
+
+        Arithmetic on plain numbers creates new objects, so the origin of such a value is taken
+        from the names that the statement reads.
+        """
+        if is_a(value, float | int | np.generic | np.ndarray | list | tuple | dict):
+            cuts = self.cuts_of(value) or self.cuts_read_by(line, text)
+            if cuts:
+                self.names[name] = cuts
+            else:
+                self.names.pop(name, None)
+
+    def cuts_read_by(self, line: int, text: str) -> tuple[Cut, ...]:
+        """The cuts behind the plain numbers that the statement `text` on this line reads."""
+        from_line = self._last_read[1] if self._last_read[0] == line else ()
+        if not self.names:
+            return from_line
+        from_names = (self.names.get(name, ()) for name in names_read(text))
+        return _unique_cuts((*from_line, *(cut for cuts in from_names for cut in cuts)))
+
+
+@lru_cache(maxsize=512)
+def names_read(statement: str) -> frozenset[str]:
+    """The names a statement reads; of a compound statement, those on its first line."""
+    loads = (
+        node
+        for node in ast.walk(_tree(statement))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+    return frozenset(node.id for node in loads)
+
+
+@lru_cache(maxsize=512)
+def numbers_in(statement: str) -> frozenset[float]:
+    """The numbers that are written in a statement."""
+    return frozenset(
+        node.value
+        for node in ast.walk(_tree(statement))
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+    )
+
+
+def _tree(statement: str) -> ast.AST:
+    try:
+        return parse_tree(statement if not statement.endswith(":") else f"{statement} pass")
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    """A function that returns the value: weakly held where possible (tensors and arrays)."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
+
+
+def _unique_cuts(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
+    """The first `MOST_CUTS` cuts, each once."""
+    return tuple({id(cut): cut for cut in cuts}.values())[:MOST_CUTS]
+
+
+# -- what cuts a value from the graph, and what to write instead -----------------------------------
 
 
 @dataclass(frozen=True)
