@@ -4,8 +4,8 @@ Before each statement, `.step(line)` is inserted, or `.continue(line)` for anoth
 line; after it, `.bind(location, name, value)` for every name it sets. Each expression that can
 create a tensor is wrapped in `.note(location, value)`; a bare one of the program becomes
 `.echo(location, value)`. A function begins with `.enter`; a `for` goes through `.counted(items)`, a
-`while` begins with `.loop` and each turn of it with `.again`; see `turns`. All else is left as it
-is, whatever CPython understands.
+`while` begins with `.loop`, and each iteration of it with `.again`. All else is left as it is,
+whatever CPython understands.
 
 The helpers' names begin with a dot, so no program can spell them. They are built-ins of it.
 """
@@ -193,8 +193,8 @@ class _Rewriter(ast.NodeTransformer):
     def loop(
         self, node: ast.For | ast.AsyncFor | ast.While, first: list[ast.stmt]
     ) -> list[ast.stmt]:
-        """A loop whose turns are counted. How many there will be is known of a `for` that nothing
-        leaves. What a class or a generator does belongs to the turns of what calls it."""
+        """A loop whose iterations are counted. How many there will be is known of a `for` that
+        nothing leaves. What a class or a generator does belongs to what calls it."""
         before: list[ast.stmt] = []
         depth = None if self.depth is None else self.depth + 1
         if depth is not None:

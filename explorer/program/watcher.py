@@ -151,7 +151,7 @@ class Watcher:
         """A loop begins whose statements have this depth."""
 
     def again(self, depth: int) -> None:
-        """Another turn of it begins."""
+        """Another iteration of it begins."""
 
     def counted(self, items: Iterable[Any], depth: int, may_leave: bool) -> Iterable[Any]:
         """The items of a `for` that begins, each of a turn; `break` or `return` may leave it."""

@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 
 from explorer.program import ProgramError
 from explorer.program.figures import Figure
 from explorer.trace.colours import FILLS
+
+#: The gradient to start backward from: "sum" (all ones), "mean" (all 1/n), or its values as an
+#: array, a tensor, or nested lists of numbers.
+Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
 
 #: Tensors of at most this many elements are stored whole, larger ones as a `Summary`.
 WHOLE = 4096
@@ -238,8 +243,8 @@ class Event:
     module concerned. For a hook, the one change is from the gradient it received to the value
     it returned. The line ran for the `visit`-th time, in a `mode` of autograd: "grad", "no_grad" or
     "inference". `object` is a number that all events of one optimizer, tensor or module have; 0
-    where there is none. In turns of a loop that were not recorded, the same happened `times` times,
-    the last as number `until`.
+    where there is none. In iterations of a loop that were not recorded, the same happened `times`
+    times, the last as number `until`.
     """
 
     number: int

@@ -25,12 +25,12 @@ from explorer.program import (
     line_of,
 )
 from explorer.program.watched_calls import OURS
-from explorer.trace.assemble import MOST_NOTES, Upstream, assemble, memory_error
+from explorer.trace.assemble import MOST_NOTES, assemble, memory_error
 from explorer.trace.recording.objects import quiet
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import walk_graph
-from explorer.trace.records import Trace
+from explorer.trace.records import Trace, Upstream
 
 _LOG = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def run(
     started, used = time.monotonic(), time.thread_time()
     try:
         trace = record(Run(program, recorder), start, seed, on_stuck)
-        lacks = recorder.lacks_last_turns(trace.error is not None)
+        lacks = recorder.lacks_last_iterations(trace.error is not None)
         is_ended = trace.error is not None and trace.error.stopped
         if lacks and not is_ended and _has_time(started, deadline):
             # How often each line will run is known now.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from explorer.program import Limits, Program, ProgramStopped, Run, process_state
 from explorer.trace import Trace, run, running, to_plain
-from explorer.trace.recording import recorder, tensor_registry, turn_recorder
+from explorer.trace.recording import iterations, recorder, tensor_registry
 from explorer.trace.recording.gradients import MOST_CURVES
 from explorer.trace.recording.recorder import MOST_LINES, ProgramRecorder
 from explorer.trace.running import record
@@ -243,7 +243,7 @@ def check(source: str, capture: str = "hook") -> Trace:
 def every_turn(source: str) -> Trace:
     """With all records of all turns."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (tensor_registry, turn_recorder, recorder):
+        for module in (tensor_registry, iterations, recorder):
             patch.setattr(module, "FIRST_VISITS", 10**6)
         return fully_recorded(source)
 
@@ -275,7 +275,7 @@ def check_shown(source: str) -> Trace:
 @given(loops())
 def test_random_loops(source: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turn_recorder, "MOST_TURNS", 4)  # or none of the loops would be long enough
+        patch.setattr(iterations, "MOST_ITERATIONS", 4)  # or none of the loops would be long enough
         check_shown(source)
 
 
@@ -364,7 +364,7 @@ train()
 @pytest.mark.parametrize("kind", UNTIL)
 def test_a_loop_of_unknown_length(kind: str, recorders: list[ProgramRecorder]) -> None:
     """A small program in which one has become long is run again, now that its end is known."""
-    turns = 2 * turn_recorder.MOST_TURNS
+    turns = 2 * iterations.MOST_ITERATIONS
     trace = check(HEAD + UNTIL[kind].format(turns=turns))
     assert trace.pass_count == turns
     assert [p.number for p in trace.passes] == [1, 2, 3, turns]
@@ -373,7 +373,7 @@ def test_a_loop_of_unknown_length(kind: str, recorders: list[ProgramRecorder]) -
 
 
 def test_the_chosen_turn_of_a_loop_of_unknown_length() -> None:
-    turns = 2 * turn_recorder.MOST_TURNS
+    turns = 2 * iterations.MOST_ITERATIONS
     text = HEAD + UNTIL["while"].format(turns=turns)
     trace = run(text, iteration=turns - 20)
     assert [p.number for p in trace.passes] == [1, 2, 3, turns - 20, turns]
@@ -382,7 +382,7 @@ def test_the_chosen_turn_of_a_loop_of_unknown_length() -> None:
 
 
 def test_a_short_loop_runs_once(recorders: list[ProgramRecorder]) -> None:
-    check(HEAD + UNTIL["while True"].format(turns=turn_recorder.MOST_TURNS))
+    check(HEAD + UNTIL["while True"].format(turns=iterations.MOST_ITERATIONS))
     assert len(recorders) == 1
 
 

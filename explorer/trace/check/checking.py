@@ -12,12 +12,12 @@ import torch
 
 from explorer.program import Limits, Program, ProgramRefused, ProgramStopped, Run
 from explorer.program.notices import BackwardCall
-from explorer.trace.assemble import Upstream
 from explorer.trace.check.records import Check, Element, LeafCheck
 from explorer.trace.check.slopes import STEP, CheckedPass, Repetition
 from explorer.trace.check.tape import CannotRepeat, Tape, preserve_random_state
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.torchviz_graph import leaf_of, walk_graph
+from explorer.trace.records import Upstream
 from explorer.trace.running import (
     backward_from_output,
     starting_gradient,

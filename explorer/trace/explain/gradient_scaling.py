@@ -84,7 +84,7 @@ def _stepped_while_scaled(analysis: RunAnalysis) -> Iterator[Answer]:
 
 
 def _never_scaled(analysis: RunAnalysis) -> Iterator[Answer]:
-    found = analysis.recorder.modern.unscaled
+    found = analysis.recorder.scaling.unscaled
     if found is None or found[1] <= 1:
         return
     line, scale, leaves = found

@@ -10,7 +10,7 @@ from explorer.trace.explain.repairs import Repair
 from explorer.trace.explain.run_analysis import RunAnalysis
 from explorer.trace.explain.unused_leaves import Reason, unused_leaf
 from explorer.trace.recording.cuts import Cut
-from explorer.trace.recording.modern_calls import CHECKED, FIRST_RUN, RECOMPUTED
+from explorer.trace.recording.repetitions import CHECKED, FIRST_RUN, RECOMPUTED
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaves_of, nodes_behind
 from explorer.trace.terms import GLOSSARY
@@ -38,7 +38,7 @@ def reasons(record: LiveTensor, analysis: RunAnalysis) -> list[Reason]:
         ]
     if record.remark.startswith(CHECKED):
         return [Reason("check", "gradcheck computed it, to compare gradients with slopes.")]
-    if id(record.tensor) in analysis.recorder.modern.averaged:
+    if id(record.tensor) in analysis.recorder.repetitions.averaged:
         return [Reason("averaged", "It is an average of other weights, and has no gradient.")]
     if record.grad_fn is not None:
         return list(_non_leaf(record, analysis))

@@ -1,9 +1,9 @@
 """The one log of a run: all that was observed other than operations, in the order it happened.
 
 Whoever observes something adds an `Entry`; whoever explains something later reads them. A call that
-changes gradients or parameters has one in every turn of a loop: in those that are not recorded, the
-same call on the same line adds to its entry. An object is known by a serial number and held weakly,
-for its address is used again.
+changes gradients or parameters has one in every iteration of a loop: in those that are not
+recorded, the same call on the same line adds to its entry. An object is known by a serial number
+and held weakly, for its address is used again.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class EventLog:
         self._notes: dict[tuple[str, int], list[Entry]] = {}
         #: Tensors whose gradient was read while it was None: what is said of it needs them.
         self._read: list[Any] = []
-        #: Entries of turns that are not recorded, by what they have in common.
+        #: Entries of iterations that are not recorded, by what they have in common.
         self._merged: dict[tuple[Any, ...], Entry] = {}
         #: How many objects have a number; and by id, which may be that of another object by now.
         self._seen = 0
@@ -272,7 +272,7 @@ class EventLog:
         is_recorded: bool = True,
     ) -> None:
         """Log an event; the fields are those of `Event`, with line 0 where it is not known. One of
-        a turn that is not recorded adds to the one before of its kind, line and text."""
+        an iteration that is not recorded adds to the one before of its kind, line and text."""
         self.count += 1
         if not is_recorded:
             key = kind, line, what

@@ -282,7 +282,7 @@ class Operations(TorchFunctionMode):
     def log_requires_grad(self, tensor: torch.Tensor) -> None:
         """Log that the program set `requires_grad` of a tensor."""
         log = self.log
-        # In the middle of a loop, once: what its turns compute is of another kind from here on.
+        # In the middle of a loop, once: its iterations do something of another kind from here on.
         if log.stale and log.run_counts[log.line] == 1:
             log.change_kind()
         log.add_note("unfreeze" if tensor.requires_grad else "freeze", tensor)

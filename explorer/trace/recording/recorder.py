@@ -18,21 +18,21 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from explorer.program import LimitError, Limits, SourceLocation, without_addresses
 from explorer.program.notices import BackwardCall
-from explorer.trace.recording import passes, shared_hooks
+from explorer.trace.recording import passes
 from explorer.trace.recording.capture import CapturedValues, capture_values
 from explorer.trace.recording.cuts import Cut
 from explorer.trace.recording.events import Snapshot, make_change, take_snapshot
 from explorer.trace.recording.gradients import Curves, has_gradient
-from explorer.trace.recording.modern_calls import ModernCalls
+from explorer.trace.recording.hooks import Hooks
+from explorer.trace.recording.iterations import MANY_RECORDS, IterationRecorder
 from explorer.trace.recording.objects import MAX_ITEMS, first_items, grad_fn_of, is_a, quiet
-from explorer.trace.recording.observed_calls import ObservedCalls
 from explorer.trace.recording.passes import RawPass
+from explorer.trace.recording.repetitions import Repetitions
 from explorer.trace.recording.run_log import POINTS
-from explorer.trace.recording.shared_hooks import SHARED_HOOKS
+from explorer.trace.recording.scaling import Scaling
 from explorer.trace.recording.tensor_registry import FIRST_VISITS, LiveTensor
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.recording.training_calls import TrainingCalls
-from explorer.trace.recording.turn_recorder import MANY_RECORDS, TurnRecorder
 from explorer.trace.text import shortened
 
 _LOG = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class LeafBefore:
         return cls(leaf, take_snapshot(leaf), take_snapshot(leaf.grad), has_gradient(leaf))
 
 
-class ProgramRecorder(TurnRecorder):
+class ProgramRecorder(IterationRecorder):
     """The log of a running program, from which `explorer.trace.running` builds the Trace.
 
     The rewritten program calls the methods of `Watcher`.
@@ -100,9 +100,16 @@ class ProgramRecorder(TurnRecorder):
     def __init__(self, limits: Limits | None = None, **recorded: Any) -> None:
         super().__init__(limits, **recorded)
         self.watches_calls = True
-        self.modern = ModernCalls(self)
-        self.training = TrainingCalls(self, self.modern.scale_of)
-        self.observed = ObservedCalls(self, self.training)
+        self.repetitions, self.scaling, self.hooks = Repetitions(self), Scaling(self), Hooks(self)
+        self.training = TrainingCalls(self, self.scaling.scale_of)
+        #: By the name of a watched call: what makes it for the program, and logs what it did.
+        self.handlers: dict[str, Callable[..., Any]] = {
+            **self.repetitions.handlers,
+            **self.scaling.handlers,
+            **self.hooks.handlers,
+            **self.training.handlers,
+            "checkpoint.backward": self._run_nested,
+        }
         self.first_passes: list[RawPass] = []
         self.chosen_pass: RawPass | None = None
         self.last_pass: RawPass | None = None
@@ -149,7 +156,7 @@ class ProgramRecorder(TurnRecorder):
             self.chosen[:], self.number = chosen, number
 
     def choose(self, live: LiveTensor) -> LiveTensor:
-        """Show a record of a turn between those that are shown."""
+        """Show a record of an iteration between those that are shown."""
         if live.is_between:
             live.is_between = False
             self.chosen.append(live)
@@ -273,24 +280,11 @@ class ProgramRecorder(TurnRecorder):
         self, what: str, receiver: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Any:
         self.line = self.running_line()
-        handler = self.modern.handlers.get(what) or self.training.handlers.get(what)
-        if handler is not None:
-            return handler(receiver, function, *args, **kwargs)
-        if what == "checkpoint.backward":
-            with self._nested():
-                return function(*args, **kwargs)
-        if not (what.endswith(".zero_grad") or what == "Optimizer.step"):
-            self.resume()
-        if what.endswith(".zero_grad"):
-            return self.observed.zero_grad(receiver, lambda: function(*args, **kwargs))
-        if what == "Optimizer.step":
-            has_closure = bool(args or kwargs)
-            return self.observed.step(receiver, lambda: function(*args, **kwargs), has_closure)
-        if what in SHARED_HOOKS:
-            inside = self.observed.inside_hook
-            return shared_hooks.observe(self, inside, what, function, args, kwargs)
+        if what in self.handlers:
+            return self.handlers[what](receiver, function, *args, **kwargs)
+        self.resume()
         if ".register_" in what:
-            return self.observed.register(what, receiver, function, *args, **kwargs)
+            return self.hooks.register(what, receiver, function, *args, **kwargs)
         if what == "Tensor.retain_grad":
             self.events.retain_grad_lines.append(self.line)
         return function(*args, **kwargs)
@@ -343,11 +337,18 @@ class ProgramRecorder(TurnRecorder):
         run: Callable[[], Any],
         ours: bool = False,
     ) -> Any:
-        """Run a backward call and record the pass; the first three passes and the last are kept."""
+        """Run a backward call and record the pass; the first three passes and the last are kept.
+
+        Backward walks the graph from the roots to the leaves. To see each gradient, the graph has
+        to be known before: torch frees what the nodes have saved as it goes. Hooks on the nodes
+        then receive the gradients one after the other. What the pass has added to the `.grad` of
+        the leaves is the difference to what was there before.
+        """
         self._check_depth()
         self.pass_count += 1
-        number = self.pass_count  # a hook may begin another
+        number = self.pass_count  # a hook may begin another pass, which counts too
         with quiet():
+            # Of all passes, recorded or not: the curve of the loss has no gaps.
             self.curves.add_loss(number, roots)
         if self._needs_record(roots):
             result = self._run_recorded(what, roots, run, ours)
@@ -361,10 +362,14 @@ class ProgramRecorder(TurnRecorder):
     def _run_recorded(
         self, what: str, roots: list[torch.Tensor], run: Callable[[], Any], ours: bool
     ) -> Any:
+        """Record the graph, the leaves before, each gradient, and what became of the leaves."""
+        # Names that were given while nothing was recorded come first: the graph is drawn with them.
         self.resume()
         call_line = self.line
         with quiet():
             line = None if ours else call_line
+            # Before the pass: afterwards, what the nodes have saved is freed. A loop draws the same
+            # graph again and again, so the drawing of an earlier pass may serve.
             earlier = self.recorded_passes
             raw = passes.start_pass(
                 self.pass_count, line, what, roots, self.named_leaves(), earlier
@@ -375,9 +380,11 @@ class ProgramRecorder(TurnRecorder):
             self.awaits_gradient = False
             self.find_lines(raw.functions)
             self.leaves_of_pass = leaves = leaves_of(raw.functions)
+            # The leaves are shown with the pass, even in an iteration that otherwise is not.
             is_between, self.is_between = self.is_between, False
             raw.leaves = {id(leaf): self.refresh(leaf) for leaf in leaves}
             self.is_between = is_between
+            # Backward adds to `.grad`: only with what was there before can be said how much.
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
         if len(self.first_passes) < FIRST_VISITS:
             self.first_passes.append(raw)
@@ -388,7 +395,7 @@ class ProgramRecorder(TurnRecorder):
         with self._inside_pass():
             try:
                 result = raw.run_with_hooks(run)
-            finally:
+            finally:  # of a pass that fails, too: how far the gradients came explains the failure
                 with quiet():
                     self.assign_gradients(raw)
         with quiet():
@@ -396,7 +403,7 @@ class ProgramRecorder(TurnRecorder):
         return result
 
     def _run_unrecorded(self, what: str, roots: list[torch.Tensor], run: Callable[[], Any]) -> Any:
-        """Run a backward call that a later turn will repeat: only its event may be needed."""
+        """Run a backward call that a later iteration will repeat: only its event may be needed."""
         if self.only_counts:
             with quiet():
                 root = self.unrecorded_name(roots[0])
@@ -427,13 +434,14 @@ class ProgramRecorder(TurnRecorder):
                 "Let the hook or custom backward return before you call backward again.",
             )
 
-    @contextmanager
-    def _nested(self) -> Iterator[None]:
-        """While a checkpoint runs a backward pass of its own inside another."""
+    def _run_nested(
+        self, _: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Any:
+        """A checkpoint runs a backward pass of its own inside another."""
         self._check_depth()
         self.depth += 1
         try:
-            yield
+            return function(*args, **kwargs)
         finally:
             self.depth -= 1
 
@@ -495,7 +503,7 @@ class ProgramRecorder(TurnRecorder):
                 self.accumulations.append(
                     Accumulation(raw.line, raw.number, leaf, earlier.grad, new)
                 )
-        self.modern.log_pass(raw)
+        self.scaling.log_pass(raw)
         self.log_backward(raw.call, self.name_of(raw.roots[0]) if raw.roots else "", before)
 
     def log_backward(self, call: str, root: str, before: list[LeafBefore]) -> None:

@@ -1,8 +1,7 @@
 """The log of a running program, shared by everything that observes it.
 
-`Operations` and `ObservedCalls` write to a `RunLog`; `ProgramRecorder` is a RunLog that starts
-both. Imports go one way: recorder → turn_recorder, observed_calls → operations → run_log →
-tensor_registry.
+`Operations`, `Hooks` and the like write to a `RunLog`; `ProgramRecorder` is a RunLog that starts
+both. Imports go one way: recorder → iterations, hooks → operations → run_log → tensor_registry.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class RunLog(TensorRegistry):
         self.bindings = Bindings()
         self.function_calls = FunctionCalls()
         self.gradients = GradientUse()
-        #: Whether what happens now is recorded; see `TurnRecorder`.
+        #: Whether what happens now is recorded; see `IterationRecorder`.
         self.recording = True
         #: How many results of operations the running statement has recorded.
         self.ordinal = 0
@@ -86,7 +85,7 @@ class RunLog(TensorRegistry):
         """Record what happens from now on, whether or not it was recorded before."""
 
     def change_kind(self) -> None:
-        """What the turns of all loops do from here on is of another kind."""
+        """What the iterations of all loops do from here on is of another kind."""
 
     @property
     def ends_soon(self) -> bool:

@@ -117,8 +117,8 @@ class TensorRegistry(Watcher):
         self.chosen: list[LiveTensor] = []
         self.slots: dict[Any, list[LiveTensor]] = defaultdict(list)
         self.visits: dict[Any, int] = defaultdict(int)
-        #: Whether the running statement is one of those between the first and the last turns of a
-        #: loop, and the records of such statements: they tell the names of tensors still in use.
+        #: Whether the running statement is one of those between the first and the last iterations
+        #: of a loop, and the records of such statements: they name tensors that are still in use.
         self.is_between = False
         self.between: dict[Any, LiveTensor] = {}
         #: The lines that have run since they were last recorded.
@@ -140,7 +140,7 @@ class TensorRegistry(Watcher):
         self.keeps_nothing = False
         #: How many backward passes have begun.
         self.pass_count = 0
-        #: What is said about the tensors that are recorded now; see `modern_calls`.
+        #: What is said about the tensors that are recorded now; see `repetitions`.
         self.mark = ""
         #: Whether they belong to a backward pass whose nodes are not observed.
         self.follows_gradients = False

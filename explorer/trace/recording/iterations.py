@@ -1,29 +1,32 @@
-"""Which turns of a loop are recorded: the first ones, and the last, or one in many where it is not
-known how many there will be.
+"""Which iterations of a loop are recorded: the first ones, and the last, or one in many where it is
+not known how many there will be.
 
-Recording costs many times what a small operation costs, and of many turns only the first three and
-the last are shown. A turn is recorded whole or not at all. What another turn does will be done
-again by a later one; only the names of tensors that are still in use, and the lines of their nodes,
-are remembered.
+Recording costs many times what a small operation costs, and of many iterations only the first three
+and the last are shown. An iteration is recorded whole or not at all. What another one does will be
+done again by a later one; only the names of tensors that are still in use, and the lines of their
+nodes, are remembered.
 """
 
 from __future__ import annotations
 
+import operator
 import sys
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import get_ident
 from time import monotonic
 from types import FrameType
 from typing import Any
 
 import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from explorer.program import Limits, ProgramStopped
 from explorer.program.parsing import FILE
-from explorer.program.turns import ONCE, Turns, length_of
 from explorer.program.watcher import OTHER_THREADS
 from explorer.trace.recording.objects import MAX_ITEMS, is_a
 from explorer.trace.recording.operations import Operations
@@ -31,17 +34,71 @@ from explorer.trace.recording.run_log import POINTS, RunLog
 from explorer.trace.recording.tensor_registry import FIRST_VISITS
 from explorer.trace.recording.torchviz_graph import leaf_of
 
-#: So many first turns of a loop are recorded, and so many last ones of a `for` that nothing leaves;
-#: fewer once there are many records. Only the first three and the last are shown, but what they
-#: show may come from turns before.
-FIRST_TURNS, LAST_TURNS, MANY_RECORDS, FEW_TURNS = 4, 3, 2000, (2, 1)
-#: Until then also so many first turns of a loop in which no backward pass has run, for all its
-#: turns build one graph, and of a loop that may end at any time.
-MOST_TURNS = 50
-#: Of a longer one then one turn in so many, or the 20th part of all: so one near the end.
+#: Python's own collections and iterators of which `length_hint` is exact.
+_SIZED = (range, list, tuple, dict, set, frozenset, str, deque)
+_EMPTY: tuple[Any, ...] = (range(0), [], (), {}, set(), "", deque(), reversed([]))
+_ITERATORS = {type(iter(empty)) for empty in _EMPTY}
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """One loop while it runs, or what else repeats statements.
+
+    `is_within` says whether the iteration of the loop around it is recorded, `is_recorded` whether
+    its own is, the `index`-th from 1; there will be `length` of them, None where that is not known.
+    When it began, so many backward `passes` had run. `first` is the iteration from which on all do
+    the same, which is known of so many `kinds`, and `last` the latest that was recorded."""
+
+    is_within: bool = True
+    is_recorded: bool = True
+    length: int | None = None
+    index: int = 0
+    passes: int = 0
+    first: int = 1
+    last: int = 0
+    kinds: int = 0
+
+
+#: What is not repeated.
+ONCE = Loop()
+
+
+def length_of(items: Any) -> int | None:
+    """How many items there will be; None where that is not certain. Takes no item; of a program's
+    code, it runs only the `__len__` of a Dataset."""
+    kind = type(items)
+    if kind in _SIZED:
+        return len(items)
+    if kind in _ITERATORS:
+        length = operator.length_hint(items, -1)
+        return length if length >= 0 else None
+    if kind in (enumerate, zip):
+        _, arguments, *_ = items.__reduce__()
+        parts = arguments[:1] if kind is enumerate else arguments
+        lengths = [length_of(part) for part in parts]
+        return None if None in lengths else min(lengths, default=0)  # type: ignore[type-var]
+    if kind is torch.Tensor:
+        with torch._C.DisableTorchFunction():
+            return items.shape[0] if items.dim() else None
+    if str(kind.__module__).startswith("tqdm.") and hasattr(items, "iterable"):
+        return length_of(items.iterable)
+    if isinstance(items, DataLoader | _BaseDataLoaderIter):
+        with suppress(Exception):
+            return len(items) - getattr(items, "_num_yielded", 0)
+    return None
+
+
+#: So many first iterations of a loop are recorded, and so many last ones of a `for` that nothing
+#: leaves; fewer once there are many records. Only the first three and the last are shown, but what
+#: they show may come from iterations before.
+FIRST_ITERATIONS, LAST_ITERATIONS, MANY_RECORDS, FEW_ITERATIONS = 4, 3, 2000, (2, 1)
+#: Until then also so many first iterations of a loop in which no backward pass has run, for all its
+#: iterations build one graph, and of a loop that may end at any time.
+MOST_ITERATIONS = 50
+#: Of a longer one then one iteration in so many, or the 20th part of all: so one near the end.
 DISTANCE, PART = 20, 20
 #: A program that has run no more statements than this, and has no more records, is run again for
-#: its last turns.
+#: its last iterations.
 MOST_STATEMENTS = 5000
 #: How long, in seconds, a program may go on that is stopped in the middle of a loop.
 MOST_EXTRA = 0.3
@@ -54,11 +111,11 @@ _OF_EXPRESSIONS = frozenset(["<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>"
 _next_sequence_number = torch._C._autograd._get_sequence_nr
 
 
-class TurnRecorder(RunLog):
+class IterationRecorder(RunLog):
     """Decides at each statement whether what it does is recorded.
 
     With `totals`, how often each line will have run at the end, the last runs of each are recorded.
-    Of the middle turns, the `iteration` is recorded.
+    Of the middle iterations, the `iteration` is recorded.
     """
 
     def __init__(
@@ -73,14 +130,14 @@ class TurnRecorder(RunLog):
         #: How often each line has been recorded.
         self.recorded_runs: dict[int, int] = defaultdict(int)
         #: By function and line: which run of the line has called it last, and its calls by that.
-        self._calls: dict[tuple[str, int], tuple[int, Turns]] = {}
+        self._calls: dict[tuple[str, int], tuple[int, Loop]] = {}
         #: The loop in which the running statement runs; and by the id of a frame plus a depth, each
         #: that runs. Frames that have ended leave theirs: only those that run are looked up.
-        self.turns, self._loops = ONCE, dict[int, Turns]()
+        self.running_loop, self._loops = ONCE, dict[int, Loop]()
         #: The id of the frame in which the last statement began, and the lines of those frames that
         #: have called a function since. Only ids of frames that run are looked up.
         self._stepped, self._lines = 0, dict[int, int]()
-        #: How often what the turns of loops do has become of another kind.
+        #: How often what the iterations of loops do has become of another kind.
         self._kinds = 0
         self.operations = Operations(self)
         #: How many calls of backward are running.
@@ -100,9 +157,9 @@ class TurnRecorder(RunLog):
         #: one that was recorded.
         self._marks: deque[tuple[int, int]] = deque([(0, 0)], MOST_MARKS)
 
-    def lacks_last_turns(self, error: bool) -> bool:
-        """Whether the last turns were not recorded, and a second run is worth it: it tells what the
-        program has failed at there, and takes no time for a small one."""
+    def lacks_last_iterations(self, error: bool) -> bool:
+        """Whether the last iterations were not recorded, and a second run is worth it: it tells
+        what the program has failed at there, and takes no time for a small one."""
         is_small = max(self.number, sum(self.run_counts.values())) <= MOST_STATEMENTS
         is_unseen = error and self.line in self.stale
         return bool(self.stale) and (is_unseen or is_small) and not self.was_stopped
@@ -124,9 +181,9 @@ class TurnRecorder(RunLog):
         self.ordinal = 0
         self._stepped = frame = id(sys._getframe(1))
         if depth is not None:
-            self.turns = self._loops.get(frame + depth, ONCE) if depth else ONCE
+            self.running_loop = self._loops.get(frame + depth, ONCE) if depth else ONCE
         super().step(line)
-        if self.turns.is_recorded or self._wants(line):
+        if self.running_loop.is_recorded or self._wants(line):
             self.is_between = False
             self.recorded_runs[line] += 1
             if not self.recording:
@@ -146,13 +203,14 @@ class TurnRecorder(RunLog):
             marks.append((number, line))
 
     def _wants(self, line: int) -> bool:
-        """Whether the statement that begins on this line is recorded although its turn is not."""
+        """Whether the statement that begins on this line is recorded although its iteration is
+        not."""
         if self._records_all or self.recorded_runs[line] < FIRST_VISITS:
             return True
         count = self.run_counts[line]
-        if self.totals is not None and self.totals.get(line, 0) - count < LAST_TURNS:
+        if self.totals is not None and self.totals.get(line, 0) - count < LAST_ITERATIONS:
             return True
-        return self.iteration is not None and 0 <= self.iteration - count < LAST_TURNS
+        return self.iteration is not None and 0 <= self.iteration - count < LAST_ITERATIONS
 
     def loop(self, depth: int) -> None:
         if get_ident() == self.thread:
@@ -160,68 +218,68 @@ class TurnRecorder(RunLog):
 
     def again(self, depth: int) -> None:
         if get_ident() == self.thread:
-            self._begin_turn(self._loops[id(sys._getframe(1)) + depth])
+            self._begin_iteration(self._loops[id(sys._getframe(1)) + depth])
 
     def counted(self, items: Iterable[Any], depth: int, may_leave: bool) -> Iterable[Any]:
         if get_ident() != self.thread:
             return items
-        self._loops[id(sys._getframe(1)) + depth] = turns = self._begin_loop()
+        self._loops[id(sys._getframe(1)) + depth] = loop = self._begin_loop()
         line = self.line
-        turns.length = None if may_leave else length_of(items)
+        loop.length = None if may_leave else length_of(items)
         self.line = line
-        return self._each(items, turns)
+        return self._each(items, loop)
 
-    def _each(self, items: Iterable[Any], turns: Turns) -> Iterator[Any]:
+    def _each(self, items: Iterable[Any], loop: Loop) -> Iterator[Any]:
         line = self.line
         for item in items:
-            self._begin_turn(turns)
+            self._begin_iteration(loop)
             yield item
             self.line = line  # the next item is asked for
-        if turns.is_within:
+        if loop.is_within:
             self.resume()
             self.is_between = False
 
-    def _begin_loop(self) -> Turns:
-        return Turns(self.recording, self.recording, passes=self.pass_count, kinds=self._kinds)
+    def _begin_loop(self) -> Loop:
+        return Loop(self.recording, self.recording, passes=self.pass_count, kinds=self._kinds)
 
-    def _begin_turn(self, turns: Turns) -> None:
-        turns.index += 1
-        turns.is_recorded = turns.is_within and self._is_chosen(turns)
+    def _begin_iteration(self, loop: Loop) -> None:
+        loop.index += 1
+        loop.is_recorded = loop.is_within and self._is_chosen(loop)
 
-    def _is_chosen(self, turns: Turns) -> bool:
-        """Whether the turn that begins is recorded, if the one of the loop around it is."""
-        index, length = turns.index, turns.length
-        if turns.kinds != self._kinds:
-            turns.kinds, turns.first = self._kinds, index
+    def _is_chosen(self, loop: Loop) -> bool:
+        """Whether the iteration that begins is recorded, if the one of the loop around it is."""
+        index, length = loop.index, loop.length
+        if loop.kinds != self._kinds:
+            loop.kinds, loop.first = self._kinds, index
         is_small = self.number < MANY_RECORDS
-        first, last = (FIRST_TURNS, LAST_TURNS) if is_small else FEW_TURNS
-        builds_graph = turns.passes == self.pass_count
+        first, last = (FIRST_ITERATIONS, LAST_ITERATIONS) if is_small else FEW_ITERATIONS
+        builds_graph = loop.passes == self.pass_count
         is_open = length is None and self.totals is None
-        if index < turns.first + first or (
-            is_small and index <= MOST_TURNS and (builds_graph or is_open)
+        if index < loop.first + first or (
+            is_small and index <= MOST_ITERATIONS and (builds_graph or is_open)
         ):
             chosen = True
         elif length is not None:
             chosen = length - index < last
         else:
-            chosen = is_open and index - turns.last >= max(DISTANCE, index // PART)
+            chosen = is_open and index - loop.last >= max(DISTANCE, index // PART)
         if chosen:
-            turns.last = index
+            loop.last = index
         return chosen
 
     def change_kind(self) -> None:
-        """What the turns of all loops do from here on is of another kind."""
+        """What the iterations of all loops do from here on is of another kind."""
         self._kinds += 1
 
     @property
     def ends_soon(self) -> bool:
-        turns, line = self.turns, self.line
+        loop, line = self.running_loop, self.line
         if self.totals is not None:
             return self.totals.get(line, 0) - self.run_counts[line] < POINTS
-        return turns.length is not None and turns.length - turns.index < POINTS
+        return loop.length is not None and loop.length - loop.index < POINTS
 
     def pause(self) -> None:
-        """Stop recording: later turns will do the same again."""
+        """Stop recording: later iterations will do the same again."""
         self.recording = False
         self.function_calls.pause(self.number, self.events.steps)
         if not self.depth:
@@ -237,6 +295,7 @@ class TurnRecorder(RunLog):
         self._marks.append((_next_sequence_number(), 0))
         line, unrecorded, note = self.line, self.assigned, self.last_note
         self.assigned, self.last_note = {}, None
+        # What is caught up on now belongs to iterations that are not shown: it only tells names.
         is_between, self.is_between = self.is_between, True
         for place, (name, value, self.line) in unrecorded.items():
             self.unrecorded_visits[place] -= is_a(value, torch.Tensor)
@@ -258,7 +317,7 @@ class TurnRecorder(RunLog):
             lengths.append((len(items), self.run_counts[self.line]))
 
     def _date_items(self, items: Any, lengths: Iterable[tuple[int, int]]) -> None:
-        """Say of the items of a list in which turns they were added."""
+        """Say of the items of a list in which iterations they were added."""
         for length, visit in lengths:
             item: Any = items[length - 1] if 0 < length <= len(items) else None
             live = self.find(item) if is_a(item, torch.Tensor) else None
@@ -271,7 +330,7 @@ class TurnRecorder(RunLog):
         self.is_between = False
 
     def check_time(self) -> None:
-        """Raises ProgramStopped, in the middle of a loop only after a turn has been recorded."""
+        """Raises ProgramStopped, in the middle of a loop only once an iteration is recorded."""
         if self._stop is None:
             try:
                 super().check_time()
@@ -293,16 +352,16 @@ class TurnRecorder(RunLog):
         self.call_counts[scope] += 1
         caller = _of_statement(sys._getframe(2))
         line = self._lines[id(caller)] = self.line_in(caller)
-        count, turns = self._calls.get((scope, line), (None, ONCE))
+        count, loop = self._calls.get((scope, line), (None, ONCE))
         if count == self.run_counts[line]:
-            self._begin_turn(turns)
+            self._begin_iteration(loop)
         elif self.recording:
-            turns = self._begin_loop()
-            self._calls[scope, line] = self.run_counts[line], turns
-            self._begin_turn(turns)
+            loop = self._begin_loop()
+            self._calls[scope, line] = self.run_counts[line], loop
+            self._begin_iteration(loop)
         else:
-            turns = self.turns
-        self._loops[id(sys._getframe(1)) + 1] = turns
+            loop = self.running_loop
+        self._loops[id(sys._getframe(1)) + 1] = loop
 
     def running_line(self) -> int:
         return self.line_in(_of_statement(sys._getframe(2)))
