@@ -14,7 +14,7 @@ from explorer.networks.passes import scalar_loss
 from explorer.networks.program_watcher import LossUse, NetworkWatcher
 from explorer.program import Program, Run
 from explorer.program.completion import Completed
-from explorer.program.parsing import parse_tree
+from explorer.program.parsing import tree_of
 from explorer.training.split import statements_before
 
 #: The name of the network's output in the code of a loss.
@@ -91,9 +91,8 @@ def find_loss(
     """The statements from the call of `model` to the backward `use`, or without one to the last
     that gives a scalar a name, and the variables there; None where they are not in one block, or
     call it more than once. `variables` are those of each function."""
-    try:
-        tree = parse_tree(completed.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(completed.code)
+    if tree is None:
         return None
     for block, scope in _blocks(tree, ""):
         start = next((i for i, s in enumerate(block) if _spans(completed, s, call_line)), None)
@@ -122,10 +121,7 @@ def find_call(
     line: int,
 ) -> str:
     """The call of `model` on this line of the top level, as it was written; "" without one."""
-    try:
-        tree = parse_tree(completed.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+    tree = tree_of(completed.code) or ast.Module([], [])
     names = {name for name, value in variables.get("", {}).items() if value is model}
     for statement in tree.body:
         if _spans(completed, statement, line) and not isinstance(statement, _DEFINITIONS):

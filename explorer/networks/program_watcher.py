@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from explorer.program import Limits, ProgramStopped, Watcher
 from explorer.program.completion import Completed
 from explorer.program.notices import BackwardCall
-from explorer.program.parsing import FILE, parse_tree
+from explorer.program.parsing import FILE, tree_of
 
 #: The most modules whose calls are observed.
 MOST_OBSERVED = 200
@@ -170,11 +170,8 @@ def _lines_that_make_modules(completed: Completed) -> list[int]:
 
 
 def _statements(code: str) -> list[ast.stmt]:
-    try:
-        body: list[ast.stmt] = parse_tree(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return body
+    tree = tree_of(code)
+    return [] if tree is None else tree.body
 
 
 def _makes_module(statement: ast.stmt, classes: set[str]) -> bool:

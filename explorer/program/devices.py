@@ -6,7 +6,6 @@ What PyTorch does without a GPU it does here too. Where a program names one all 
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 from torch.utils.data import DataLoader
 
-from explorer.program.notices import notice, running
-from explorer.program.watched_calls import Patch, is_inside
+from explorer.program.notices import Running, notice
+from explorer.program.watched_calls import Make, Patch, is_inside, while_running
 
 NO_GPU = "There is no GPU here: tensors and modules stay on the CPU."
 _NOT_COMPILED = "torch.compile does nothing here: the functions run as written."
@@ -59,62 +58,43 @@ def _on_cpu(device: Any) -> Any:
     return device
 
 
-def _here(answer: Any, sentence: str = NO_GPU) -> Callable[..., Any]:
+def _here(answer: Any) -> Make:
     """Makes a function that gives this answer to a program, where there is no such device."""
 
-    def make(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if running() is None:
-                return function(*args, **kwargs)
-            notice(sentence)
-            return answer
+    def call(program: Running, function: Callable[..., Any], /, *_: Any, **__: Any) -> Any:
+        notice(NO_GPU)
+        return answer
 
-        return call
-
-    return make
+    return while_running(call)
 
 
-def _uncompiled(compile_: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _uncompiled(
+    program: Running, compile_: Callable[..., Any], /, model: Any = None, *_: Any, **__: Any
+) -> Any:
     """`torch.compile(f)` is f, and `@torch.compile(mode=…)` leaves f as it is: compiling starts
     other programs."""
-
-    @functools.wraps(compile_)
-    def call(model: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if running() is None:
-            return compile_(model, *args, **kwargs)
-        if not is_inside():  # as torch.cond, which compiles its branches
-            notice(_NOT_COMPILED)
-        return (lambda function: function) if model is None else model
-
-    return call
+    if not is_inside():  # as torch.cond, which compiles its branches
+        notice(_NOT_COMPILED)
+    return (lambda function: function) if model is None else model
 
 
-def _module_compile(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(compile_)
-    def call(self: nn.Module, *args: Any, **kwargs: Any) -> None:
-        if running() is None:
-            compile_(self, *args, **kwargs)
-        else:
-            notice(_NOT_COMPILED)
-
-    return call
+@while_running
+def _module_compile(program: Running, compile_: Callable[..., Any], /, *_: Any, **__: Any) -> None:
+    notice(_NOT_COMPILED)
 
 
-def _without_workers(initialise: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _without_workers(
+    program: Running, initialise: Callable[..., Any], /, self: Any, *args: Any, **kwargs: Any
+) -> None:
     """`DataLoader.__init__`, in the process of the program."""
-
-    @functools.wraps(initialise)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        if running() is not None:
-            if kwargs.get("num_workers"):
-                notice(_NO_WORKERS)
-                workers = ("num_workers", "persistent_workers", "prefetch_factor", "timeout")
-                kwargs = {k: v for k, v in kwargs.items() if k not in workers}
-            kwargs.pop("pin_memory", None)  # it speeds up copies to a GPU
-        initialise(self, *args, **kwargs)
-
-    return call
+    if kwargs.get("num_workers"):
+        notice(_NO_WORKERS)
+        workers = ("num_workers", "persistent_workers", "prefetch_factor", "timeout")
+        kwargs = {k: v for k, v in kwargs.items() if k not in workers}
+    kwargs.pop("pin_memory", None)  # it speeds up copies to a GPU
+    initialise(self, *args, **kwargs)
 
 
 def names_compiler_or_workers(source: str) -> bool:
@@ -145,30 +125,22 @@ _ANSWERS = {
 }
 
 
-def _moved(move: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _moved(
+    program: Running, move: Callable[..., Any], /, self: Any, *args: Any, **kwargs: Any
+) -> Any:
     """A function or method that is given a device, on the CPU."""
-
-    @functools.wraps(move)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if running() is not None:
-            args = tuple(map(_on_cpu, args))
-            kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in kwargs.items()}
-        return move(self, *args, **kwargs)
-
-    return call
+    kwargs = {k: _on_cpu(v) if k == "device" else v for k, v in kwargs.items()}
+    return move(self, *map(_on_cpu, args), **kwargs)
 
 
-def _typed(set_type: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _typed(program: Running, set_type: Callable[..., Any], /, kind: Any) -> Any:
     """`set_default_tensor_type`"""
-
-    @functools.wraps(set_type)
-    def call(kind: Any) -> Any:
-        if running() is not None and str(kind).startswith("torch.cuda."):
-            notice(NO_GPU)
-            kind = kind.replace("cuda.", "", 1)
-        return set_type(kind)
-
-    return call
+    if str(kind).startswith("torch.cuda."):
+        notice(NO_GPU)
+        kind = kind.replace("cuda.", "", 1)
+    return set_type(kind)
 
 
 def accelerator_patches() -> list[Patch]:

@@ -21,8 +21,8 @@ import torch
 from torch import nn
 from torch.utils import data
 
-from explorer.program.notices import notice, running
-from explorer.program.watched_calls import Patch
+from explorer.program.notices import Running, notice
+from explorer.program.watched_calls import Patch, while_running
 
 #: How many images are made for training and for testing.
 TRAIN, TEST = 512, 128
@@ -81,27 +81,25 @@ _CLASSES = {
 # -- datasets -------------------------------------------------------------------------------------
 
 
-def _made_up(initialise: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _made_up(
+    program: Running, initialise: Callable[..., Any], /, self: Any, *args: Any, **kwargs: Any
+) -> None:
     """`__init__` of a dataset: the real one, or a few made-up images in its place."""
-
-    @functools.wraps(initialise)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        kind = next((c.__name__ for c in type(self).__mro__ if c.__name__ in KINDS), "")
-        if running() is None or not kind:
+    kind = next((c.__name__ for c in type(self).__mro__ if c.__name__ in KINDS), "")
+    if not kind:
+        initialise(self, *args, **kwargs)
+        return
+    given = inspect.signature(initialise).bind(self, *args, **kwargs).arguments
+    try:
+        with _silence():
             initialise(self, *args, **kwargs)
-            return
-        given = inspect.signature(initialise).bind(self, *args, **kwargs).arguments
-        try:
-            with _silence():
-                initialise(self, *args, **kwargs)
-        except (OSError, RuntimeError):  # not found, or no network
-            if kind == "ImageFolder" and os.path.isdir(str(given.get("root"))):
-                raise
-            is_test = given.get("split") == "test" or given.get("train", True) in (False, "test")
-            is_test = is_test or getattr(self, "what", "").startswith("test")
-            _fill(self, kind, is_test)
-
-    return call
+    except (OSError, RuntimeError):  # not found, or no network
+        if kind == "ImageFolder" and os.path.isdir(str(given.get("root"))):
+            raise
+        is_test = given.get("split") == "test" or given.get("train", True) in (False, "test")
+        is_test = is_test or getattr(self, "what", "").startswith("test")
+        _fill(self, kind, is_test)
 
 
 def _fill(dataset: Any, name: str, is_test: bool) -> None:
@@ -182,19 +180,14 @@ class Untrained(dict[str, Any]):
     """Takes the place of weights that could not be downloaded: loading it changes nothing."""
 
 
-def _or_random(load: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(load)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if running() is None:
+@while_running
+def _or_random(program: Running, load: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    try:
+        with _silence():
             return load(*args, **kwargs)
-        try:
-            with _silence():
-                return load(*args, **kwargs)
-        except OSError:
-            notice(RANDOM_WEIGHTS)
-            return Untrained()
-
-    return call
+    except OSError:
+        notice(RANDOM_WEIGHTS)
+        return Untrained()
 
 
 def _load_state(load: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,20 +202,19 @@ def _load_state(load: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _from_hub(load: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _from_hub(
+    program: Running, load: Callable[..., Any], /, repo_or_dir: Any, model: Any, *args: Any,
+    **kwargs: Any,
+) -> Any:  # fmt: skip
     """`torch.hub.load`: networks of torchvision are those that are installed."""
-
-    @functools.wraps(load)
-    def call(repo_or_dir: Any, model: Any, *args: Any, **kwargs: Any) -> Any:
-        models = sys.modules.get("torchvision.models")
-        is_known = str(repo_or_dir).split(":")[0] == _HUB and hasattr(models, str(model))
-        if running() is None or not is_known:
-            return load(repo_or_dir, model, *args, **kwargs)
-        for option in ("force_reload", "trust_repo", "skip_validation", "verbose", "source"):
-            kwargs.pop(option, None)
-        return getattr(models, model)(*args, **kwargs)
-
-    return call
+    models = sys.modules.get("torchvision.models")
+    is_known = str(repo_or_dir).split(":")[0] == _HUB and hasattr(models, str(model))
+    if not is_known:
+        return load(repo_or_dir, model, *args, **kwargs)
+    for option in ("force_reload", "trust_repo", "skip_validation", "verbose", "source"):
+        kwargs.pop(option, None)
+    return getattr(models, model)(*args, **kwargs)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from explorer.program.completion.text import MAX_COMPLETED, Text
 from explorer.program.notebook import without_commands
-from explorer.program.parsing import parse_tree, without_prompts
+from explorer.program.parsing import tree_of, without_prompts
 
 Node = TypeVar("Node", bound=ast.AST)
 INDENT = "    "
@@ -30,7 +30,7 @@ class Draft:
     def __init__(self, source: str) -> None:
         self.source = without_prompts(source)
         self._text = Text(self.source)
-        self.tree = parse(without_commands(self.source).code) or ast.Module([], [])
+        self.tree = _parse(self.source) or ast.Module([], [])
         self._of_kind: dict[type[ast.AST], list[ast.AST]] = {}
 
     # -- what is there --------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Draft:
         text = self._text.changed()
         if not self._text.is_changed or text == self.source:
             return None
-        return text if parse(without_commands(text).code) is not None else None
+        return text if _parse(text) is not None else None
 
     def _margin(self, statement: ast.stmt) -> str:
         line = self._text.lines[_first_line(statement) - 1]
@@ -262,12 +262,8 @@ class Draft:
         return self._text.offset(number, 0) + len(self._text.lines[number - 1])
 
 
-def parse(source: str) -> ast.Module | None:
-    """The tree of a text; None if Python cannot parse it, or if it is very long."""
-    try:
-        return parse_tree(source) if len(source) <= MAX_COMPLETED else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+def _parse(source: str) -> ast.Module | None:
+    return tree_of(without_commands(source).code, MAX_COMPLETED)
 
 
 def called_name(call: ast.Call) -> str:

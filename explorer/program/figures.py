@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from explorer.program.notices import notice, running
-from explorer.program.watched_calls import Patch
+from explorer.program.notices import Running, notice
+from explorer.program.watched_calls import Patch, while_running
 
 #: Most figures of a run, bytes of all of them, and pixels of one.
 MOST_FIGURES, MOST_BYTES, MOST_PIXELS = 40, 6 * 2**20, 4_000_000
@@ -186,59 +186,38 @@ def _text(text: Any) -> str:
 # -- what a program calls -------------------------------------------------------------------------
 
 
-def _show(show: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _show(program: Running, show: Callable[..., Any], /, *_: Any, **__: Any) -> None:
     """`plt.show()`: nobody is there to close a window."""
-
-    @wraps(show)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        program = running()
-        if program is None:
-            return show(*args, **kwargs)
-        program.figures.show_all(program.line, program.written)
-        return None
-
-    return call
+    program.figures.show_all(program.line, program.written)
 
 
-def _show_one(show: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _show_one(
+    program: Running, show: Callable[..., Any], /, figure: Any, *_: Any, **__: Any
+) -> None:
     """`figure.show()`"""
-
-    @wraps(show)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        program = running()
-        if program is None:
-            show(self, *args, **kwargs)
-        else:
-            program.figures.take(self, program.line, program.written)
-
-    return call
+    program.figures.take(figure, program.line, program.written)
 
 
-def _save(save: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _save(
+    program: Running, save: Callable[..., Any], /, figure: Any, file: Any, *args: Any, **kwargs: Any
+) -> Any:
     """`figure.savefig(file)`"""
-
-    @wraps(save)
-    def call(self: Any, file: Any, *args: Any, **kwargs: Any) -> Any:
-        result = save(self, file, *args, **kwargs)
-        program = running()
-        if program is not None and isinstance(file, str | Path):
-            program.figures.take(self, program.line, program.written, Path(file).name)
-        return result
-
-    return call
+    result = save(figure, file, *args, **kwargs)
+    if isinstance(file, str | Path):
+        program.figures.take(figure, program.line, program.written, Path(file).name)
+    return result
 
 
-def _make(initialise: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _make(
+    program: Running, initialise: Callable[..., Any], /, figure: Any, *args: Any, **kwargs: Any
+) -> None:
     """`Figure.__init__`"""
-
-    @wraps(initialise)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        initialise(self, *args, **kwargs)
-        program = running()
-        if program is not None:
-            program.figures.note_line(self, program.line)
-
-    return call
+    initialise(figure, *args, **kwargs)
+    program.figures.note_line(figure, program.line)
 
 
 def figure_patches() -> Iterator[Patch]:
@@ -259,42 +238,28 @@ def figure_patches() -> Iterator[Patch]:
 # -- notebooks ------------------------------------------------------------------------------------
 
 
-def _display(display: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _display(program: Running, display: Callable[..., Any], /, *values: Any, **_: Any) -> None:
     """`IPython.display.display(value, …)`"""
-
-    @wraps(display)
-    def call(*values: Any, **kwargs: Any) -> Any:
-        program = running()
-        if program is None:
-            return display(*values, **kwargs)
-        for value in values:
-            if type(value).__module__ == "matplotlib.figure":
-                program.figures.take(value, program.line, program.written)
-            else:
-                program.write(f"{value!r}\n")
-        return None
-
-    return call
+    for value in values:
+        if type(value).__module__ == "matplotlib.figure":
+            program.figures.take(value, program.line, program.written)
+        else:
+            program.write(f"{value!r}\n")
 
 
-def _ignored(function: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs) if running() is None else None
-
-    return call
+@while_running
+def _ignored(program: Running, function: Callable[..., Any], /, *_: Any, **__: Any) -> None:
+    """A function that does nothing here."""
 
 
-def _silent(initialise: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _silent(
+    program: Running, initialise: Callable[..., Any], /, self: Any, *args: Any, **kwargs: Any
+) -> None:
     """`tqdm.__init__`: progress bars are not shown."""
-
-    @wraps(initialise)
-    def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        if running() is not None:
-            kwargs.setdefault("file", io.StringIO())
-        initialise(self, *args, **kwargs)
-
-    return call
+    kwargs.setdefault("file", io.StringIO())
+    initialise(self, *args, **kwargs)
 
 
 def _replaced(new: Any, old: Any) -> Any:

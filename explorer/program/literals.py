@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from explorer.program.notebook import without_commands
-from explorer.program.parsing import MAX_SOURCE, parse_tree
+from explorer.program.parsing import MAX_SOURCE, tree_of
 
 #: How deep lists are looked into, and how far each.
 _DEPTH, _MOST = 2, 8
@@ -41,11 +41,8 @@ def leaf_literals(source: str) -> list[Literal]:
     outside of functions and loops; none if the text cannot be parsed."""
     if len(source) > MAX_SOURCE:
         return []
-    try:
-        tree = parse_tree(without_commands(source).code)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return []
-    return list(_assigned(tree, source.split("\n")))
+    tree = tree_of(without_commands(source).code)
+    return [] if tree is None else list(_assigned(tree, source.split("\n")))
 
 
 def _assigned(tree: ast.Module, lines: list[str]) -> Iterator[Literal]:

@@ -29,6 +29,18 @@ def parse_tree(
         return ast.parse(source, filename, mode)
 
 
+def tree_of(source: str, most: int | None = None) -> ast.Module | None:
+    """The tree of a text; None if Python cannot parse it, or if it has more than `most` characters:
+    what is done with the tree takes longer than parsing."""
+    if most is not None and len(source) > most:
+        return None
+    try:
+        tree: ast.Module = parse_tree(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree
+
+
 def parse_literal(text: str) -> Any:
     """`ast.literal_eval`, with the lock held."""
     with AST_LOCK:

@@ -17,6 +17,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -134,7 +135,6 @@ _LOG = logging.getLogger(__name__)
 #: to the whole process.
 TORCH_LOCK = threading.RLock()
 
-_DEVICES = ("cpu", "cuda")
 #: Hooks for all modules and optimizers of the process.
 GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = (
     *(
@@ -145,65 +145,6 @@ GLOBAL_HOOKS: tuple[dict[Any, Any], ...] = (
     _global_optimizer_pre_hooks,
     _global_optimizer_post_hooks,
 )
-
-
-def _autocast() -> Callable[[], None]:
-    old = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in _DEVICES]
-    is_cached, depth = torch.is_autocast_cache_enabled(), _autocast_depth()
-
-    def restore() -> None:
-        for _ in range(_autocast_depth() - depth):
-            torch.autocast_decrement_nesting()
-        for device, is_enabled, dtype in old:
-            torch.set_autocast_enabled(device, is_enabled)
-            torch.set_autocast_dtype(device, dtype)
-        torch.set_autocast_cache_enabled(is_cached)
-        torch.clear_autocast_cache()
-
-    return restore
-
-
-def _autocast_depth() -> int:
-    """How many `torch.autocast` are entered; torch keeps its cache until all are left."""
-    depth = int(torch.autocast_increment_nesting())
-    torch.autocast_decrement_nesting()
-    return depth - 1
-
-
-def _hooks() -> Callable[[], None]:
-    old = [(hooks, dict(hooks)) for hooks in GLOBAL_HOOKS]
-    is_full = modules._global_is_full_backward_hook
-
-    def restore() -> None:
-        for hooks, before in old:
-            hooks.clear()
-            hooks.update(before)
-        modules._global_is_full_backward_hook = is_full
-
-    return restore
-
-
-def _switches() -> Callable[[], None]:
-    early_stop = checkpoint._enable_checkpoint_early_stop
-    warns_always = torch.is_warn_always_enabled()
-    is_cached, cache = parametrize._cache_enabled, dict(parametrize._cache)
-    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    is_deterministic = torch.are_deterministic_algorithms_enabled()
-    cudnn = torch.backends.cudnn
-    flags = cudnn.enabled, cudnn.benchmark, cudnn.deterministic
-
-    def restore() -> None:
-        checkpoint._enable_checkpoint_early_stop = early_stop
-        parametrize._cache_enabled = is_cached
-        parametrize._cache = cache
-        if torch.get_num_threads() != threads:
-            torch.set_num_threads(threads)
-        torch.set_float32_matmul_precision(precision)
-        torch.use_deterministic_algorithms(is_deterministic)
-        torch.set_warn_always(warns_always)
-        cudnn.enabled, cudnn.benchmark, cudnn.deterministic = flags
-
-    return restore
 
 
 def _modes() -> Callable[[], None]:
@@ -225,53 +166,6 @@ def _modes() -> Callable[[], None]:
             _pop_mode()
         if torch.is_inference_mode_enabled():
             gc.collect()  # ends with the object that has begun it
-
-    return restore
-
-
-def _generators() -> Callable[[], None]:
-    state, numpy_state = random.getstate(), np.random.get_state()
-
-    def restore() -> None:
-        random.setstate(state)
-        np.random.set_state(numpy_state)
-
-    return restore
-
-
-def _numpy_options() -> Callable[[], None]:
-    options, errors, called = np.get_printoptions(), np.geterr(), np.geterrcall()
-
-    def restore() -> None:
-        np.set_printoptions(**options)
-        np.seterr(**errors)
-        np.seterrcall(called)
-
-    return restore
-
-
-def _warnings() -> Callable[[], None]:
-    """What `warnings.catch_warnings` does not put back."""
-    written, captured = warnings.formatwarning, vars(logging)["_warnings_showwarning"]
-
-    def restore() -> None:
-        warnings.formatwarning = written
-        vars(logging)["_warnings_showwarning"] = captured
-
-    return restore
-
-
-def _torch_options() -> Callable[[], None]:
-    options, dtype = torch._tensor_str.PRINT_OPTS, torch.get_default_dtype()
-    saved = dict(vars(options))
-
-    def restore() -> None:
-        vars(options).update(saved)
-        torch.set_default_dtype(dtype)
-        while forward_ad._current_level >= 0:  # of a program that ended inside one
-            forward_ad.exit_dual_level()
-        torch._C._set_fwd_grad_enabled(True)
-        remove_all_hooks()
 
     return restore
 
@@ -317,10 +211,91 @@ def _anomaly() -> Callable[[], None]:
     return restore
 
 
-_PARTS = (
-    _modes, _torch_options, _autocast, _hooks, _switches, _generators, _numpy_options, _warnings,
-    _figures, _anomaly,
-)  # fmt: skip
+def _autocast() -> Callable[[], None]:
+    """How many `torch.autocast` are entered; torch keeps its cache until all are left."""
+    depth = _autocast_depth()
+
+    def restore() -> None:
+        for _ in range(_autocast_depth() - depth):
+            torch.autocast_decrement_nesting()
+        torch.clear_autocast_cache()
+
+    return restore
+
+
+def _autocast_depth() -> int:
+    depth = int(torch.autocast_increment_nesting())
+    torch.autocast_decrement_nesting()
+    return depth - 1
+
+
+def _forward_mode() -> Callable[[], None]:
+    """Levels of forward mode, and hooks on what is saved, of a program that ended inside one."""
+
+    def restore() -> None:
+        while forward_ad._current_level >= 0:
+            forward_ad.exit_dual_level()
+        torch._C._set_fwd_grad_enabled(True)
+        remove_all_hooks()
+
+    return restore
+
+
+def _set_threads(count: int) -> None:
+    if torch.get_num_threads() != count:
+        torch.set_num_threads(count)
+
+
+#: What is asked and set with functions.
+_SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], object]], ...] = (
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_num_threads, _set_threads),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (torch.is_warn_always_enabled, torch.set_warn_always),
+    (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
+    *(
+        (partial(ask, device), partial(set_, device))
+        for device in ("cpu", "cuda")
+        for ask, set_ in (
+            (torch.is_autocast_enabled, torch.set_autocast_enabled),
+            (torch.get_autocast_dtype, torch.set_autocast_dtype),
+        )
+    ),
+    (lambda: dict(parametrize._cache), partial(setattr, parametrize, "_cache")),
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+    (np.get_printoptions, lambda options: np.set_printoptions(**options)),
+    (np.geterr, lambda errors: np.seterr(**errors)),
+    (np.geterrcall, np.seterrcall),
+)
+#: What is an attribute; the last two, `warnings.catch_warnings` does not put back.
+_ATTRIBUTES: tuple[tuple[Any, str], ...] = (
+    *((torch.backends.cudnn, name) for name in ("enabled", "benchmark", "deterministic")),
+    (checkpoint, "_enable_checkpoint_early_stop"),
+    (parametrize, "_cache_enabled"),
+    (modules, "_global_is_full_backward_hook"),
+    (warnings, "formatwarning"),
+    (logging, "_warnings_showwarning"),
+)
+#: What is in a dict that stays the same.
+_DICTS = (*GLOBAL_HOOKS, vars(torch._tensor_str.PRINT_OPTS))
+
+
+def _put_back() -> list[Callable[[], object]]:
+    """Functions that put the state of the process back as it is now, one for each part of it. Modes
+    come first: they would see the calls that put back the rest."""
+    return [
+        *(save() for save in (_modes, _forward_mode, _autocast, _figures, _anomaly)),
+        *(partial(set_, ask()) for ask, set_ in _SETTINGS),
+        *(partial(setattr, owner, name, getattr(owner, name)) for owner, name in _ATTRIBUTES),
+        *(partial(_refill, held, dict(held)) for held in _DICTS),
+    ]
+
+
+def _refill(held: dict[Any, Any], before: dict[Any, Any]) -> None:
+    held.clear()
+    held.update(before)
 
 
 def seed_generators(seed: int) -> None:
@@ -346,7 +321,7 @@ def isolated(seed: int) -> Iterator[list[warnings.WarningMessage]]:
         decimal.localcontext(),
         warnings.catch_warnings(record=True) as caught,
     ):
-        restores = [save() for save in _PARTS]
+        restores = _put_back()
         warnings.simplefilter("default")
         seed_generators(seed)
         try:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,8 +12,8 @@ from typing import Any
 import torch
 from torch.autograd import graph
 
-from explorer.program.notices import running
-from explorer.program.watched_calls import Patch, is_inside
+from explorer.program.notices import Running
+from explorer.program.watched_calls import Patch, is_inside, while_running
 
 Pack = Callable[[torch.Tensor], Any]
 Unpack = Callable[[Any], Any]
@@ -77,25 +76,26 @@ def _unpack(packed: Any) -> Any:
     return packed.unpack() if isinstance(packed, _Packed) else packed
 
 
-def _initialise(initialise: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _initialise(
+    program: Running,
+    initialise: Callable[..., Any],
+    /,
+    self: Any,
+    pack_hook: Pack,
+    unpack_hook: Unpack,
+) -> None:
     """`saved_tensors_hooks.__init__`"""
 
-    @functools.wraps(initialise)
-    def call(self: Any, pack_hook: Pack, unpack_hook: Unpack) -> None:
-        program = running()
-        if program is None or not (callable(pack_hook) and callable(unpack_hook)):
-            initialise(self, pack_hook, unpack_hook)
-            return
+    def build(pack: Pack, unpack: Unpack) -> None:
+        initialise(self, lambda tensor: _Packed(tensor, pack, unpack), _unpack)
 
-        def build(pack: Pack, unpack: Unpack) -> None:
-            initialise(self, lambda tensor: _Packed(tensor, pack, unpack), _unpack)
-
-        if is_inside():
-            build(pack_hook, unpack_hook)
-        else:
-            program.call(NAME, None, build, pack_hook, unpack_hook)
-
-    return call
+    if not (callable(pack_hook) and callable(unpack_hook)):
+        initialise(self, pack_hook, unpack_hook)
+    elif is_inside():
+        build(pack_hook, unpack_hook)
+    else:
+        program.call(NAME, None, build, pack_hook, unpack_hook)
 
 
 def saved_hook_patches() -> list[Patch]:

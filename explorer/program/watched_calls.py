@@ -78,6 +78,23 @@ def patched(patches: list[Patch]) -> Iterator[None]:
 # -- one call ---------------------------------------------------------------------------------
 
 
+def while_running(new: Callable[..., Any]) -> Make:
+    """Makes what takes the place of a function: while a program runs, `new(program, function, …)`
+    with the arguments of the call; in threads that run none, the function itself."""
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            program = running()
+            if program is None:
+                return function(*args, **kwargs)
+            return new(program, function, *args, **kwargs)
+
+        return call
+
+    return make
+
+
 def reported(what: str, *, own: bool = False, is_function: bool = False) -> Make:
     """Makes a function whose calls go through `call` of what runs the program, under this name. Its
     receiver is the first argument, unless it `is_function`. With `own`, calls by torch itself are
@@ -106,8 +123,8 @@ def reported(what: str, *, own: bool = False, is_function: bool = False) -> Make
 
 
 def is_inside() -> bool:
-    """Whether torch, or the recorder, makes the call of the function that asks."""
-    return _is_inside(sys._getframe(2))
+    """Asked by a function that is called `while_running`: whether torch, or the recorder, calls."""
+    return _is_inside(sys._getframe(3))
 
 
 def _is_inside(frame: FrameType | None) -> bool:
@@ -137,62 +154,59 @@ def _caller(frame: FrameType | None) -> tuple[str, bool]:
 OURS = "backward", 0
 
 
-def _engine(run: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _engine(
+    program: Running, run: Callable[..., Any], /, outputs: Any, *args: Any, **kwargs: Any
+) -> Any:
     """torch's engine, which all calls of `backward` and `grad` start.
     https://github.com/pytorch/pytorch/blob/main/torch/autograd/graph.py"""
+    what, is_program = _caller(sys._getframe(1))
+    if torch._C._are_functorch_transforms_active():
+        is_program = False
+    elif OURS in program.calling:  # it is recorded already
+        program.calling.discard(OURS)
+        is_program = False
+    if not is_program:
+        return run(outputs, *args, **kwargs)
+    starts, _, keeps_graph, inputs = args[:4]
+    engine = functools.partial(run, outputs, *args, **kwargs)
+    call = BackwardCall(what, tuple(outputs), tuple(starts), tuple(inputs), bool(keeps_graph))
+    return program.run_backward(call, engine)
 
-    @functools.wraps(run)
-    def start(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        program = running()
-        if program is None or torch._C._are_functorch_transforms_active():
-            return run(outputs, *args, **kwargs)
-        if OURS in program.calling:  # it is recorded already
-            program.calling.discard(OURS)
-            return run(outputs, *args, **kwargs)
+
+@while_running
+def _starts(
+    program: Running,
+    make: Callable[..., Any],
+    /,
+    outputs: Any,
+    starts: Any,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """`_make_grads`, which refuses what torch's engine cannot start from: the pass fails."""
+    try:
+        return make(outputs, starts, *args, **kwargs)
+    except RuntimeError as error:
+        failure = error
         what, is_program = _caller(sys._getframe(1))
         if not is_program:
-            return run(outputs, *args, **kwargs)
-        starts, _, keeps_graph, inputs = args[:4]
-        engine = functools.partial(run, outputs, *args, **kwargs)
-        call = BackwardCall(what, tuple(outputs), tuple(starts), tuple(inputs), bool(keeps_graph))
-        return program.run_backward(call, engine)
+            raise
 
-    return start
+    def refuse() -> Any:
+        raise failure
 
-
-def _starts(make: Callable[..., Any]) -> Callable[..., Any]:
-    """`_make_grads`, which refuses what torch's engine cannot start from: the pass fails."""
-
-    @functools.wraps(make)
-    def call(outputs: Any, starts: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return make(outputs, starts, *args, **kwargs)
-        except RuntimeError as error:
-            program, failure = running(), error
-            what, is_program = _caller(sys._getframe(1))
-            if program is None or not is_program:
-                raise
-
-        def refuse() -> Any:
-            raise failure
-
-        call = BackwardCall(what, tuple(outputs), tuple(starts), (), keeps_graph=False)
-        return program.run_backward(call, refuse)
-
-    return call
+    call = BackwardCall(what, tuple(outputs), tuple(starts), (), keeps_graph=False)
+    return program.run_backward(call, refuse)
 
 
-def _quietly(function: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _quietly(program: Running, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """A function in which torch computes nothing that the program asked for."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if running() is None or is_inside():
-            return function(*args, **kwargs)
-        with torch._C.DisableTorchFunction():
-            return function(*args, **kwargs)
-
-    return call
+    if is_inside():
+        return function(*args, **kwargs)
+    with torch._C.DisableTorchFunction():
+        return function(*args, **kwargs)
 
 
 # -- checkpoints --------------------------------------------------------------------------------
@@ -205,21 +219,18 @@ RECOMPUTED = "checkpoint.recompute"
 REENTERED = "checkpoint.backward"
 
 
-def _checkpoint(run: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _checkpoint(
+    program: Running, run: Callable[..., Any], /, function: Any, *args: Any, **kwargs: Any
+) -> Any:
     """`torch.utils.checkpoint.checkpoint`, whose function is reported when it runs."""
-
-    @functools.wraps(run)
-    def call(function: Any, *args: Any, **kwargs: Any) -> Any:
-        program = running()
-        if program is None or not callable(function):
-            return run(function, *args, **kwargs)
-        is_reentrant = kwargs.get("use_reentrant") in (True, None)
-        needs_grad = any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
-        runs_again = is_reentrant and needs_grad and torch.is_grad_enabled()
-        again = _twice(program, function, keeps_no_graph=runs_again)
-        return run(again, *args, **kwargs)
-
-    return call
+    if not callable(function):
+        return run(function, *args, **kwargs)
+    is_reentrant = kwargs.get("use_reentrant") in (True, None)
+    needs_grad = any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
+    runs_again = is_reentrant and needs_grad and torch.is_grad_enabled()
+    again = _twice(program, function, keeps_no_graph=runs_again)
+    return run(again, *args, **kwargs)
 
 
 def _twice(
@@ -242,42 +253,32 @@ def _twice(
 
 
 def _reentered(backward: Callable[..., Any]) -> Any:
-    @functools.wraps(backward)
-    def call(ctx: Any, *gradients: Any) -> Any:
-        program = running()
-        if program is None:
-            return backward(ctx, *gradients)
-        return program.call(REENTERED, ctx, backward, ctx, *gradients)
+    @while_running
+    def call(program: Running, run: Callable[..., Any], /, ctx: Any, *gradients: Any) -> Any:
+        return program.call(REENTERED, ctx, run, ctx, *gradients)
 
-    return staticmethod(call)
+    return staticmethod(call(backward))
 
 
 # -- others -------------------------------------------------------------------------------------
 
 
-def _scaled(scale: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _scaled(program: Running, scale: Callable[..., Any], /, scaler: Any, outputs: Any) -> Any:
     """`GradScaler.scale`, each of whose tensors is reported."""
-    report = reported("GradScaler.scale")(scale)
-
-    @functools.wraps(scale)
-    def call(self: Any, outputs: Any) -> Any:
-        is_one = isinstance(outputs, torch.Tensor)
-        return (report if is_one and not is_inside() else scale)(self, outputs)
-
-    return call
+    is_one = isinstance(outputs, torch.Tensor) and not is_inside()
+    return (reported("GradScaler.scale")(scale) if is_one else scale)(scaler, outputs)
 
 
-def _optimizer_step(step: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _optimizer_step(
+    program: Running, step: Callable[..., Any], /, scaler: Any, optimizer: Any, state: Any,
+    *args: Any, **kwargs: Any,
+) -> Any:  # fmt: skip
     """`_maybe_opt_step` of a GradScaler, which skips the step if a gradient is inf or NaN."""
-
-    @functools.wraps(step)
-    def call(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-        program = running()
-        if program is not None and any(v.item() for v in state["found_inf_per_device"].values()):
-            return program.call("GradScaler.skip", self, lambda skipped: None, optimizer)
-        return step(self, optimizer, state, *args, **kwargs)
-
-    return call
+    if any(v.item() for v in state["found_inf_per_device"].values()):
+        return program.call("GradScaler.skip", scaler, lambda skipped: None, optimizer)
+    return step(scaler, optimizer, state, *args, **kwargs)
 
 
 def _wrapped(kind: str) -> Make:
@@ -361,17 +362,12 @@ _FUNCTIONS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
 _GRADCHECK = sys.modules["torch.autograd.gradcheck"]  # torch.autograd has the function
 
 
-def _named(check: Callable[..., Any]) -> Callable[..., Any]:
+@while_running
+def _named(program: Running, check: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """`gradcheck`, with its name for a receiver."""
-
-    @functools.wraps(check)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        program = running()
-        if program is None or _is_inside(sys._getframe(1)):
-            return check(*args, **kwargs)
-        return program.call("gradcheck", check.__name__, check, *args, **kwargs)
-
-    return call
+    if is_inside():
+        return check(*args, **kwargs)
+    return program.call("gradcheck", check.__name__, check, *args, **kwargs)
 
 
 def _applied(apply: Any) -> Any:

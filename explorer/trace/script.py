@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from explorer.program import without_prompts
 from explorer.program.completion import Completed, complete
 from explorer.program.completion.text import Text
-from explorer.program.parsing import parse_tree
+from explorer.program.parsing import parse_tree, tree_of
 from explorer.trace.records import TensorRecord, Trace, Upstream
 
 _ROOT = re.compile(r"[^\W\d]\w*")
@@ -34,9 +34,8 @@ def script(trace: Trace, *, upstream: Upstream = None) -> str:
     """
     completed = complete(without_prompts(trace.source), trace.inputs)
     source = completed.code
-    try:
-        tree = parse_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(source)
+    if tree is None:
         return source
     lines = [line.encode() for line in source.split("\n")]
     edits = list(_recording_calls(tree, lines, _recorded_variables(trace), completed))

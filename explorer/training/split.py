@@ -9,7 +9,7 @@ from math import prod
 
 from explorer.program import without_prompts
 from explorer.program.completion import complete
-from explorer.program.parsing import parse_tree
+from explorer.program.parsing import tree_of
 from explorer.trace import BackwardPass, Trace
 
 #: Calls that the session makes; the loss text must not.
@@ -33,16 +33,14 @@ def split(trace: Trace) -> Parts | None:
     """
     if not trace.passes or not _starts_from_scalar(trace.passes[0]):
         return None
-    try:
-        completed = complete(without_prompts(trace.source), trace.inputs)
-        source = completed.code
-        body = parse_tree(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    completed = complete(without_prompts(trace.source), trace.inputs)
+    source, tree = completed.code, tree_of(completed.code)
+    if tree is None:
         return None
     backward = trace.passes[0]
     # By the line as typed, that of the completed program.
     lines = {completed.line(line): line for line in range(1, source.count("\n") + 2)}
-    before, inside, last = _around(body, replace(backward, line=lines.get(backward.line)))
+    before, inside, last = _around(tree.body, replace(backward, line=lines.get(backward.line)))
     computed = {lines[t.line] for t in trace.tensors if t.grad_fn and t.line in lines}
     setup = list(before)
     loss: list[ast.stmt] = []

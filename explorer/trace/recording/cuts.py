@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from explorer.program.parsing import parse_tree
+from explorer.program.parsing import tree_of
 from explorer.trace.recording.objects import is_a
 
 #: Values without history stored for each function on each line; older ones are discarded.
@@ -168,10 +168,8 @@ def numbers_in(statement: str) -> frozenset[float]:
 
 
 def _tree(statement: str) -> ast.AST:
-    try:
-        return parse_tree(statement if not statement.endswith(":") else f"{statement} pass")
-    except (SyntaxError, ValueError):
-        return ast.Module([], [])
+    whole = statement if not statement.endswith(":") else f"{statement} pass"
+    return tree_of(whole) or ast.Module([], [])
 
 
 def _reference(value: Any) -> Callable[[], Any]:
