@@ -4,9 +4,174 @@ its reason. What a server's operator may set is in `explorer.sandbox.options`.
 
 # --- program: what is read of a text, and kept of its run ---
 
+#: Characters of a program: parsing 1 MB takes seconds and hundreds of MB.
+MAX_SOURCE = 150_000
+#: Nodes of its tree.
+MAX_TREE = 120_000
+#: Characters in which inputs and notations are looked for: longer texts are whole programs, which
+#: lack imports at most, and the rest takes longer than parsing, and grows faster.
+MAX_COMPLETED = 10_000
+#: Characters of a line that is read as a formula; of longer ones, only the symbols are.
+MAX_FORMULA = 1000
+#: How often a text that is not Python is cut shorter, to find its beginning that is.
+MOST_CUTS_SHORTER = 20
+#: Free names of a program that get a value.
+MOST_INPUTS = 64
+#: Numbers of one input.
+MOST_INPUT_ELEMENTS = 4096
+#: Elements of a vector that an index asks for, where nobody gives values.
+MAX_VECTOR = 64
+#: Characters of what was printed that are kept: so many of the beginning, the rest of the end.
+MAX_OUTPUT = 50_000
+MAX_BEGINNING = 40_000
+#: Sentences about what was done in place of what a program asked for.
+MOST_NOTICES = 40
+#: Lines that one of them names.
+MOST_NOTICE_LINES = 5
+#: Figures of a run, bytes of all of them, and pixels of one.
+MOST_FIGURES = 40
+MOST_FIGURE_BYTES = 6 * 2**20
+MOST_FIGURE_PIXELS = 4_000_000
+#: Characters of a message of torch's that is shown as it is.
+MAX_MESSAGE = 300
+#: Frames of an exception that are read: one that is raised again and again has many.
+MOST_ERROR_FRAMES = 2000
+#: Causes of an exception that are looked at.
+MOST_CAUSES = 10
+#: Tensors that a sentence about an error names, and characters of such a name.
+MOST_OPERANDS = 3
+MAX_OPERAND_NAME = 40
+#: Bytes kept while a program runs, for the description of its error and for its Trace: so much is
+#: returned to the system at once when it is freed.
+RUN_RESERVE = 48 * 2**20
+
 # --- trace: what is recorded, explained and tried ---
 
+#: Elements of a tensor that is stored whole; a larger one is a Summary.
+WHOLE = 4096
+#: Of the visits to one position in the program, this many first ones are kept, and the last.
+FIRST_VISITS = 3
+#: Parameters of a module that get a name.
+MAX_PARAMETERS = 200
+#: Items read from one list or object of the program.
+MOST_ITEMS = 20
+#: Characters of the name of a tensor or module: a program may use keys of any length.
+MAX_NAME = 200
+#: Dimensions of a shape: as many as numpy can have.
+MOST_DIMENSIONS = 64
+#: Names whose meanings are followed, and modules in which they are looked for at once.
+MOST_NAMES = 2000
+MOST_NAMED_MODULES = 200
+#: Objects inside each other that the text of a name goes through.
+MAX_NAME_DEPTH = 20
+#: Elements of a tensor that is copied; a larger one is summarised at once.
+MOST_COPIED = 1 << 20
+#: Values without history stored for each function on each line; older ones are discarded.
+MOST_CUT_VALUES = 8
+#: Writes stored in all, and cuts stored for one value.
+MOST_WRITES = 300
+MOST_CUTS = 40
+#: Calls that made tensors of the plain values behind one cut.
+MOST_REBUILT = 8
+#: Of the events, the first ones and the last ones that are kept.
+FIRST_EVENTS = 200
+LAST_EVENTS = 100
+#: Notes of one kind that are kept of one object.
+MOST_OBJECT_NOTES = 20
+#: Tensors kept alive because their gradient was read while it was None.
+MOST_READ = 30
+#: Elements of a tensor whose values an event records, and tensors in one event.
+MOST_EVENT_ELEMENTS = 64
+MOST_CHANGES = 20
+#: Of the calls of a function on one line by a module, the first and the latest that are kept.
+FIRST_CALLS = 3
+LAST_CALLS = 3
+#: Lines and modules whose calls are kept.
+MOST_PLACES = 200
+#: Elements of a tensor that is kept as an argument; of a larger one, the shape is.
+MOST_ARGUMENT_ELEMENTS = 10_000
+#: Frames of the stack that are looked at.
+MOST_STACK_FRAMES = 300
+#: Leaves whose gradients are followed, and lines that clip them.
+MOST_GRADIENT_LEAVES = 400
+MOST_CLIPPING_LINES = 40
+#: How often a line that clips is looked at.
+MOST_CLIPPED = 30
+#: Values kept of each loss and each norm, and leaves whose norms are followed.
+MOST_LOSSES = 8192
+MOST_NORMS = 512
+MOST_CURVES = 20
+#: Statements and records of a program that is run again for the last iterations of its loops.
+MOST_RERUN_STATEMENTS = 5000
+#: Seconds that a program without a deadline may take that runs twice: nobody waits for minutes
+#: twice.
+MOST_RERUN_SECONDS = 60
+#: Seconds that a program may go on that is stopped in the middle of a loop.
+MOST_EXTRA = 0.3
+#: Statements without a record that are remembered, to tell from which one a node is.
+MOST_MARKS = 50_000
+#: Running calls whose lines are recorded with a cut.
+MOST_CALLERS = 10
+#: Results of operations recorded of one statement, and of one operation such as torch.split.
+MOST_OPERATIONS = 1000
+MOST_RESULTS = 20
+#: Optimizers and schedulers that are known.
+MOST_KNOWN = 100
+#: Losses that a GradScaler has scaled whose nodes are remembered.
+MOST_SCALED = 100
+#: Elements of a leaf whose values are followed from pass to pass, such leaves, and their latest
+#: values.
+MOST_DESCENT_ELEMENTS = 16
+MOST_DESCENT_LEAVES = 40
+MOST_DESCENT_VALUES = 6
+#: Backward calls nested in hooks and custom backwards: from about 60 on, torch continues in other
+#: threads, which do not exist in a forked child.
+MOST_NESTED_PASSES = 20
+#: Values of bare expressions that are kept, and characters of one.
+MOST_ECHOES = 100
+MAX_ECHO = 2000
+#: Passes whose lines are kept.
+MOST_PASS_LINES = 60
+#: Accumulated gradients that are recorded.
+MOST_ADDED = 12
+#: Numbers of a gradient to start from.
+MOST_STARTS = 100_000
+#: Of the steps of a longer pass, the first and the last that are kept.
+FIRST_STEPS = 1000
+LAST_STEPS = 1000
+#: Nodes of all passes that are shown together, unless two are larger; of a larger pass, only those
+#: of the steps that are kept.
+MOST_PASS_NODES = 8000
+#: Inputs and outputs of an operation whose gradients, and numbers that it saved, are kept:
+#: torch.cat and torch.split may have any number.
+MOST_FLOWS = 1000
+#: Names of what a pass starts from.
+MOST_ROOTS = 4
+#: Tensors of a trace, and variables, those in models and containers with them.
+MOST_TENSORS = 4000
+MOST_VARIABLES = 2000
+#: Of torch's warnings that are kept.
+MOST_WARNINGS = 5
+#: Characters of a variable that is text, and items of one list or dict.
+MAX_TEXT = 500
+MOST_VARIABLE_ITEMS = 200
+#: Values in lists and dicts, of all variables together.
+MOST_PLAIN_VALUES = 10_000
+#: Tensors in lists and dicts that become variables, and how deep they are looked for.
+MOST_CONTAINED = 200
+MOST_NESTED = 3
+#: Levels of an answer: the deepest part of a Trace is a number in a list of a program.
+MAX_PLAIN_DEPTH = 32
+#: Calls that the gradient check repeats, and bytes of their results; the oldest are discarded.
+MOST_TAPED_CALLS = 20_000
+MOST_TAPED_BYTES = 256 * 2**20
+#: Changed programs that are run to try the answers of one.
+MOST_TRIES = 16
+
 # --- training: presses, runs and surfaces ---
+
+#: Elements of all parameters of a program that is stepped.
+MOST_STEPPED_ELEMENTS = 200_000
 
 # --- networks: models, inspections and graphs ---
 
@@ -35,6 +200,10 @@ MOST_INPUT_GUESSES, MOST_GUESSED_SIDE = 400, 512
 MOST_KEPT_SAMPLES = 16
 #: How deeply outputs are nested: one that contains itself has an end.
 MOST_NESTED_OUTPUTS = 20
+#: Elements of all parameters of the network of a program, its modules, and those observed.
+MOST_PROGRAM_ELEMENTS = 30_000_000
+MOST_PROGRAM_MODULES = 5_000
+MOST_OBSERVED_MODULES = 200
 
 # --- vision: images, weights and maps ---
 
@@ -50,7 +219,6 @@ PROGRAM_THREADS, OPEN_FILES = 32, 16
 #: The largest file that a program may write, and its most bytes and files (or folders): they lie in
 #: memory.
 SCRATCH_FILE, SCRATCH_BYTES, SCRATCH_FILES = 64 * 2**20, 128 * 2**20, 1000
-
 #: No message may have more bytes: an uploaded image of 25 MB fits as base64.
 MESSAGE = 36 * 2**20
 #: Bytes of an error, and those that it or a progress message may take when parsed. What a child
@@ -66,7 +234,6 @@ REQUEST_FILE = 2**30
 UNREAD_BYTES = 2**20
 #: Connections that may wait to be accepted. A client that finds them full tries again.
 UNACCEPTED = 1024
-
 #: Seconds that a server may take to start and to reply, and that a request may wait in the queue.
 START_SECONDS, REPLY_SECONDS, QUEUE_SECONDS = 60.0, 10.0, 60.0
 #: Seconds beyond a task's own limit in which its answer must arrive.
@@ -74,7 +241,6 @@ ANSWER_DELAY = 1.25
 #: Requests of all readers, and of one, that may wait before one is refused: more would wait for
 #: minutes.
 WAITING, WAITING_OF_ONE = 100, 8
-
 #: Seconds that a job may take unless another limit is given, and at most.
 JOB_SECONDS, LONGEST_JOB_SECONDS = 5.0, 3600
 #: The share of its time after which a job should stop by itself, and still answer.
@@ -90,7 +256,6 @@ SELF_TEST_SECONDS = 120.0
 STOP_SECONDS = 1.0
 #: Seconds for one frame of a drag, by which it may arrive late, and for which a child takes frames.
 FRAME_SECONDS, FRAME_DELAY, LIVE_SECONDS = 1.0, 0.5, 60.0
-
 #: Runs of one session's pages a second in the long term, and runs that may come at once after a
 #: pause: a held key asks for 30 a second, a drag for 20.
 RERUNS, RERUNS_AT_ONCE = 5.0, 100.0
@@ -102,14 +267,12 @@ PAGE_PLACES, PAGE_QUICK = 2, 0.5
 #: Seconds of processor lately: a reader uses about half of it. Of the sessions that have used more,
 #: one runs a page at a time, so that for others there is a place at once.
 MUCH_USED = 0.3
-
 #: Bytes of results that are kept for all readers together: traces, results of the project's
 #: networks, and proofs. A result that nobody has used for so many seconds is dropped.
 KEPT_TRACES, KEPT_NETWORK_RESULTS, KEPT_PROOFS = 128 * 2**20, 64 * 2**20, 16 * 2**20
 UNUSED_SECONDS = 300.0
 #: Characters of a program's output that are shown while it runs: the last ones.
 SHOWN_OUTPUT = 4000
-
 #: Sentences about a file of weights, and characters of each: a child made them.
 WEIGHTS_NOTES, NOTE_CHARACTERS = 8, 1000
 #: Characters of output in one report of a program's progress.

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.problems import ModuleProblem, Network, SampledProblem, Samples
 from explorer.networks.program_inputs import InputChoice
 from explorer.networks.program_loss import (
@@ -23,12 +24,13 @@ from explorer.networks.program_loss import (
 from explorer.networks.program_model import (
     EXAMPLE,
     NAMES,
+    ModuleUse,
+    NetworkWatcher,
     check_size,
     construct,
     find_model,
     others,
 )
-from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
 from explorer.program import (
     Limits,
     Program,
@@ -40,7 +42,6 @@ from explorer.program import (
 )
 from explorer.trace.running import validate_arguments
 from explorer.training.problem import random_stream
-from explorer.training.program import MOST_ELEMENTS
 
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
@@ -209,7 +210,7 @@ def _find(run: Run[NetworkWatcher]) -> _ProgramNetwork:
 
 def _if_small(model: nn.Module, text: str) -> str:
     """What comes before the loss, for a training session; "" for a network too large for one."""
-    return "" if sum(p.numel() for p in model.parameters()) > MOST_ELEMENTS else text
+    return "" if sum(p.numel() for p in model.parameters()) > limits.MOST_STEPPED_ELEMENTS else text
 
 
 def _choose_loss(

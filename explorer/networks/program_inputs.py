@@ -15,8 +15,7 @@ from torch.nn.parameter import is_lazy
 from explorer.networks.borrow import borrow_seeded
 from explorer.networks.input_guess import Guess, SizeSearch, required
 from explorer.networks.passes import copy_tensors, tensors_in
-from explorer.networks.program_model import refused
-from explorer.networks.program_watcher import ModuleUse, NetworkWatcher
+from explorer.networks.program_model import ModuleUse, NetworkWatcher, refused
 from explorer.program import (
     ProgramError,
     ProgramRefused,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.networks.passes import scalar_loss
-from explorer.networks.program_watcher import LossUse, NetworkWatcher
+from explorer.networks.program_model import LossUse, NetworkWatcher
 from explorer.program import Program, Run
 from explorer.program.completion import Completed
 from explorer.program.parsing import tree_of

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar, cast
 
-from explorer.program.completion.text import MAX_COMPLETED, Text
+from explorer import limits
+from explorer.program.completion.text import Text
 from explorer.program.notebook import without_commands
 from explorer.program.parsing import tree_of, without_prompts
 
@@ -263,7 +264,7 @@ class Draft:
 
 
 def _parse(source: str) -> ast.Module | None:
-    return tree_of(without_commands(source).code, MAX_COMPLETED)
+    return tree_of(without_commands(source).code, limits.MAX_COMPLETED)
 
 
 def called_name(call: ast.Call) -> str:

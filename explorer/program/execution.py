@@ -134,9 +134,9 @@ class Run(Generic[W]):
 
     The program runs in a module `__main__` of its own, and what it does is reported to a `watcher`,
     which also says until when it may run. `to_end` runs a program as `python program.py` would.
-    `execute` alone leaves the process as the program has changed it; it can run other texts in the
-    same module, one after the other, like the cells of a notebook. `variables` are the names that
-    they have defined.
+    `execute` alone leaves the process as the program has changed it; it can run other programs in
+    the same module, one after the other, like the cells of a notebook. `variables` are the names
+    that they have defined.
 
     Unless it `owns_process`, which threads of others may use meanwhile, what a program prints goes
     to the process's own output, and `sys.modules["__main__"]` is not its module.
@@ -206,17 +206,17 @@ class Run(Generic[W]):
                 self.error = refused.error
             yield
 
-    def execute(self, text: Program | None = None, *, give_up: GiveUp | None = None) -> None:
-        """Run the program, or another text in its module. Raises ProgramRefused, with line and
+    def execute(self, program: Program | None = None, *, give_up: GiveUp | None = None) -> None:
+        """Run the program, or another one in its module. Raises ProgramRefused, with line and
         hint, when it fails."""
-        text = text or self.program
-        self.watcher.locations = text.locations
+        program = program or self.program
+        self.watcher.locations = program.locations
         try:
-            with self.active(text), self._watched(give_up):
-                exec(text.code, self.names)
+            with self.active(program), self._watched(give_up):
+                exec(program.code, self.names)
         except SystemExit as ended:
             if comes_from_arguments(ended):
-                raise ProgramRefused(self.explain(ended, text)) from None
+                raise ProgramRefused(self.explain(ended, program)) from None
             if type(code := exit_code(ended)) is str:
                 self.watcher.write(f"{code}\n")
             line, _ = locate(ended)
@@ -227,35 +227,35 @@ class Run(Generic[W]):
                 error = ProgramStopped(
                     "You stopped the program.", "What it had done is shown.", by_reader=True
                 ).with_traceback(error.__traceback__)
-            raise ProgramRefused(self.explain(error, text)) from None
-        if text.unread is not None:
-            raise ProgramRefused(text.unread)
+            raise ProgramRefused(self.explain(error, program)) from None
+        if program.unread is not None:
+            raise ProgramRefused(program.unread)
 
     @contextmanager
-    def active(self, text: Program | None = None) -> Iterator[None]:
+    def active(self, program: Program | None = None) -> Iterator[None]:
         """While code of the program runs: it is `__main__`, what it prints is collected, and the
         calls and operations that are watched are reported."""
         if running() is self.watcher:
             yield
             return
-        text = text or self.program
+        program = program or self.program
         self.watcher.thread = get_ident()
-        if text.source not in self._text:
-            self._text += f"{text.source}\n"
+        if program.source not in self._text:
+            self._text += f"{program.source}\n"
             self._patches = _patches(self._text, self.watcher)
         with (
             collected_in(self.watcher),
             patched(self._patches),
-            self._as_script(text) if self._owns_process else nullcontext(),
+            self._as_script(program) if self._owns_process else nullcontext(),
             self.watcher.observing(),
-            OnCPU() if names_accelerator(text.source) else nullcontext(),
+            OnCPU() if names_accelerator(program.source) else nullcontext(),
         ):
             yield
 
     @contextmanager
-    def _as_script(self, text: Program) -> Iterator[None]:
+    def _as_script(self, program: Program) -> Iterator[None]:
         log = own_log(restores_all=not _ends_with_programs)
-        with log, _as_main(self.module, text), printed_to(self.watcher.write):
+        with log, _as_main(self.module, program), printed_to(self.watcher.write):
             yield
 
     def _watched(self, give_up: GiveUp | None) -> AbstractContextManager[None]:
@@ -263,16 +263,16 @@ class Run(Generic[W]):
         has_limit = self.watcher.deadline is not None or give_up is not None
         return Watchdog(self.watcher.must_end, give_up) if has_limit else nullcontext()
 
-    def explain(self, error: BaseException, text: Program | None = None) -> ProgramError:
+    def explain(self, error: BaseException, program: Program | None = None) -> ProgramError:
         """The exception, described for the reader who wrote this program."""
-        text = text or self.program
+        program = program or self.program
         operands = self.watcher.operands_of(error)
-        described = describe_error(error, text.source, set(self.variables), operands)
-        described = text.completed.without_column(described)
-        if not text.is_whole or described.stopped:
+        described = describe_error(error, program.source, set(self.variables), operands)
+        described = program.completed.without_column(described)
+        if not program.is_whole or described.stopped:
             return described
         missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-        fixed = fix_failed(replace(described, fix=None), missing, text.source)
+        fixed = fix_failed(replace(described, fix=None), missing, program.source)
         return fixed if fixed.fix is not None or described.fix is None else described
 
 

@@ -20,11 +20,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from explorer import limits
 from explorer.program.notices import Running, notice
 from explorer.program.watched_calls import Patch, while_running
 
-#: Most figures of a run, bytes of all of them, and pixels of one.
-MOST_FIGURES, MOST_BYTES, MOST_PIXELS = 40, 6 * 2**20, 4_000_000
 #: Pixels per inch: enough for print at the size on the screen.
 _RESOLUTION = 150
 #: What a text contains that draws figures.
@@ -68,12 +67,12 @@ class Figures:
         old = self._shown.get(id(figure))
         if not (figure.axes or figure.texts or figure.images or figure.lines):
             return
-        if old is None and len(self._shown) >= MOST_FIGURES:
-            notice(f"The first {MOST_FIGURES} figures are shown.")
+        if old is None and len(self._shown) >= limits.MOST_FIGURES:
+            notice(f"The first {limits.MOST_FIGURES} figures are shown.")
             return
         png, width, height = _draw(figure)
         size = len(png) - (len(old[1].png) if old else 0)
-        if self._bytes + size > MOST_BYTES:
+        if self._bytes + size > limits.MOST_FIGURE_BYTES:
             notice("Figures beyond 6 MB in all are left out.")
             return
         self._bytes += size
@@ -122,7 +121,7 @@ def _open_figures() -> list[Any]:
 def _draw(figure: Any) -> tuple[bytes, int, int]:
     """The PNG of a figure, and its size in pixels."""
     width, height = map(float, figure.get_size_inches())
-    most = (MOST_PIXELS / max(width * height, 1e-6)) ** 0.5
+    most = (limits.MOST_FIGURE_PIXELS / max(width * height, 1e-6)) ** 0.5
     file = io.BytesIO()
     figure.canvas.print_figure(file, format="png", dpi=min(_RESOLUTION, most))
     png = file.getvalue()

@@ -10,8 +10,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from explorer import limits
 from explorer.program.notebook import without_commands
-from explorer.program.parsing import MAX_SOURCE, tree_of
+from explorer.program.parsing import tree_of
 
 #: How deep lists are looked into, and how far each.
 _DEPTH, _MOST = 2, 8
@@ -39,7 +40,7 @@ class Literal:
 def leaf_literals(source: str) -> list[Literal]:
     """The numbers of assignments such as `a = torch.tensor([1.0, 2.0], requires_grad=True)`,
     outside of functions and loops; none if the text cannot be parsed."""
-    if len(source) > MAX_SOURCE:
+    if len(source) > limits.MAX_SOURCE:
         return []
     tree = tree_of(without_commands(source).code)
     return [] if tree is None else list(_assigned(tree, source.split("\n")))

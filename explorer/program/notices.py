@@ -12,11 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from explorer import limits
+
 if TYPE_CHECKING:
     from explorer.program.figures import Figures
-
-#: The most sentences of one run, and the most lines named by one.
-MOST_NOTICES, MOST_LINES = 40, 5
 
 
 class Notices:
@@ -27,10 +26,10 @@ class Notices:
 
     def add(self, sentence: str, line: int = 0) -> None:
         """Say this once, and remember the line, if there is one."""
-        if sentence not in self._lines and len(self._lines) == MOST_NOTICES:
+        if sentence not in self._lines and len(self._lines) == limits.MOST_NOTICES:
             return
         lines = self._lines.setdefault(sentence, [])
-        if line and line not in lines and len(lines) <= MOST_LINES:
+        if line and line not in lines and len(lines) <= limits.MOST_NOTICE_LINES:
             lines.append(line)
 
     def sentences(self) -> tuple[str, ...]:
@@ -42,8 +41,8 @@ def _with_lines(sentence: str, lines: list[int]) -> str:
     if not lines:
         return sentence
     shown = [str(line) for line in sorted(lines)]
-    if len(shown) > MOST_LINES:
-        shown[MOST_LINES:] = ["…"]
+    if len(shown) > limits.MOST_NOTICE_LINES:
+        shown[limits.MOST_NOTICE_LINES :] = ["…"]
     return f"{sentence.rstrip('.')} (line{'s' if len(lines) > 1 else ''} {', '.join(shown)})."
 
 

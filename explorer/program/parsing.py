@@ -15,6 +15,7 @@ import warnings
 from contextlib import suppress
 from typing import Any, Literal
 
+from explorer import limits
 from explorer.program.errors import ProgramError, ProgramRefused
 
 #: To be held while making or compiling a tree; `inspect.getsource` makes one for classes.
@@ -57,14 +58,8 @@ def get_source(item: Any) -> str:
 FILE = "<program>"
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
 
-#: The maximum length of a program, in characters. Parsing 1 MB takes seconds and hundreds of MB.
-MAX_SOURCE = 150_000
-#: The maximum number of nodes in a program's tree.
-MAX_NODES = 120_000
 #: Where a statement outside of all others may begin.
 _TOP_LEVEL = re.compile(r"(?!(?:else|elif|except|finally|case)\b)[^\s#)\]}]")
-#: How often a text that is not Python is cut shorter, to find its beginning that is.
-_MOST_CUTS = 20
 
 
 class NotPython(ProgramRefused):
@@ -77,11 +72,12 @@ def parse(source: str) -> ast.Module:
     Raises ProgramRefused, with the line and a hint, for text that is too long, and NotPython for
     text that is not Python.
     """
-    if len(source) > MAX_SOURCE:
+    if len(source) > limits.MAX_SOURCE:
         raise ProgramRefused(
             ProgramError(
                 f"The program is too long: {len(source):,} characters.",
-                hint=f"The limit is {MAX_SOURCE:,}. Keep only the part you are interested in.",
+                hint=f"The limit is {limits.MAX_SOURCE:,}. "
+                "Keep only the part you are interested in.",
             )
         )
     try:
@@ -100,7 +96,7 @@ def parse(source: str) -> ast.Module:
                 detail=str(error),
             )
         ) from None
-    if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
+    if sum(1 for _ in ast.walk(tree)) > limits.MAX_TREE:
         raise ProgramRefused(
             ProgramError(
                 "The program is too long.",
@@ -122,7 +118,7 @@ def whole_statements(source: str, line: int) -> str:
     lines = source.split("\n")[:line]
     cuts = 0
     for end in range(len(lines) - 1, 0, -1):
-        if _TOP_LEVEL.match(lines[end]) and cuts < _MOST_CUTS:
+        if _TOP_LEVEL.match(lines[end]) and cuts < limits.MOST_CUTS_SHORTER:
             cuts += 1
             text = "\n".join(lines[:end])
             with suppress(SyntaxError, ValueError, RecursionError, MemoryError):

@@ -10,15 +10,14 @@ from threading import get_ident
 from time import monotonic, sleep
 from typing import Any
 
+from explorer import limits
 from explorer.program.error_messages.known import Operand
 from explorer.program.errors import ProgramStopped
 from explorer.program.figures import Figures
 from explorer.program.notices import BackwardCall, Notices
 from explorer.program.rewrite import SourceLocation
 
-#: The number of characters of a program's output that are kept: its beginning and its end.
-MAX_OUTPUT, _BEGINNING = 50_000, 40_000
-_END = MAX_OUTPUT - _BEGINNING
+_END = limits.MAX_OUTPUT - limits.MAX_BEGINNING
 #: How often, in seconds, `on_pulse` is called while statements run.
 PULSE = 0.05
 #: Reading the clock takes as long as a short statement, so it is read as often as this many seconds
@@ -46,7 +45,7 @@ class Output:
         """Add text."""
         text = text.encode(errors="replace").decode()  # a lone surrogate cannot be sent
         self.length += len(text)
-        room = _BEGINNING - len(self._beginning)
+        room = limits.MAX_BEGINNING - len(self._beginning)
         self._beginning += text[:room]
         self._end = (self._end + text[room:])[-_END:]
 
@@ -59,11 +58,11 @@ class Output:
 
     def last(self, length: int) -> str:
         """The last characters, at most as many as are kept of the end."""
-        kept = self._beginning + self._end if self.length <= MAX_OUTPUT else self._end
+        kept = self._beginning + self._end if self.length <= limits.MAX_OUTPUT else self._end
         return kept[len(kept) - min(length, len(kept)) :]
 
     def __str__(self) -> str:
-        cut = self.length - MAX_OUTPUT
+        cut = self.length - limits.MAX_OUTPUT
         left_out = f"\n… {cut:,} characters are left out here …\n" if cut > 0 else ""
         return self._beginning + left_out + self._end
 
@@ -86,10 +85,9 @@ class Watcher:
     """What a program reports to: collects what it prints, counts how often each line runs, and
     stops it at its limits. A `location` is an index into `locations`."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        limits = limits or Limits()
-        self.deadline, self.on_line = limits.deadline, limits.on_line
-        self.on_pulse = limits.on_pulse
+    def __init__(self, until: Limits | None = None) -> None:
+        until = until or Limits()
+        self.deadline, self.on_line, self.on_pulse = until.deadline, until.on_line, until.on_pulse
         #: The thread of the program. What it does in others runs, and is not watched.
         self.thread = get_ident()
         self.line = 0

@@ -21,7 +21,7 @@ from explorer import limits
 from explorer.networks.runs import read_run as read_network_run
 from explorer.networks.settings import Settings
 from explorer.program import ProgramError, ProgramRefused
-from explorer.program.figures import MOST_PIXELS, Figure
+from explorer.program.figures import Figure
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.client import (
     Call,
@@ -240,7 +240,7 @@ def _is_png(png: Any, size: tuple[int, int]) -> bool:
     if type(png) is not bytes or png[:8] != _PNG or png[12:16] != b"IHDR":
         return False
     width, height = int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
-    return (width, height) == size and width * height <= 1.1 * MOST_PIXELS
+    return (width, height) == size and width * height <= 1.1 * limits.MOST_FIGURE_PIXELS
 
 
 # --- networks of readers, and weights ---

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from explorer import limits
 from explorer.program import ProgramError, Run, line_of, without_addresses, without_prompts
 from explorer.program.error_messages import describe_error
 from explorer.program.figures import Figure
@@ -45,18 +46,6 @@ from explorer.trace.script import completed_code
 #: What joblib, of scikit-learn, says where a program may not start processes.
 _OF_THE_WALLS = "joblib will operate in serial mode"
 _ANOMALY = re.compile(r"Error detected in (\w+)\.")
-#: Most of torch's warnings that are kept.
-MOST_NOTES = 5
-#: How many of the first steps, and of the last ones, are kept of a longer pass.
-FIRST_STEPS, LAST_STEPS = 1000, 1000
-#: Most nodes of all passes that are shown together, unless two are larger; of a larger pass, only
-#: those of the steps that are kept.
-MOST_NODES = 8000
-#: Most inputs and outputs of an operation whose gradients, and numbers that it saved, are kept:
-#: torch.cat and torch.split may have any number. And most names of what a pass starts from.
-MOST_FLOWS, MOST_ROOTS = 1000, 4
-#: Most tensors of a trace.
-MOST_TENSORS = 4000
 
 
 def assemble(
@@ -176,7 +165,7 @@ def _recorded(
 def _shown_passes(recorder: ProgramRecorder) -> list[RawPass]:
     """The recorded passes; of large graphs, not all between the first and the last."""
     shown = recorder.recorded_passes
-    while len(shown) > 2 and sum(len(raw.drawn) for raw in shown) > MOST_NODES:
+    while len(shown) > 2 and sum(len(raw.drawn) for raw in shown) > limits.MOST_PASS_NODES:
         del shown[-2]
     return shown
 
@@ -203,7 +192,7 @@ def _plain_warning(warning: warnings.WarningMessage) -> Warned:
 def _notes(for_users: Sequence[warnings.WarningMessage], source: str) -> tuple[str, ...]:
     """The first line of each warning, each once."""
     texts = (_about_anomaly(without_addresses(str(w.message)), source) for w in for_users)
-    return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[:MOST_NOTES]
+    return tuple(dict.fromkeys(text.split("\n")[0][:300] for text in texts))[: limits.MOST_WARNINGS]
 
 
 def _about_anomaly(warning: str, source: str) -> str:
@@ -230,11 +219,11 @@ def _shown_tensors(
     tensors = recorder.all_tensors()
     used = {frozen.number for live in tensors for frozen in live.frozen}
     shown = [t for t in tensors if t.named or t.grad_fn is not None or t.number in used]
-    if len(shown) <= MOST_TENSORS:
+    if len(shown) <= limits.MOST_TENSORS:
         return shown
     kept = {live.number for live in finals.values() if isinstance(live, LiveTensor)}
     others = [live.number for live in shown if live.number not in kept]
-    kept.update(others[len(kept) - MOST_TENSORS :])
+    kept.update(others[len(kept) - limits.MOST_TENSORS :])
     return [live for live in shown if live.number in kept]
 
 
@@ -291,7 +280,7 @@ def _assemble_pass(
     node_ids = {id(function): f"n{i}" for i, function in enumerate(raw.functions)}
     numbered = _number_steps(raw.steps)
     steps = (_assemble_step(n, step, raw, node_ids) for n, step in numbered)
-    if len(nodes) > MOST_NODES:
+    if len(nodes) > limits.MOST_PASS_NODES:
         nodes, edges = _around({f"n{step.function}" for _, step in numbered}, nodes, edges)
     return BackwardPass(
         number=raw.number,
@@ -320,9 +309,10 @@ def _around(
 
 def _names_of_roots(names: Sequence[str]) -> str:
     """The first names; how many others there are is said."""
-    if len(names) <= MOST_ROOTS:
+    if len(names) <= limits.MOST_ROOTS:
         return ", ".join(names)
-    return f"{', '.join(names[: MOST_ROOTS - 1])} and {len(names) - MOST_ROOTS + 1} others"
+    shown = names[: limits.MOST_ROOTS - 1]
+    return f"{', '.join(shown)} and {len(names) - len(shown)} others"
 
 
 def _root_name(tensor: torch.Tensor, recorder: ProgramRecorder) -> str:
@@ -333,8 +323,8 @@ def _root_name(tensor: torch.Tensor, recorder: ProgramRecorder) -> str:
 def _number_steps(steps: Sequence[RawStep]) -> list[tuple[int, RawStep]]:
     """The steps to keep, with their numbers in the pass, from 1."""
     numbered = list(enumerate(steps, start=1))
-    if len(numbered) > FIRST_STEPS + LAST_STEPS:
-        del numbered[FIRST_STEPS:-LAST_STEPS]
+    if len(numbered) > limits.FIRST_STEPS + limits.LAST_STEPS:
+        del numbered[limits.FIRST_STEPS : -limits.LAST_STEPS]
     return numbered
 
 
@@ -365,8 +355,8 @@ def _assemble_step(
     return BackwardStep(
         node=f"n{step.function}",
         name=name,
-        grads_in=grads_in[:MOST_FLOWS],
-        grads_out=flows[:MOST_FLOWS],
+        grads_in=grads_in[: limits.MOST_FLOWS],
+        grads_out=flows[: limits.MOST_FLOWS],
         formula=statement.formula,
         numbers=statement.numbers,
         saved=saved,
@@ -380,5 +370,5 @@ def _assemble_step(
 
 def _plain_saved(value: Any) -> Array | Plain:
     if isinstance(value, list | tuple):
-        value = value[:MOST_FLOWS]
+        value = value[: limits.MOST_FLOWS]
     return value.array() if isinstance(value, CapturedValues) else value

@@ -17,10 +17,10 @@ from typing import Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
+from explorer import limits
+
 T = TypeVar("T")
 
-#: No value is nested more deeply; the deepest part of a Trace is a number in a program's own list.
-MAX_DEPTH = 32
 #: The smallest and the largest integer: those of 64 bits, with or without a sign.
 _INTEGERS = -(2**63), 2**64 - 1
 #: The types of numbers an array may have, as numpy abbreviates them.
@@ -139,8 +139,8 @@ def _build(expected: _Expected, data: Any, depth: int) -> Any:
         return data
     if not isinstance(data, list | dict):
         return _checked(expected, data if type(data) is not str or data.isascii() else _text(data))
-    if depth > MAX_DEPTH:
-        raise ValueError(f"more than {MAX_DEPTH} levels")
+    if depth > limits.MAX_PLAIN_DEPTH:
+        raise ValueError(f"more than {limits.MAX_PLAIN_DEPTH} levels")
     depth += 1
     if isinstance(data, dict) and "$" in data:
         if data["$"] == "array":

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.program.missing import MissingImport
 from explorer.trace.recording.capture import capture_values
 from explorer.trace.recording.objects import (
-    MAX_NAME,
     first_items,
     first_pairs,
     is_a,
@@ -27,15 +27,6 @@ from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.records import Plain
 
-#: Longest text of a variable that is not a tensor, and most variables and items recorded.
-MAX_TEXT, MAX_ITEMS = 500, 200
-#: Most values recorded in lists and dicts, of all variables together.
-MAX_VALUES = 10_000
-#: Most tensors in lists and dicts that become variables, and how deep they are looked for.
-MOST_CONTAINED, MOST_NESTED = 200, 3
-#: Most variables, those in models and containers with them.
-MOST_VARIABLES = 2000
-
 
 def final_values(
     recorder: ProgramRecorder, variables: Mapping[str, Any]
@@ -46,19 +37,22 @@ def final_values(
     records = _NamedRecords(recorder)
     plain, count = PlainValues(), 0
     shown = ((n, v) for n, v in variables.items() if not _is_definition(v))
-    for name, value in [(name[:MAX_NAME], value) for name, value in islice(shown, MAX_ITEMS)]:
+    for name, value in [
+        (name[: limits.MAX_NAME], value)
+        for name, value in islice(shown, limits.MOST_VARIABLE_ITEMS)
+    ]:
         if is_a(value, torch.Tensor):
             finals[name] = records.final(name, value)
         elif is_a(value, nn.Module):
             finals[name] = _describe(value)
-            room = min(MAX_ITEMS, MOST_VARIABLES - len(finals))
+            room = min(limits.MOST_VARIABLE_ITEMS, limits.MOST_VARIABLES - len(finals))
             for label, parameter in islice(named_parameters(value), max(0, room)):
                 path = join_path(name, label)
                 finals[path] = records.final(path, parameter)
         else:
             finals[name] = plain.convert(value)
             contained = _tensors_in(name, value)
-            for path, tensor in islice(contained, max(0, MOST_CONTAINED - count)):
+            for path, tensor in islice(contained, max(0, limits.MOST_CONTAINED - count)):
                 finals[path] = records.contained(path, tensor)
                 count += 1
     for live in list(recorder.leaves.values()):
@@ -69,7 +63,7 @@ def final_values(
 
 def _tensors_in(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, torch.Tensor]]:
     """The tensors in a list, tuple or dict, named as Python writes them: `params[0]`."""
-    if is_a(value, list | tuple | dict) and depth < MOST_NESTED:
+    if is_a(value, list | tuple | dict) and depth < limits.MOST_NESTED:
         for path, item in items_of(name, value):
             if is_a(item, torch.Tensor):
                 yield path, item
@@ -118,11 +112,11 @@ def _is_definition(value: Any) -> bool:
 
 class PlainValues:
     """Converts values that are not tensors to numbers, text, lists and dicts, and the tensors in
-    them to arrays; other types, and those of which there are more than `MAX_VALUES` in all, or
-    `MOST_CONTAINED` tensors, to a text."""
+    them to arrays; other types, and those of which there are more than `MOST_PLAIN_VALUES` in
+    all, or `MOST_CONTAINED` tensors, to a text."""
 
     def __init__(self) -> None:
-        self.room, self.tensors = MAX_VALUES, MOST_CONTAINED
+        self.room, self.tensors = limits.MOST_PLAIN_VALUES, limits.MOST_CONTAINED
 
     def convert(self, value: Any, depth: int = 0) -> Plain:
         self.room -= 1
@@ -131,11 +125,14 @@ class PlainValues:
         if is_a(value, int):
             return int(value) if int.bit_length(value) < 64 else _describe(value)
         if is_a(value, str):
-            return str.__getitem__(value, slice(MAX_TEXT))
+            return str.__getitem__(value, slice(limits.MAX_TEXT))
         if is_a(value, list | tuple | dict) and depth < 3 and self.room > 0:
             if not is_a(value, dict):
-                return [self.convert(item, depth + 1) for item in first_items(value, MAX_ITEMS)]
-            pairs = first_pairs(value, MAX_ITEMS)
+                return [
+                    self.convert(item, depth + 1)
+                    for item in first_items(value, limits.MOST_VARIABLE_ITEMS)
+                ]
+            pairs = first_pairs(value, limits.MOST_VARIABLE_ITEMS)
             return {_key(key)[:100]: self.convert(item, depth + 1) for key, item in pairs}
         if is_a(value, torch.Tensor) and self.tensors > 0:
             self.tensors -= 1
@@ -151,7 +148,7 @@ def _key(key: Any, depth: int = 0) -> str:
     if key is None or is_a(key, float) or (is_a(key, int) and key.bit_length() < 64):
         return str(key)
     if is_a(key, tuple) and depth < 3:
-        return f"({', '.join(_key(item, depth + 1) for item in key[:MAX_ITEMS])})"
+        return f"({', '.join(_key(item, depth + 1) for item in key[: limits.MOST_VARIABLE_ITEMS])})"
     return _describe(key)
 
 

@@ -19,19 +19,16 @@ from explorer.trace.colours import FILLS
 #: array, a tensor, or nested lists of numbers.
 Upstream = str | float | list[Any] | np.ndarray | torch.Tensor | None
 
-#: Tensors of at most this many elements are stored whole, larger ones as a `Summary`.
-WHOLE = 4096
-
 
 @dataclass(frozen=True)
 class Summary:
-    """The summary stored for a tensor with more than `WHOLE` elements.
+    """The summary stored for a tensor with more than `limits.WHOLE` elements.
 
     The statistics are computed over the finite elements; `nonfinite` counts the others.
     `counts` and `edges` are a histogram with 20 bins (`len(edges) == len(counts) + 1`) of
     `counted` elements, evenly spaced, where the tensor has very many.
     `corner` holds the first elements along every axis: at most 3 of each leading axis and
-    8 by 8 of the last two, and `WHOLE` in all.
+    8 by 8 of the last two, and `limits.WHOLE` in all.
     """
 
     shape: tuple[int, ...]

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.program import (
     Limits,
     Program,
@@ -25,7 +26,7 @@ from explorer.program import (
     line_of,
 )
 from explorer.program.watched_calls import OURS
-from explorer.trace.assemble import MOST_NOTES, assemble, memory_error
+from explorer.trace.assemble import assemble, memory_error
 from explorer.trace.recording.objects import quiet
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.tensor_registry import LiveTensor
@@ -34,16 +35,6 @@ from explorer.trace.records import Trace, Upstream
 
 _LOG = logging.getLogger(__name__)
 
-#: The most inputs of a program, and the most elements of one of them.
-MOST_INPUTS, MOST_ELEMENTS = 64, 4096
-#: The most numbers of a gradient to start from.
-MOST_STARTS = 100_000
-
-#: A program without a deadline that takes more seconds than this, or nearly, runs only once.
-MOST_AGAIN = 60
-#: Memory that is kept while a program runs, for the description of its error and for its Trace, in
-#: bytes. So much is returned to the system at once when it is freed.
-RESERVE = 48 * 2**20
 
 R = TypeVar("R", bound=ProgramRecorder)
 
@@ -91,8 +82,8 @@ def run(
     if not source.strip():
         hint = "Type an expression, such as x**2 + 3*x, or paste PyTorch code."
         return replace(unrun, error=ProgramError("The program is empty.", hint=hint))
-    limits = Limits(deadline, on_line, on_pulse)
-    recorder = ProgramRecorder(limits, capture=capture, iteration=iteration)
+    until = Limits(deadline, on_line, on_pulse)
+    recorder = ProgramRecorder(until, capture=capture, iteration=iteration)
     started, used = time.monotonic(), time.thread_time()
     try:
         trace = record(Run(program, recorder), start, seed, on_stuck)
@@ -101,12 +92,14 @@ def run(
         if lacks and not is_ended and _has_time(started, deadline):
             # How often each line will run is known now.
             again = ProgramRecorder(
-                limits, capture=capture, iteration=iteration, totals=recorder.run_counts
+                until, capture=capture, iteration=iteration, totals=recorder.run_counts
             )
             complete = record(Run(program, again), start, seed, on_stuck)
             if again.fingerprint() == recorder.fingerprint():
                 # torch gives some warnings once only, so those of both runs count.
-                notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[:MOST_NOTES]
+                notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[
+                    : limits.MOST_WARNINGS
+                ]
                 trace = replace(complete, notes=notes)
         return replace(trace, upstream=start, seconds=time.thread_time() - used)
     except (
@@ -133,7 +126,7 @@ def _has_time(started: float, deadline: float | None) -> bool:
     """Whether what took the time since `started` can be done again before the deadline; nobody
     waits for what takes minutes twice."""
     taken = time.monotonic() - started
-    room = MOST_AGAIN if deadline is None else deadline - time.monotonic()
+    room = limits.MOST_RERUN_SECONDS if deadline is None else deadline - time.monotonic()
     return 1.5 * taken < room
 
 
@@ -176,21 +169,21 @@ def _to_lists(value: Any) -> Any:
 
 def _plain_upstream(upstream: Upstream) -> str | float | list[Any] | None:
     """The gradient to start from, in plain values. Raises ValueError for anything else than
-    `Upstream` names, and for more numbers than `MOST_STARTS`."""
+    `Upstream` names, and for more numbers than `limits.MOST_STARTS`."""
     if upstream is None or isinstance(upstream, str):
         return upstream
     try:
         numbers = np.array(_to_lists(upstream))
     except Exception:  # of the value's own class, too
         numbers = np.array("")
-    if numbers.dtype.kind not in "biuf" or numbers.size > MOST_STARTS:
-        raise ValueError(f"upstream is 'sum', 'mean' or at most {MOST_STARTS:,} numbers")
+    if numbers.dtype.kind not in "biuf" or numbers.size > limits.MOST_STARTS:
+        raise ValueError(f"upstream is 'sum', 'mean' or at most {limits.MOST_STARTS:,} numbers")
     return numbers.astype(float).tolist()
 
 
 def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
     """The inputs as floats and lists of floats. Raises ValueError unless all are names, with at
-    most `MOST_ELEMENTS` numbers in lists of equal lengths."""
+    most `limits.MOST_INPUT_ELEMENTS` numbers in lists of equal lengths."""
     plain = {}
     for name, value in inputs.items():
         try:
@@ -201,15 +194,15 @@ def _plain_inputs(inputs: Mapping[str, Any]) -> dict[str, float | list[Any]]:
             raise ValueError(f"{name!r} needs a number, or lists of equal lengths")
         if not (isinstance(name, str) and name.isidentifier() and not name.startswith("__")):
             raise ValueError(f"{name!r} is not the name of an input")
-        if not 0 < numbers.size <= MOST_ELEMENTS:
+        if not 0 < numbers.size <= limits.MOST_INPUT_ELEMENTS:
             raise ValueError(
-                f"{name} has {numbers.size} elements; 1 to {MOST_ELEMENTS} are allowed"
+                f"{name} has {numbers.size} elements; 1 to {limits.MOST_INPUT_ELEMENTS} are allowed"
             )
         if not np.isfinite(numbers).all():
             raise ValueError(f"{name} needs finite numbers")
         plain[name] = numbers.astype(float).tolist()
-    if len(plain) > MOST_INPUTS:
-        raise ValueError(f"at most {MOST_INPUTS} inputs are allowed")
+    if len(plain) > limits.MOST_INPUTS:
+        raise ValueError(f"at most {limits.MOST_INPUTS} inputs are allowed")
     return plain
 
 
@@ -222,7 +215,8 @@ def record(
     """Run a program, and backward if it does not call it, and make the Trace of what happened."""
     recorder = run.watcher
     with suppress(RuntimeError, MemoryError):
-        recorder.reserve = torch.empty(RESERVE, dtype=torch.uint8)  # not used until it is written
+        # Not used by the system until it is written.
+        recorder.reserve = torch.empty(limits.RUN_RESERVE, dtype=torch.uint8)
 
     def snapshot() -> Trace:
         """What there is so far of a program that goes on."""

@@ -14,14 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from explorer.program.figures import MOST_BYTES, MOST_FIGURES, MOST_PIXELS, Figure
-from explorer.program.parsing import MAX_SOURCE
-from explorer.program.watcher import MAX_OUTPUT
-from explorer.trace.assemble import FIRST_STEPS, LAST_STEPS
+from explorer import limits
+from explorer.program.figures import Figure
 from explorer.trace.explain.order import MOST_ANSWERS
-from explorer.trace.recording.events import FIRST_EVENTS, LAST_EVENTS, MOST_CHANGES
-from explorer.trace.recording.gradients import MOST_CURVES, MOST_LOSSES
-from explorer.trace.records import WHOLE, BackwardPass, Curve, Trace
+from explorer.trace.records import BackwardPass, Curve, Trace
 
 T = TypeVar("T")
 
@@ -33,18 +29,18 @@ _ITEMS = {
     "nodes": 20_000,
     "edges": 40_000,
     "operations": 20_000,
-    "steps": FIRST_STEPS + LAST_STEPS,
+    "steps": limits.FIRST_STEPS + limits.LAST_STEPS,
     "answers": MOST_ANSWERS,
-    "events": FIRST_EVENTS + LAST_EVENTS,
-    "changes": MOST_CHANGES,
+    "events": limits.FIRST_EVENTS + limits.LAST_EVENTS,
+    "changes": limits.MOST_CHANGES,
     "notes": 5,
     "shape": 64,
     "readings": 100,
     "inputs": 64,
-    "figures": MOST_FIGURES,
-    "curves": MOST_CURVES + 1,
-    "at": MOST_LOSSES,
-    "values": MOST_LOSSES,
+    "figures": limits.MOST_FIGURES,
+    "curves": limits.MOST_CURVES + 1,
+    "at": limits.MOST_LOSSES,
+    "values": limits.MOST_LOSSES,
     "losses": 250_000,
     "loss_steps": 250_000,
     "norms": 250_000,
@@ -52,22 +48,22 @@ _ITEMS = {
 }
 _OTHER_ITEMS = 5000
 #: The most elements of an array in a field; of any other, those of `validate`.
-_ELEMENTS = {"png": MOST_BYTES, "values": 2**14}
+_ELEMENTS = {"png": limits.MOST_FIGURE_BYTES, "values": 2**14}
 #: The most characters of a field: of names, of what is not drawn, and of any other one.
 _NAME = 1000
 _CHARACTERS = dict.fromkeys(
     ("name", "label", "module", "scope", "root", "dtype", "grad_fn", "needs_upstream"), _NAME
-) | {"source": 2**25, "dot": 2**25, "completed": 2 * MAX_SOURCE}
-_CHARACTERS |= dict.fromkeys(("fix", "counterfactual"), 2 * MAX_SOURCE)
-_OTHER_CHARACTERS = MAX_OUTPUT + 1000
+) | {"source": 2**25, "dot": 2**25, "completed": 2 * limits.MAX_SOURCE}
+_CHARACTERS |= dict.fromkeys(("fix", "counterfactual"), 2 * limits.MAX_SOURCE)
+_OTHER_CHARACTERS = limits.MAX_OUTPUT + 1000
 #: The largest integer of a field, none of which is negative. Any other field may have any integer.
-_INTEGERS = dict.fromkeys(("line", "own"), MAX_SOURCE)
-_INTEGERS |= {"position": 2 * MAX_OUTPUT}
+_INTEGERS = dict.fromkeys(("line", "own"), limits.MAX_SOURCE)
+_INTEGERS |= {"position": 2 * limits.MAX_OUTPUT}
 _INTEGERS |= dict.fromkeys(("shape", "nbytes"), 2**63 - 1)
 _INTEGERS |= dict.fromkeys(("pass_count", "at"), 2**31)
 
 
-def validate(value: T, *, elements: int = WHOLE) -> T:
+def validate(value: T, *, elements: int = limits.WHOLE) -> T:
     """The value, a dataclass that `from_plain` has made, if it could be a result.
 
     `elements` is the largest size of an array. Raises ValueError.
@@ -104,7 +100,7 @@ def _check_trace(trace: Trace) -> None:
     _require_unique([shown.number for shown in trace.passes], "passes")
     for item in trace.echo:
         is_echo = type(item) is tuple and [type(part) for part in item] == [int, str]
-        require(is_echo and 0 <= item[0] <= MAX_SOURCE, "echo")
+        require(is_echo and 0 <= item[0] <= limits.MAX_SOURCE, "echo")
     require(len(trace.echo_at) == len(trace.echo), "echo_at")
     require(all(type(place) is int and place >= 0 for place in trace.echo_at), "echo_at")
     for value in trace.inputs.values():
@@ -112,9 +108,11 @@ def _check_trace(trace: Trace) -> None:
 
 
 def _check_figure(figure: Figure) -> None:
-    require(figure.png.dtype == np.uint8 and figure.png.size <= MOST_BYTES, "png")
-    require(0 < figure.width * figure.height <= 1.1 * MOST_PIXELS, "size")
-    require(figure.width > 0 and 0 <= figure.line <= MAX_SOURCE and figure.position >= 0, "line")
+    require(figure.png.dtype == np.uint8 and figure.png.size <= limits.MOST_FIGURE_BYTES, "png")
+    require(0 < figure.width * figure.height <= 1.1 * limits.MOST_FIGURE_PIXELS, "size")
+    require(
+        figure.width > 0 and 0 <= figure.line <= limits.MAX_SOURCE and figure.position >= 0, "line"
+    )
 
 
 def _check_pass(shown: BackwardPass) -> None:

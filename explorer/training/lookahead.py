@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.program import ProgramError, ProgramRefused, ProgramStopped
-from explorer.trace.records import WHOLE
 from explorer.training.batches import whole_problem
 from explorer.training.curvature import Curvature, measure_curvature
 from explorer.training.formatting import format_number, pluralize
@@ -195,7 +195,7 @@ def run_ahead(
         trouble = trouble or f"A parameter becomes infinite or NaN after {after}."
     done = len(path) - 1
     gradient, update = (
-        {name: array for name, array in change.items() if array.size <= WHOLE}
+        {name: array for name, array in change.items() if array.size <= limits.WHOLE}
         for change in first.values()
     )
     return Ahead(

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.program import (
     Limits,
     Output,
@@ -32,9 +33,6 @@ from explorer.training.history import copy_tensors, to_numpy
 from explorer.training.loss_state import VariableWatch
 from explorer.training.problem import Live, random_stream
 
-#: Most elements all parameters of a program may have together.
-MOST_ELEMENTS = 200_000
-
 
 @dataclass(frozen=True)
 class ProgramProblem:
@@ -44,8 +42,8 @@ class ProgramProblem:
     ("net.0.weight"), in that order. `loss` runs again and again after the setup, like a cell of a
     notebook; the loss is its last scalar that requires grad. Building or stepping raises
     `ProgramRefused` when a text fails, when there is no parameter or no scalar, or when there are
-    more than `MOST_ELEMENTS` elements; the message names the text at fault. The deadline of its
-    `limits` ends a text once: the state before is then restored without a limit.
+    more than `MOST_STEPPED_ELEMENTS` elements; the message names the text at fault. The deadline of
+    its `limits` ends a text once: the state before is then restored without a limit.
 
     `rows` are its samples, if it has some: see `batches.in_batches`.
     """
@@ -258,10 +256,11 @@ def find_parameters(variables: dict[str, Any]) -> dict[str, Tensor]:
             )
         )
     total = sum(leaf.numel() for leaf in parameters.values())
-    if total > MOST_ELEMENTS:
+    if total > limits.MOST_STEPPED_ELEMENTS:
         raise ProgramRefused(
             ProgramError(
-                f"The setup creates {total:,} parameters; at most {MOST_ELEMENTS:,} are allowed.",
+                f"The setup creates {total:,} parameters; at most "
+                f"{limits.MOST_STEPPED_ELEMENTS:,} are allowed.",
                 hint="Use smaller tensors or layers.",
             )
         )
@@ -324,9 +323,9 @@ def _compiled(part: str, text: str) -> Program:
         raise _in_part(part, refused) from None
 
 
-def _execute(part: str, run: Run[LossWatcher], text: Program) -> None:
+def _execute(part: str, run: Run[LossWatcher], program: Program) -> None:
     try:
-        run.execute(text)
+        run.execute(program)
     except ProgramRefused as refused:
         raise _in_part(part, refused) from None
 

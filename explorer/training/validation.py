@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from explorer import limits
 from explorer.trace.validation import require, validate
 from explorer.training.clipping import CLIPPING, Clip
 from explorer.training.curvature import WHOLE, Curvature
@@ -19,7 +20,6 @@ from explorer.training.landscape import Surface
 from explorer.training.live_session import CALLS
 from explorer.training.lookahead import Ahead
 from explorer.training.optimizer_spec import OptimizerSpec
-from explorer.training.program import MOST_ELEMENTS
 from explorer.training.schedulers import SCHEDULERS
 from explorer.training.views import ParameterView, View
 
@@ -37,7 +37,7 @@ _MARK = [int, int, int, int, int, str]
 
 def validate_view(view: View, spec: OptimizerSpec) -> None:
     """Raises ValueError for a view that cannot be drawn."""
-    validate(view, elements=2 * MOST_ELEMENTS)  # a complex number is two
+    validate(view, elements=2 * limits.MOST_STEPPED_ELEMENTS)  # a complex number is two
     require(view.optimizer == spec.name, "optimizer")
     for settings in (view.hyper, view.chosen):
         require(spec.validate(settings).keys() == settings.keys(), "hyper")
@@ -102,7 +102,7 @@ def _validate_update(update: Update, value: np.ndarray) -> None:
 
 def validate_surface(surface: Surface) -> Surface:
     """Raises ValueError for a surface that cannot be drawn."""
-    validate(surface, elements=2 * MOST_ELEMENTS)
+    validate(surface, elements=2 * limits.MOST_STEPPED_ELEMENTS)
     x, y = surface.x, surface.y
     require(x.ndim == y.ndim == 1 and min(x.size, y.size) > 0, "x")
     require(surface.loss.shape == (y.size, x.size) and len(surface.labels) == 2, "loss")
@@ -112,7 +112,7 @@ def validate_surface(surface: Surface) -> Surface:
 
 def validate_ahead(ahead: Ahead, steps: int, view: View, *, in_plane: bool) -> Ahead:
     """Raises ValueError for a path ahead that cannot be drawn."""
-    validate(ahead, elements=2 * MOST_ELEMENTS)
+    validate(ahead, elements=2 * limits.MOST_STEPPED_ELEMENTS)
     shapes = {name: p.value.shape for name, p in view.parameters.items()}
     columns = 2 if in_plane else sum(p.value.size for p in view.parameters.values())
     count = len(ahead.losses)

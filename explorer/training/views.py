@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold
 from explorer.trace.recording.torchviz_graph import draw_graph, walk_graph
-from explorer.trace.records import WHOLE, Edge, Node
+from explorer.trace.records import Edge, Node
 from explorer.training import explain
 from explorer.training.batches import Batch
 from explorer.training.clipping import Clip, derive_clip
@@ -156,8 +157,8 @@ def make_view(session: LiveSession, undoable: int, redoable: int) -> View:
         lr_steps=tuple(track.lr_steps),
         scheduler=session.options.get("scheduler", {}).get("name", ""),
         clip=clip.get("name", ""),
-        last_clip=derive_clip(clip, session.clipped, WHOLE) if session.clipped else None,
-        next_clip=derive_clip(clip, session.grads(), WHOLE) if clip else None,
+        last_clip=derive_clip(clip, session.clipped, limits.WHOLE) if session.clipped else None,
+        next_clip=derive_clip(clip, session.grads(), limits.WHOLE) if clip else None,
         batch=session.instance.batch(),
         start=None if start is None else {name: to_numpy(values) for name, values in start.items()},
         trouble=track.trouble,
@@ -213,7 +214,7 @@ def derive_update(
 
 def _updates(spec: OptimizerSpec, before: StepInput | None) -> dict[str, Update]:
     names = before.parameters if before else {}
-    updates = {name: derive_update(spec, before, name, WHOLE) for name in names}
+    updates = {name: derive_update(spec, before, name, limits.WHOLE) for name in names}
     return {name: update for name, update in updates.items() if update is not None}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from explorer.program.parsing import MAX_SOURCE
+from explorer import limits
 from explorer.ui.common.editor import MOST_IN_LINK
 from explorer.ui.common.open_file import MAX_FILE
 
@@ -103,8 +103,9 @@ REFUSED = [
     ("a.py", b"\x00\x01", "a.py is not a text file."),
     (
         "a.py",
-        b"x" * (MAX_SOURCE + 1),
-        f"a.py has {MAX_SOURCE + 1:,} characters; at most {MAX_SOURCE:,} can be run.",
+        b"x" * (limits.MAX_SOURCE + 1),
+        f"a.py has {limits.MAX_SOURCE + 1:,} characters; "
+        f"at most {limits.MAX_SOURCE:,} can be run.",
     ),
 ]
 
@@ -118,7 +119,7 @@ def test_what_cannot_be_opened_is_said(page: Any) -> None:
 
 def test_a_large_notebook_is_opened_in_part(page: Any, tmp_path: Path) -> None:
     """20 MB of outputs do not matter, and of too many cells the first ones are kept."""
-    long = {"cell_type": "code", "source": "# " + "words " * (MAX_SOURCE // 12)}
+    long = {"cell_type": "code", "source": "# " + "words " * (limits.MAX_SOURCE // 12)}
     heavy = {**CELLS[1], "outputs": [{"data": {"image/png": "A" * 20_000_000}}]}
     file = tmp_path / "large.ipynb"
     file.write_bytes(notebook([heavy, long, long, long]))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from explorer import limits
 from explorer.program import Program, ProgramRefused
 from explorer.program.completion import complete
-from explorer.program.completion.text import MAX_COMPLETED
 
 
 @pytest.mark.parametrize("part", ["sin 2x^", "√x", "|x", "d/dx ", "x→", "(", "f'{x", "\\"])
 def test_refuses_a_repeated_notation_with_an_error_for_the_reader(part: str) -> None:
-    source = part * (MAX_COMPLETED // len(part))
+    source = part * (limits.MAX_COMPLETED // len(part))
     with pytest.raises(ProgramRefused):
         Program(source, {})
 
 
 def test_leaves_a_long_text_as_it_is() -> None:
-    source = "x**2 + " * (MAX_COMPLETED // 7) + "1"
+    source = "x**2 + " * (limits.MAX_COMPLETED // 7) + "1"
     assert complete(source).inputs == {"x": 2.0}
     assert complete(source + " + x**2").code == source + " + x**2"
 

@@ -1,6 +1,7 @@
 """What a run says of things it did in another way."""
 
-from explorer.program.notices import MOST_LINES, MOST_NOTICES, Notices, collected_in, notice
+from explorer import limits
+from explorer.program.notices import Notices, collected_in, notice
 from explorer.program.watcher import Watcher
 
 
@@ -20,8 +21,8 @@ def test_each_sentence_is_said_once_with_its_lines() -> None:
 
 def test_their_number_is_limited() -> None:
     notices = Notices()
-    for i in range(MOST_NOTICES + 5):
-        for line in range(1, MOST_LINES + 5):
+    for i in range(limits.MOST_NOTICES + 5):
+        for line in range(1, limits.MOST_NOTICE_LINES + 5):
             notices.add(f"Sentence {i}.", line)
-    assert len(notices.sentences()) == MOST_NOTICES
+    assert len(notices.sentences()) == limits.MOST_NOTICES
     assert notices.sentences()[0] == "Sentence 0 (lines 1, 2, 3, 4, 5, …)."

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import explorer
+from explorer import limits
 from explorer.trace import Answer, assemble
 from explorer.trace.explain import explain
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.recording.bindings import MOST_NAMES, Binding, Bindings
+from explorer.trace.recording.bindings import Binding, Bindings
 
 HEAD = "import torch\nfrom torch import nn\n"
 
@@ -132,9 +133,9 @@ def test_an_optimizer_made_in_a_turn_that_is_not_recorded_knows_its_model(analys
 
 def test_there_is_an_end_to_the_names() -> None:
     bindings = Bindings()
-    for i in range(3 * MOST_NAMES):
+    for i in range(3 * limits.MOST_NAMES):
         bindings.give(f"x{i}", torch.zeros(1), 1)
-    assert sum(1 for _ in bindings) == MOST_NAMES
+    assert sum(1 for _ in bindings) == limits.MOST_NAMES
 
 
 def test_a_module_without_its_parts_and_a_module_of_itself_do_no_harm(analyse: Analyse) -> None:

@@ -10,10 +10,9 @@ import weakref
 import pytest
 import torch
 
+from explorer import limits
 from explorer.trace import run, running
 from explorer.trace.explain import run_analysis
-from explorer.trace.recording import operations
-from explorer.trace.recording.objects import MAX_NAME
 from explorer.trace.recording.passes import RawStep, saved_values
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, nodes_behind, walk_graph
 
@@ -127,7 +126,7 @@ def test_names_have_a_longest_length():
     assert trace.error is None
     names = [record.name for record in trace.tensors] + [record.module for record in trace.tensors]
     names += [node.label for node in trace.passes[0].nodes] + list(trace.variables)
-    assert max(map(len, names)) == MAX_NAME
+    assert max(map(len, names)) == limits.MAX_NAME
     assert any(name.startswith("parts['kkk") for name in names)
     assert len(trace.passes[0].dot) < 100_000
 
@@ -250,7 +249,7 @@ def test_nested_lists_are_recorded_up_to_a_number_of_values():
 
 
 def test_operations_of_one_statement_are_recorded_up_to_a_number(monkeypatch):
-    monkeypatch.setattr(operations, "MOST_OPERATIONS", 10)
+    monkeypatch.setattr(limits, "MOST_OPERATIONS", 10)
     trace = run(
         "import torch\nx = torch.ones(1, requires_grad=True)\nys = [x * i for i in range(99)]"
     )

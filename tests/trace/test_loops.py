@@ -14,11 +14,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explorer import limits
 from explorer.program import Limits, Program, ProgramStopped, Run, process_state
 from explorer.trace import Trace, run, running, to_plain
-from explorer.trace.recording import iterations, recorder, tensor_registry
-from explorer.trace.recording.gradients import MOST_CURVES
-from explorer.trace.recording.recorder import MOST_LINES, ProgramRecorder
+from explorer.trace.recording import iterations
+from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.running import record
 from explorer.trace.validation import validate
 
@@ -243,8 +243,7 @@ def check(source: str, capture: str = "hook") -> Trace:
 def every_turn(source: str) -> Trace:
     """With all records of all turns."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (tensor_registry, iterations, recorder):
-            patch.setattr(module, "FIRST_VISITS", 10**6)
+        patch.setattr(limits, "FIRST_VISITS", 10**6)
         return fully_recorded(source)
 
 
@@ -395,7 +394,7 @@ def test_a_long_loop_of_unknown_length_runs_once(recorders: list[ProgramRecorder
     assert numbers[:3] == [1, 2, 3]
     assert 0.95 * turns <= numbers[3] <= turns
     assert trace.variables["w"].visits == turns  # the value is that of the end, whatever is shown
-    assert len(recorders[0].pass_lines) == MOST_LINES
+    assert len(recorders[0].pass_lines) == limits.MOST_PASS_LINES
     chosen = run(trace.source, iteration=turns)
     assert [p.number for p in chosen.passes] == [1, 2, 3, turns]
 
@@ -462,7 +461,7 @@ for turn in range(60):
     sgd.step()
 """
     trace = check(HEAD + text)
-    assert len(trace.curves) == MOST_CURVES + 1
+    assert len(trace.curves) == limits.MOST_CURVES + 1
     assert trace.curves[0].at == tuple(range(1, 61))
     validate(trace)
 

@@ -92,9 +92,7 @@ def test_an_operation_without_a_rule_says_so() -> None:
 def test_every_step_of_every_example_multiplies_out(
     example: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "explorer.trace.recording.capture.WHOLE", 10**7
-    )  # keep all numbers, to check all
+    monkeypatch.setattr("explorer.limits.WHOLE", 10**7)  # keep all numbers, to check all
     traced = trace.run(example.source)  # type: ignore[attr-defined]
     for step in steps_of(traced):
         if step.name != "AccumulateGrad" and step.own is None:
@@ -106,7 +104,7 @@ def test_every_step_of_every_example_multiplies_out(
 def test_gradients_out_add_up_to_the_gradient_in(
     example: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer.trace.recording.capture.WHOLE", 10**7)
+    monkeypatch.setattr("explorer.limits.WHOLE", 10**7)
     traced = trace.run(example.source)  # type: ignore[attr-defined]
     if "hook" in traced.source:
         return  # a hook of the reader's may change a gradient between two nodes

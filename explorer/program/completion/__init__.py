@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from explorer import limits
 from explorer.program.completion.names import (
     depends,
     derived_names,
@@ -30,21 +31,12 @@ from explorer.program.completion.names import (
 from explorer.program.completion.notation import Unreadable, read_notation
 from explorer.program.completion.reading import Reader, uncalled_function
 from explorer.program.completion.shapes import default_values
-from explorer.program.completion.text import (
-    MAX_COMPLETED,
-    Imports,
-    Text,
-    imports_torch,
-    input_line,
-    opening,
-)
+from explorer.program.completion.text import Imports, Text, imports_torch, input_line, opening
 from explorer.program.errors import ProgramError
-from explorer.program.parsing import MAX_NODES, MAX_SOURCE, line_of, parse_tree
+from explorer.program.parsing import line_of, parse_tree
 
 __all__ = ["Completed", "complete", "unchanged"]
 
-#: The most inputs of a program.
-MOST_INPUTS = 64
 #: Functions and methods whose result is no value to show.
 _ACTIONS = {"print", "backward", "register_hook", "retain_grad", "setattr", "delattr", "step"}
 
@@ -110,8 +102,8 @@ def complete(source: str, inputs: Mapping[str, Any] | None = None) -> Completed:
     A long text gets its imports only. One that has no certain meaning is left as it is.
     """
     try:
-        if len(source) > MAX_COMPLETED:
-            return _with_imports(source) if len(source) <= MAX_SOURCE else unchanged(source)
+        if len(source) > limits.MAX_COMPLETED:
+            return _with_imports(source) if len(source) <= limits.MAX_SOURCE else unchanged(source)
         return _complete(source, inputs or {})
     except (SyntaxError, ValueError, RecursionError, MemoryError, Unreadable):
         return unchanged(source)
@@ -136,7 +128,7 @@ class _Program:
         self.derived: set[str] = set()
         if not self.free:
             return
-        if sum(1 for _ in ast.walk(self.tree)) > MAX_NODES:
+        if sum(1 for _ in ast.walk(self.tree)) > limits.MAX_TREE:
             raise Unreadable
         uses = uses_of(self.tree, self.free)
         found = {name: find_import(name, places) for name, places in uses.items()}
@@ -144,7 +136,7 @@ class _Program:
         if takes_inputs and is_certain and not makes_tensors(self.tree):
             unknown = {name: uses[name] for name in uses if name not in self.imports}
             defined = set(names_in(self.tree)) - self.free
-            self.inputs = find_inputs(unknown, defined)[:MOST_INPUTS]
+            self.inputs = find_inputs(unknown, defined)[: limits.MOST_INPUTS]
         self.derived = derived_names(self.tree, set(self.inputs))
 
 

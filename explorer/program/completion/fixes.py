@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from explorer import limits
 from explorer.program.completion.names import MODULES, find_inputs, module_names, names_in, uses_of
 from explorer.program.completion.notation import Unreadable, read_notation
-from explorer.program.completion.text import MAX_COMPLETED, Text, input_line, opening
+from explorer.program.completion.text import Text, input_line, opening
 from explorer.program.errors import ProgramError
 from explorer.program.parsing import tree_of
 
@@ -41,11 +42,11 @@ class Change:
 
 def fix_unreadable(error: ProgramError, source: str) -> ProgramError:
     """The error of a text that Python cannot parse, with a spelling that it can."""
-    if len(source) > MAX_COMPLETED or tree_of(source, MAX_COMPLETED) is not None:
+    if len(source) > limits.MAX_COMPLETED or tree_of(source, limits.MAX_COMPLETED) is not None:
         return error
     for word in (match[0] for match in _WORD_OF_PYTHON.finditer(error.text)):
         fix = re.sub(rf"\b{word}\b", f"{word}_", source)
-        if tree_of(fix, MAX_COMPLETED) is not None:
+        if tree_of(fix, limits.MAX_COMPLETED) is not None:
             hint = f"The word {word} has a meaning in Python. Use another name, such as {word}_."
             return replace(error, hint=hint, fix=fix)
     if "\\" in error.text:
@@ -54,7 +55,7 @@ def fix_unreadable(error: ProgramError, source: str) -> ProgramError:
         notation = read_notation(_PRIME.sub(r"\1", source), bold=True)
     except (Unreadable, RecursionError):
         return error
-    if notation.text == source or tree_of(notation.text, MAX_COMPLETED) is None:
+    if notation.text == source or tree_of(notation.text, limits.MAX_COMPLETED) is None:
         return error
     leaves = [input_line(name, value) for name, value in notation.values.items()]
     changed = next(new for new in notation.text.split("\n") if new.strip())
@@ -69,7 +70,7 @@ def fix_unreadable(error: ProgramError, source: str) -> ProgramError:
 def fix_failed(error: ProgramError, missing: str | None, source: str) -> ProgramError:
     """The error of a program that failed, with a change that may help. `missing` is the name that
     is not defined, if that is the reason."""
-    tree = tree_of(source, MAX_COMPLETED)
+    tree = tree_of(source, limits.MAX_COMPLETED)
     if tree is None:
         return error
     if missing is not None:
@@ -144,7 +145,7 @@ def _changed(
     for node in nodes:
         change(text, node)
     fix = text.changed()
-    return fix if text.is_changed and tree_of(fix, MAX_COMPLETED) is not None else None
+    return fix if text.is_changed and tree_of(fix, limits.MAX_COMPLETED) is not None else None
 
 
 def _with_powers(source: str, tree: ast.Module, line: int) -> str | None:
@@ -175,11 +176,11 @@ def _with_floats(source: str, tree: ast.Module, line: int) -> str | None:
 
 def numbers_to_leaves(source: str) -> Change | None:
     """Make leaves of the plain numbers with which a program calculates."""
-    tree = tree_of(source, MAX_COMPLETED)
+    tree = tree_of(source, limits.MAX_COMPLETED)
     if tree is None:
         with suppress(Unreadable):
             source = read_notation(source).text
-            tree = tree_of(source, MAX_COMPLETED)
+            tree = tree_of(source, limits.MAX_COMPLETED)
     if tree is None:
         return None
     numbers = {}
@@ -254,7 +255,7 @@ def _number(node: ast.expr) -> float | None:
 
 def integer_xor(source: str) -> Change | None:
     """The first `^` between integers that are written in the program, as a power."""
-    tree = tree_of(source, MAX_COMPLETED)
+    tree = tree_of(source, limits.MAX_COMPLETED)
     if tree is None:
         return None
     integers: set[str] = set()

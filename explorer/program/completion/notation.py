@@ -11,10 +11,8 @@ import keyword
 import re
 from dataclasses import dataclass, field
 
+from explorer import limits
 from explorer.program.completion.names import module_names
-
-#: Longer lines are not read as a whole, only their symbols.
-MAX_LINE = 1000
 
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
@@ -112,7 +110,7 @@ def _logical_lines(source: str) -> list[str]:
 
 def _statement(line: str, result: Notation, bold: bool) -> tuple[str, str]:
     """A statement without the notations that concern all of it, and its comment."""
-    if len(line) > MAX_LINE or not line:
+    if len(line) > limits.MAX_FORMULA or not line:
         return line, ""
     code, mark, comment = line.partition("#")
     if mark and ("'" in code or '"' in code):

@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from typing import Any
 
+from explorer import limits
 from explorer.program.completion.names import MODULES
 
 #: Values of scalars by their place; positive ones first, for logarithms and roots.
@@ -16,8 +17,6 @@ ELEMENTS = (1.0, 2.0, 3.0, 0.5, 1.5, -1.0, 2.5, -0.5)
 SMALL = (0.5, 2.0, -0.5, 1.0, 0.25, -1.0)
 #: Values where the function has no others, as in acos(x) and sqrt(1 - x**2).
 FRACTIONS = (0.5, 0.25, 0.75, 0.125)
-#: The most elements of a vector.
-MOST_ELEMENTS = 64
 
 _VECTOR, _MATRIX, _CERTAIN_MATRIX = 1, 2, 3
 _VECTOR_NAMES = """
@@ -86,10 +85,10 @@ class _Needs:
         self.is_cross = False
         self._walk(tree)
         has_matrix = any(self.dimensions(name) == 2 for name in names)
-        is_indexed = any(index < MOST_ELEMENTS for index in self.indices)
+        is_indexed = any(index < limits.MAX_VECTOR for index in self.indices)
         shortest = 3 if self.is_cross or not (has_matrix or is_indexed) else 2
         #: That of every vector, and of every side of a matrix: so that all fit together.
-        self.length = max([shortest, *(i + 1 for i in self.indices if i < MOST_ELEMENTS)])
+        self.length = max([shortest, *(i + 1 for i in self.indices if i < limits.MAX_VECTOR)])
 
     def dimensions(self, name: str) -> int:
         votes = self.votes.get(name, ())

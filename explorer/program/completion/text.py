@@ -7,10 +7,6 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
-#: The most characters of a text in which inputs and notations are looked for. Longer ones are whole
-#: programs, which lack imports at most; the rest takes longer than parsing, and grows faster.
-MAX_COMPLETED = 10_000
-
 
 class Text:
     """A text, and changes to it that do not overlap. None of them adds or removes a line."""

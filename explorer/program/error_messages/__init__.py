@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 
+from explorer import limits
 from explorer.program.completion.names import BUILTINS, MODULES, closest_name, module_names
 from explorer.program.draft import Draft
 from explorer.program.error_messages import dtypes, graph, modules, python, shapes
@@ -29,12 +30,6 @@ from explorer.program.parsing import FILE, line_of
 KNOWN: tuple[Known, ...] = (
     *graph.GRAPH, *modules.MODULES, *shapes.SHAPES, *dtypes.DTYPES, *python.PYTHON,
 )  # fmt: skip
-#: Longest message of torch's that is shown as it is.
-MAX_MESSAGE = 300
-#: Most frames of an exception that are read. One that is raised again and again has many.
-MOST_FRAMES = 2000
-#: How many causes of an exception are looked at.
-MOST_CAUSES = 10
 
 #: (message, hint) for exceptions of Python itself.
 EXCEPTION_MESSAGES: dict[type[BaseException], tuple[str, str]] = {
@@ -98,7 +93,7 @@ def locate(error: BaseException) -> tuple[int | None, int | None]:
     stack's depth when the run began.
     """
     frames = (frame for frame in _frames(error) if frame.tb_frame.f_code.co_filename == FILE)
-    places = [_place(frame) for frame in deque(frames, MOST_FRAMES)]
+    places = [_place(frame) for frame in deque(frames, limits.MOST_ERROR_FRAMES)]
     if isinstance(error, RecursionError) and places:
         place, times = Counter(places).most_common(1)[0]
         if times > 1:
@@ -129,7 +124,7 @@ def _place(frame: TracebackType) -> tuple[int, int | None]:
 def _expression(error: BaseException, source: str) -> ast.expr | None:
     """The expression that failed, in the innermost frame of the program."""
     frames = (f for f in _frames(error) if f.tb_frame.f_code.co_filename == FILE)
-    innermost = deque(islice(frames, MOST_FRAMES), 1)
+    innermost = deque(islice(frames, limits.MOST_ERROR_FRAMES), 1)
     if not innermost:
         return None
     positions = innermost[0].tb_frame.f_code.co_positions()
@@ -190,7 +185,7 @@ def _describe_refusal(error: OSError) -> tuple[str, str] | None:
 
 def _is_unreachable(error: BaseException | None) -> bool:
     """Whether the cause of an error is that there is no network."""
-    for _ in range(MOST_CAUSES):
+    for _ in range(limits.MOST_CAUSES):
         if isinstance(error, socket.gaierror) or getattr(error, "errno", None) in _UNREACHABLE:
             return True
         if error is None:
@@ -244,7 +239,9 @@ def original_sentence(text: str) -> str:
     """The first line of an exception's own text "ValueError: …", as a sentence. Empty if it says
     nothing."""
     said = text.partition(": ")[2].strip().split("\n")[0]
-    said = re.sub(r"\s*\((?:Triggered|Exception raised|most recent).*", "", said)[:MAX_MESSAGE]
+    said = re.sub(r"\s*\((?:Triggered|Exception raised|most recent).*", "", said)[
+        : limits.MAX_MESSAGE
+    ]
     if not said:
         return ""
     return said if said[-1] in ".!?:" else f"{said}."

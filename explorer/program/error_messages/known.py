@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from explorer import limits
 from explorer.program.parsing import line_of
 
-#: Most tensors that a sentence names, and the longest name.
-MOST_OPERANDS, MAX_NAME = 3, 40
 #: The names that torch's messages have for dtypes.
 DTYPES = {
     "Long": "int64", "long long": "int64", "Int": "int32", "Short": "int16", "Char": "int8",
@@ -110,8 +109,12 @@ def shape_text(sizes: Sequence[object]) -> str:
 
 def show_operands(operands: Sequence[Operand], what: str) -> str:
     """The shapes or dtypes of the tensors that have names, as a sentence."""
-    named = [o for o in operands if 0 < len(o.name) <= MAX_NAME and not o.name.endswith(".bias")]
-    named = list({o.name: o for o in named}.values())[:MOST_OPERANDS]
+    named = [
+        o
+        for o in operands
+        if 0 < len(o.name) <= limits.MAX_OPERAND_NAME and not o.name.endswith(".bias")
+    ]
+    named = list({o.name: o for o in named}.values())[: limits.MOST_OPERANDS]
     if not named or not what:
         return ""
     if what == "shapes":

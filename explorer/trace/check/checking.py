@@ -90,8 +90,8 @@ def check(
 class CheckRecorder(ProgramRecorder):
     """A recorder with a tape of the operations and all gradients of the last pass."""
 
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
+    def __init__(self, until: Limits) -> None:
+        super().__init__(until)
         self.watches_apply = True
         self.tape = Tape(lambda: self.line)
         self.last: CheckedPass | None = None

@@ -16,11 +16,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as tree
 
+from explorer import limits
 from explorer.trace.recording.objects import grad_fn_of
 from explorer.trace.recording.torchviz_graph import leaf_of
-
-#: Most calls recorded, and most bytes of their results; the oldest calls are discarded.
-MOST_CALLS, MOST_BYTES = 20_000, 256 * 2**20
 
 #: The dtype in which to repeat an operation.
 _WIDE_DTYPES = {
@@ -208,7 +206,7 @@ class Tape(TorchFunctionMode):
         )
         self.calls.append(call)
         self.bytes += _result_bytes(call)
-        while len(self.calls) > MOST_CALLS or self.bytes > MOST_BYTES:
+        while len(self.calls) > limits.MOST_TAPED_CALLS or self.bytes > limits.MOST_TAPED_BYTES:
             self.bytes -= _result_bytes(self.calls.popleft())
 
     # -- which calls to repeat -----------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.program.draft import called_name
 from explorer.trace.explain.cures import with_cures
 from explorer.trace.explain.nonfinite_values import values_of
@@ -18,7 +19,7 @@ from explorer.trace.explain.run_analysis import RunAnalysis, is_small_array
 from explorer.trace.recording.capture import to_numpy
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.torchviz_graph import leaf_of
-from explorer.trace.records import WHOLE, Answer, Symptom
+from explorer.trace.records import Answer, Symptom
 from explorer.trace.text import join_names
 
 #: Functions that give all weights the same number, and what gives them different ones.
@@ -35,7 +36,7 @@ def explain(analysis: RunAnalysis) -> Iterator[Answer]:
         live
         for live in passes[0].leaves.values()
         if live is not None
-        and live.tensor.numel() <= WHOLE
+        and live.tensor.numel() <= limits.WHOLE
         and _has_equal_rows(values_of(live), live.tensor, passes[0])
         and _has_equal_rows(to_numpy(live.tensor), live.tensor, passes[-1])
     ]

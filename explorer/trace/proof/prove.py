@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
+from explorer import limits
 from explorer.program import ProgramError, ProgramStopped, Watcher
 from explorer.program.draft import changed_line
 from explorer.trace.explain.order import arrange, can_be_tried, causes_first, is_explained
@@ -25,8 +26,6 @@ from explorer.trace.text import shortened
 #: Seconds of processor time that all tries of a program may take together, and that a run which is
 #: repeated may have taken. Not of a clock on the wall: tries wait for everything else on a machine.
 LIMIT, LONGEST = 2.0, 0.5
-#: Most changed programs that are run.
-MOST_TRIES = 16
 #: Why an answer was not tried.
 NOT_TRIED = f"Not tried: the program needs more than {LONGEST:g} s of processor time."
 NO_TIME = "Not tried: there was not enough time."
@@ -150,7 +149,7 @@ class _Tries:
     def run(self, changed: str) -> Trace | None:
         """What a changed program does; None if there is no time to find out."""
         if changed not in self.runs:
-            is_too_much = self.before.seconds > LONGEST or len(self.runs) >= MOST_TRIES
+            is_too_much = self.before.seconds > LONGEST or len(self.runs) >= limits.MOST_TRIES
             self.runs[changed] = None if is_too_much else self._run(changed)
         return self.runs[changed]
 

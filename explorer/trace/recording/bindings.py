@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.trace.recording.objects import (
     fields_of,
     is_a,
@@ -23,12 +24,6 @@ from explorer.trace.recording.objects import (
     join_path,
     named_modules,
 )
-from explorer.trace.recording.tensor_registry import FIRST_VISITS
-
-#: Most names that are followed, and most modules in which names are looked for at once.
-MOST_NAMES, MOST_MODULES = 2000, 200
-#: Most objects inside each other that the text of a name goes through.
-MAX_DEPTH = 20
 
 _FOLLOWED = (torch.Tensor, nn.Module, torch.optim.Optimizer)
 
@@ -78,7 +73,7 @@ class Bindings:
             self._add_items(name, value, at, scope)
 
     def _look_through(self, module: nn.Module, at: tuple[int, int]) -> None:
-        for _, part in islice(named_modules(module), MOST_MODULES):
+        for _, part in islice(named_modules(module), limits.MOST_NAMED_MODULES):
             self._look_inside(part, at)
 
     def _look_inside(self, owner: Any, at: tuple[int, int]) -> None:
@@ -89,7 +84,7 @@ class Bindings:
                 for name, value in fields.get(store, {}).items():
                     if value is not None and self._add(name, value, at, owner=owner):
                         self._look_through_new(value, at)
-        for name, value in islice(fields.items(), MOST_MODULES):
+        for name, value in islice(fields.items(), limits.MOST_NAMED_MODULES):
             if is_a(value, _FOLLOWED):
                 if self._add(name, value, at, owner=owner):
                     self._look_through_new(value, at)
@@ -121,12 +116,12 @@ class Bindings:
         key = (scope if owner is None else id(owner), name)
         meanings = self._by_name.get(key)
         if meanings is None:
-            if len(self._by_name) >= MOST_NAMES:
+            if len(self._by_name) >= limits.MOST_NAMES:
                 return False
             meanings = self._by_name[key] = []
         elif meanings[-1].value is value:
             return False
-        if len(meanings) > FIRST_VISITS:
+        if len(meanings) > limits.FIRST_VISITS:
             last = meanings.pop()
             self._by_object[id(last.value)].remove(last)
         self.number += 1
@@ -177,6 +172,6 @@ class Bindings:
     def _path_of(self, value: Any, inside: tuple[int, ...]) -> str:
         inside = (*inside, id(value))
         names = [b for b in self._by_object.get(id(value), ()) if id(b.owner) not in inside]
-        if not names or len(inside) > MAX_DEPTH:
+        if not names or len(inside) > limits.MAX_NAME_DEPTH:
             return type(value).__name__
         return self._path(min(names, key=lambda b: bool(b.scope)), inside)

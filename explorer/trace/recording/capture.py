@@ -10,14 +10,13 @@ import torch
 from torch._C._functorch import get_unwrapped, is_gradtrackingtensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
+from explorer import limits
 from explorer.trace.recording.objects import has_no_values, shape_of
-from explorer.trace.records import WHOLE, Array, Summary
+from explorer.trace.records import Array, Summary
 
 BINS = 20
 #: Histograms of larger tensors count every k-th element, about this many in all.
 SAMPLE = 1 << 14
-#: Larger tensors are summarised at once instead of copied.
-MOST_COPIED = 1 << 20
 
 
 class CapturedValues:
@@ -37,7 +36,7 @@ class CapturedValues:
         self.shape = shape_of(tensor)
         if has_no_values(tensor):
             return
-        if tensor.numel() <= WHOLE:
+        if tensor.numel() <= limits.WHOLE:
             self._array = to_numpy(tensor)
         else:
             self._tensor = tensor.detach()
@@ -51,7 +50,7 @@ class CapturedValues:
     def keep(self) -> None:
         """Keep the values as they are now, even if the tensor is changed in place later."""
         if self._tensor is not None:
-            if self._tensor.numel() > MOST_COPIED:
+            if self._tensor.numel() > limits.MOST_COPIED:
                 self.array()
             elif not self._is_copy:
                 self._tensor, self._is_copy = self._tensor.clone(), True
@@ -76,7 +75,7 @@ _LARGE: WeakValueDictionary[tuple[object, ...], CapturedValues] = WeakValueDicti
 
 def capture_values(tensor: torch.Tensor) -> CapturedValues:
     """Capture the tensor's values; captures of an unchanged large tensor are shared."""
-    if has_no_values(tensor) or tensor.numel() <= WHOLE or tensor.is_inference():
+    if has_no_values(tensor) or tensor.numel() <= limits.WHOLE or tensor.is_inference():
         return CapturedValues(tensor)
     try:
         place = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
@@ -155,7 +154,7 @@ def _empty(tensor: torch.Tensor, count: int) -> Summary:
 
 def _corner(tensor: torch.Tensor) -> np.ndarray:
     leading = max(tensor.dim() - 2, 0)
-    corner, remaining = tensor, WHOLE
+    corner, remaining = tensor, limits.WHOLE
     for axis in reversed(range(tensor.dim())):
         length = min(3 if axis < leading else 8, corner.shape[axis], remaining)
         corner = corner.narrow(axis, 0, length)

@@ -18,15 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.program.parsing import tree_of
 from explorer.trace.recording.objects import is_a
-
-#: Values without history stored for each function on each line; older ones are discarded.
-MOST_VALUES = 8
-#: Most writes stored in all, and most cuts stored for one value.
-MOST_WRITES, MOST_CUTS = 300, 40
-#: Most calls that made tensors of the plain values behind one cut.
-MOST_REBUILT = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +41,7 @@ class Cut:
     rebuilt: list[tuple[int, str]] = field(default_factory=list)
 
     def add_rebuilt(self, line: int, function: str) -> None:
-        if len(self.rebuilt) < MOST_REBUILT and (line, function) not in self.rebuilt:
+        if len(self.rebuilt) < limits.MOST_REBUILT and (line, function) not in self.rebuilt:
             self.rebuilt.append((line, function))
 
 
@@ -68,7 +62,7 @@ class History:
     def __init__(self) -> None:
         self.values: dict[int, tuple[Callable[[], Any], tuple[Cut, ...]]] = {}
         self.names: dict[str, tuple[Cut, ...]] = {}
-        self.writes: deque[Write] = deque(maxlen=MOST_WRITES)
+        self.writes: deque[Write] = deque(maxlen=limits.MOST_WRITES)
         #: By line and function: the values stored for them, each by its id with its entry.
         self._stored: dict[tuple[int, str], deque[tuple[int, Any]]] = {}
         #: The last line that read a plain value out of a tensor, and that value's cuts.
@@ -93,7 +87,7 @@ class History:
     def add_cuts(self, value: Any, cuts: tuple[Cut, ...], line: int, function: str) -> None:
         """Store the cuts behind `value`, which `function` returned on this line."""
         stored = self._stored.setdefault((line, function), deque())
-        if len(stored) >= MOST_VALUES:
+        if len(stored) >= limits.MOST_CUT_VALUES:
             key, old = stored.popleft()
             if self.values.get(key) is old:  # a later value may have the id of one that is gone
                 del self.values[key]
@@ -181,8 +175,8 @@ def _reference(value: Any) -> Callable[[], Any]:
 
 
 def _unique_cuts(cuts: Iterable[Cut]) -> tuple[Cut, ...]:
-    """The first `MOST_CUTS` cuts, each once."""
-    return tuple({id(cut): cut for cut in cuts}.values())[:MOST_CUTS]
+    """The first `limits.MOST_CUTS` cuts, each once."""
+    return tuple({id(cut): cut for cut in cuts}.values())[: limits.MOST_CUTS]
 
 
 # -- what cuts a value from the graph, and what to write instead -----------------------------------

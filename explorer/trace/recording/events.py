@@ -16,17 +16,9 @@ from typing import Any
 
 import torch
 
+from explorer import limits
 from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.records import Array, Change, Event, Unkept
-
-#: How many of the first events, and of the last ones, are kept.
-FIRST_EVENTS, LAST_EVENTS = 200, 100
-#: How many notes of one kind are kept of one object.
-MOST_NOTES = 20
-#: How many tensors are kept alive because their gradient was read while it was None.
-MOST_READ = 30
-#: Most elements of a tensor whose values an event records, and most tensors in one event.
-MOST_ELEMENTS, MOST_CHANGES = 64, 20
 
 #: Where torch's optimizers keep the running mean of the gradients of a parameter.
 RUNNING_MEANS = ("momentum_buffer", "exp_avg")
@@ -217,7 +209,7 @@ class EventLog:
     def __init__(self) -> None:
         #: What is shown: the first entries, and the last ones.
         self.first: list[Entry] = []
-        self.last: deque[Entry] = deque(maxlen=LAST_EVENTS)
+        self.last: deque[Entry] = deque(maxlen=limits.LAST_EVENTS)
         self.count = 0
         #: How many entries there have been.
         self.time = 0
@@ -282,10 +274,10 @@ class EventLog:
                 return
         entry = self._entry(kind, line, visit, passes, thing)
         entry.number = entry.until = self.count
-        entry.what, entry.name, entry.changes = what, name, tuple(changes[:MOST_CHANGES])
+        entry.what, entry.name, entry.changes = what, name, tuple(changes[: limits.MOST_CHANGES])
         if not is_recorded:
             self._merged[key] = entry
-        if len(self.first) < FIRST_EVENTS:
+        if len(self.first) < limits.FIRST_EVENTS:
             self.first.append(entry)
         else:
             self.last.append(entry)
@@ -294,12 +286,12 @@ class EventLog:
         """Log what is not shown as an event of its own: that a gradient was cleared ("clear"), or
         read while it was None ("read"), that requires_grad was set ("freeze", "unfreeze")."""
         notes = self._notes.setdefault((kind, self.serial(thing)), [])
-        if kind == "read" and len(self._read) < MOST_READ:
+        if kind == "read" and len(self._read) < limits.MOST_READ:
             self._read.append(thing)
         entry = self._entry(kind, line, visit, passes, thing)
         if len(notes) > 1 and notes[-1].line == line:
             notes[-1].times, notes[-1].until = notes[-1].times + 1, entry.time
-        elif len(notes) < MOST_NOTES:
+        elif len(notes) < limits.MOST_OBJECT_NOTES:
             notes.append(entry)
         else:
             notes[-1] = entry
@@ -320,7 +312,7 @@ class EventLog:
 
     def add_hook_call(self, call: HookCall) -> None:
         """Keep a hook call, if it is one of the first."""
-        if len(self.hook_calls) < FIRST_EVENTS:
+        if len(self.hook_calls) < limits.FIRST_EVENTS:
             self.hook_calls.append(call)
 
     def _entry(self, kind: str, line: int, visit: int, passes: int, thing: Any) -> Entry:
@@ -341,7 +333,9 @@ def take_snapshot(tensor: torch.Tensor | None) -> Snapshot:
     if tensor is None:
         return None
     return (
-        CapturedValues(tensor) if tensor.numel() <= MOST_ELEMENTS else Unkept(tuple(tensor.shape))
+        CapturedValues(tensor)
+        if tensor.numel() <= limits.MOST_EVENT_ELEMENTS
+        else Unkept(tuple(tensor.shape))
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.program.parsing import FILE
 
 #: Losses of a prediction, called input, and a target.
@@ -38,16 +39,9 @@ OBSERVED = {
     **dict.fromkeys(DROPOUTS, ("input", "p", "training")),
     "batch_norm": ("input", "running_mean", "running_var", "weight", "bias", "training"),
 }
-#: Of the calls on one line of a function by a module: how many of the first are kept, and how many
-#: of the latest. And the most lines and modules whose calls are kept.
-FIRST_CALLS, LAST_CALLS, MOST_PLACES = 3, 3, 200
-#: Of tensors with more elements, only the shape is kept.
-MOST_KEPT = 10_000
 
 
 _MODULE_CALL = nn.Module._call_impl.__code__
-#: Most frames of the stack that are looked at.
-MOST_FRAMES = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +97,7 @@ class FunctionCalls:
         if not lines:  # a module that is a hook, in a backward that the program did not call
             return
         place = name, lines[:1], id(modules[0]) if modules else 0
-        if place not in self._first and len(self._first) >= MOST_PLACES:
+        if place not in self._first and len(self._first) >= limits.MOST_PLACES:
             return
         call = FunctionCall(
             name,
@@ -115,11 +109,11 @@ class FunctionCalls:
             torch.is_grad_enabled(),
             *counts,
         )
-        if len(self._first[place]) < FIRST_CALLS:
+        if len(self._first[place]) < limits.FIRST_CALLS:
             self._first[place].append(call)
         else:
             self._last[place].append(call)
-            del self._last[place][:-LAST_CALLS]
+            del self._last[place][: -limits.LAST_CALLS]
 
     def pause(self, order: int, steps: int) -> None:
         """Calls from here on are not recorded, until they are again."""
@@ -142,7 +136,7 @@ def _stack() -> tuple[tuple[int, ...], tuple[nn.Module, ...]]:
     """The running lines of the program and the running modules, the innermost first."""
     lines, modules = [], []
     frame: FrameType | None = sys._getframe(2)
-    for _ in range(MOST_FRAMES):
+    for _ in range(limits.MOST_STACK_FRAMES):
         if frame is None:
             break
         if frame.f_code.co_filename == FILE:
@@ -162,7 +156,7 @@ def _arguments(name: str, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kept(value: Any) -> Any:
-    is_large = isinstance(value, torch.Tensor) and value.numel() > MOST_KEPT
+    is_large = isinstance(value, torch.Tensor) and value.numel() > limits.MOST_ARGUMENT_ELEMENTS
     return value.shape if is_large else value
 
 

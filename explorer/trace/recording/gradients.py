@@ -11,12 +11,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from explorer import limits
 from explorer.trace.records import Curve
-
-#: Most leaves and most lines of each kind that are followed.
-MOST_LEAVES, MOST_LINES = 400, 40
-#: How often a line that clips is looked at.
-MOST_CLIPPED = 30
 
 
 @dataclass
@@ -84,7 +80,7 @@ class GradientUse:
         """A backward has added to `.grad` of a leaf."""
         old = self.fillings.get(id(leaf))
         if old is None or not had_gradient:
-            if len(self.fillings) < MOST_LEAVES:
+            if len(self.fillings) < limits.MOST_GRADIENT_LEAVES:
                 self.fillings[id(leaf)] = Filling(leaf, line)
                 with suppress(RuntimeError, NotImplementedError):  # it has no storage
                     self._by_storage[leaf.untyped_storage().data_ptr()] = leaf
@@ -101,7 +97,7 @@ class GradientUse:
         state = self.fillings.get(id(leaf))
         if state is None or leaf.grad is None:
             return
-        if state.added and len(self.reuses) < MOST_LEAVES:
+        if state.added and len(self.reuses) < limits.MOST_GRADIENT_LEAVES:
             reuse = Reuse(leaf, state.line, state.updated, state.added, line)
             self.reuses.setdefault(id(leaf), reuse)
         state.updated = state.updated or line
@@ -118,13 +114,13 @@ class GradientUse:
     def clear(self, leaf: torch.Tensor) -> None:
         """`.grad` of a leaf is None or 0 now."""
         self.fillings.pop(id(leaf), None)
-        if len(self.cleared) < MOST_LEAVES:
+        if len(self.cleared) < limits.MOST_GRADIENT_LEAVES:
             self.cleared[id(leaf)] = leaf
 
     def ask(self, inputs: object) -> None:
         """`torch.autograd.grad` was called for these."""
         for tensor in inputs if isinstance(inputs, list | tuple) else (inputs,):
-            if isinstance(tensor, torch.Tensor) and len(self.asked) < MOST_LEAVES:
+            if isinstance(tensor, torch.Tensor) and len(self.asked) < limits.MOST_GRADIENT_LEAVES:
                 self.asked[id(tensor)] = tensor
 
     def clip(
@@ -139,11 +135,11 @@ class GradientUse:
         """The program clips the gradients of these tensors."""
         clipping = self.clippings.get(line)
         if clipping is None:
-            if len(self.clippings) >= MOST_LINES:
+            if len(self.clippings) >= limits.MOST_CLIPPING_LINES:
                 return
             clipping = self.clippings[line] = Clipping(line, function)
         clipping.calls += 1
-        if clipping.calls > MOST_CLIPPED:
+        if clipping.calls > limits.MOST_CLIPPED:
             return
         clipping.ran |= ran
         tensors = list(tensors)
@@ -165,10 +161,6 @@ def has_gradient(leaf: torch.Tensor) -> bool:
 
 
 # -- over all passes -------------------------------------------------------------------------------
-
-
-#: Most values kept of each loss and each norm, and most leaves that are followed.
-MOST_LOSSES, MOST_NORMS, MOST_CURVES = 8192, 512, 20
 
 
 class _Series:
@@ -197,7 +189,7 @@ class Curves:
     """Follows a run, pass by pass. Call its methods with torch functions disabled."""
 
     def __init__(self) -> None:
-        self._loss = _Series(MOST_LOSSES)
+        self._loss = _Series(limits.MOST_LOSSES)
         #: By name: the leaf and the norms of its .grad.
         self._norms: dict[str, tuple[torch.Tensor, _Series]] = {}
         self._every = 1
@@ -219,9 +211,9 @@ class Curves:
         for name, leaf in leaves:
             if leaf.grad is None:
                 continue
-            if name not in self._norms and len(self._norms) == MOST_CURVES:
+            if name not in self._norms and len(self._norms) == limits.MOST_CURVES:
                 continue
-            held, series = self._norms.setdefault(name, (leaf, _Series(MOST_NORMS)))
+            held, series = self._norms.setdefault(name, (leaf, _Series(limits.MOST_NORMS)))
             if held is not leaf:
                 continue
             with suppress(RuntimeError):  # it belonged to a call of vmap, or is sparse

@@ -11,15 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.trace.recording.capture import CapturedValues
-from explorer.trace.recording.events import (
-    FIRST_EVENTS,
-    HookCall,
-    HookUse,
-    Snapshot,
-    make_change,
-    take_snapshot,
-)
+from explorer.trace.recording.events import HookCall, HookUse, Snapshot, make_change, take_snapshot
 from explorer.trace.recording.objects import grad_fn_of, quiet
 from explorer.trace.recording.operations import Operations
 from explorer.trace.recording.run_log import RunLog
@@ -67,7 +61,7 @@ class Hooks:
         number = -1 if node is None else node._sequence_nr()
         name, reference = log.name_of(tensor), weakref.ref(tensor)
         use = HookUse(log.line, name, reference, log.number, log.pass_count, number)
-        if len(log.events.hook_uses) < FIRST_EVENTS:
+        if len(log.events.hook_uses) < limits.FIRST_EVENTS:
             log.events.hook_uses.append(use)
         return use
 

@@ -25,13 +25,13 @@ import torch
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from explorer import limits
 from explorer.program import Limits, ProgramStopped
 from explorer.program.parsing import FILE
 from explorer.program.watcher import OTHER_THREADS
-from explorer.trace.recording.objects import MAX_ITEMS, is_a
+from explorer.trace.recording.objects import is_a
 from explorer.trace.recording.operations import Operations
-from explorer.trace.recording.run_log import POINTS, RunLog
-from explorer.trace.recording.tensor_registry import FIRST_VISITS
+from explorer.trace.recording.run_log import RunLog
 from explorer.trace.recording.torchviz_graph import leaf_of
 
 #: Python's own collections and iterators of which `length_hint` is exact.
@@ -97,13 +97,6 @@ FIRST_ITERATIONS, LAST_ITERATIONS, MANY_RECORDS, FEW_ITERATIONS = 4, 3, 2000, (2
 MOST_ITERATIONS = 50
 #: Of a longer one then one iteration in so many, or the 20th part of all: so one near the end.
 DISTANCE, PART = 20, 20
-#: A program that has run no more statements than this, and has no more records, is run again for
-#: its last iterations.
-MOST_STATEMENTS = 5000
-#: How long, in seconds, a program may go on that is stopped in the middle of a loop.
-MOST_EXTRA = 0.3
-#: How many statements without a record are remembered, to tell from which one a node is.
-MOST_MARKS = 50_000
 
 #: The names of code that has no statements.
 _OF_EXPRESSIONS = frozenset(["<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"])
@@ -120,12 +113,12 @@ class IterationRecorder(RunLog):
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        until: Limits | None = None,
         *,
         totals: Mapping[int, int] | None = None,
         **recorded: Any,
     ) -> None:
-        super().__init__(limits, **recorded)
+        super().__init__(until, **recorded)
         self.totals = totals
         #: How often each line has been recorded.
         self.recorded_runs: dict[int, int] = defaultdict(int)
@@ -155,12 +148,12 @@ class IterationRecorder(RunLog):
         self.last_note: tuple[int, torch.Tensor] | None = None
         #: The sequence number of the next autograd node as a statement began, and its line; 0 for
         #: one that was recorded.
-        self._marks: deque[tuple[int, int]] = deque([(0, 0)], MOST_MARKS)
+        self._marks: deque[tuple[int, int]] = deque([(0, 0)], limits.MOST_MARKS)
 
     def lacks_last_iterations(self, error: bool) -> bool:
         """Whether the last iterations were not recorded, and a second run is worth it: it tells
         what the program has failed at there, and takes no time for a small one."""
-        is_small = max(self.number, sum(self.run_counts.values())) <= MOST_STATEMENTS
+        is_small = max(self.number, sum(self.run_counts.values())) <= limits.MOST_RERUN_STATEMENTS
         is_unseen = error and self.line in self.stale
         return bool(self.stale) and (is_unseen or is_small) and not self.was_stopped
 
@@ -205,7 +198,7 @@ class IterationRecorder(RunLog):
     def _wants(self, line: int) -> bool:
         """Whether the statement that begins on this line is recorded although its iteration is
         not."""
-        if self._records_all or self.recorded_runs[line] < FIRST_VISITS:
+        if self._records_all or self.recorded_runs[line] < limits.FIRST_VISITS:
             return True
         count = self.run_counts[line]
         if self.totals is not None and self.totals.get(line, 0) - count < LAST_ITERATIONS:
@@ -275,8 +268,8 @@ class IterationRecorder(RunLog):
     def ends_soon(self) -> bool:
         loop, line = self.running_loop, self.line
         if self.totals is not None:
-            return self.totals.get(line, 0) - self.run_counts[line] < POINTS
-        return loop.length is not None and loop.length - loop.index < POINTS
+            return self.totals.get(line, 0) - self.run_counts[line] < limits.MOST_DESCENT_VALUES
+        return loop.length is not None and loop.length - loop.index < limits.MOST_DESCENT_VALUES
 
     def pause(self) -> None:
         """Stop recording: later iterations will do the same again."""
@@ -313,7 +306,7 @@ class IterationRecorder(RunLog):
         lengths = self._lengths[place]
         if lengths and len(items) < lengths[-1][0]:
             lengths.clear()  # another list
-        if len(items) <= MAX_ITEMS and not (lengths and lengths[-1][0] == len(items)):
+        if len(items) <= limits.MOST_ITEMS and not (lengths and lengths[-1][0] == len(items)):
             lengths.append((len(items), self.run_counts[self.line]))
 
     def _date_items(self, items: Any, lengths: Iterable[tuple[int, int]]) -> None:
@@ -337,7 +330,7 @@ class IterationRecorder(RunLog):
                 return
             except ProgramStopped as stop:
                 now = monotonic()
-                extra = min(MOST_EXTRA, 0.1 * (now - self._started))
+                extra = min(limits.MOST_EXTRA, 0.1 * (now - self._started))
                 self._stop, self._end = stop, now + extra
                 self._records_all = True
         self._left = 0  # look again at the next statement

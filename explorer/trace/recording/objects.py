@@ -20,10 +20,7 @@ from torch.autograd import forward_ad
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from torch.utils._python_dispatch import _disable_current_modes
 
-#: Most items read from one list or object of the program.
-MAX_ITEMS = 20
-#: Longest name of a tensor or module; a program may use keys of any length.
-MAX_NAME = 200
+from explorer import limits
 
 
 def is_a(value: Any, kind: type | UnionType | tuple[Any, ...]) -> bool:
@@ -54,20 +51,20 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 def join_path(name: str, path: str) -> str:
     """The name of the part at `path` inside the object `name`."""
-    return f"{name}.{path}"[:MAX_NAME] if path else name
+    return f"{name}.{path}"[: limits.MAX_NAME] if path else name
 
 
 def items_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The items of a list, a dict or an object of the program, named as Python writes them."""
     if is_a(value, list | tuple):
-        items = first_items(value, MAX_ITEMS)
+        items = first_items(value, limits.MOST_ITEMS)
         yield from ((f"{name}[{i}]", item) for i, item in enumerate(items))
     elif is_a(value, dict):
-        pairs = first_pairs(value, MAX_ITEMS)
+        pairs = first_pairs(value, limits.MOST_ITEMS)
         plain = ((key, item) for key, item in pairs if is_plain_key(key))
-        yield from ((f"{name}[{key!r}]"[:MAX_NAME], item) for key, item in plain)
+        yield from ((f"{name}[{key!r}]"[: limits.MAX_NAME], item) for key, item in plain)
     elif is_own_object(value):
-        fields = first_pairs(fields_of(value), MAX_ITEMS)
+        fields = first_pairs(fields_of(value), limits.MOST_ITEMS)
         yield from ((join_path(name, field), item) for field, item in fields)
 
 
@@ -124,10 +121,6 @@ def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
 # -- tensors ---------------------------------------------------------------------------------------
 
 
-#: As many as numpy can have.
-MOST_DIMENSIONS = 64
-
-
 def quiet() -> AbstractContextManager[Any]:
     """Meanwhile torch computes what the program has not asked for: neither its classes of tensors
     nor its modes (`TorchDispatchMode`, `make_fx`) get to know of it."""
@@ -150,7 +143,7 @@ def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
     parts have different ones."""
     if tensor.is_nested:
         return ()
-    return tuple(tensor.size())[:MOST_DIMENSIONS]  # .shape of a lazy layer's raises
+    return tuple(tensor.size())[: limits.MOST_DIMENSIONS]  # .shape of a lazy layer's raises
 
 
 def has_no_values(tensor: torch.Tensor) -> bool:

@@ -19,11 +19,12 @@ from torch.overrides import (
     _push_mode,
 )
 
+from explorer import limits
 from explorer.program import Run
 from explorer.program.error_messages import short_text
 from explorer.program.parsing import FILE
 from explorer.program.watched_calls import TORCH
-from explorer.trace.recording.cuts import MOST_CUTS, Cut, find_cause, numbers_in
+from explorer.trace.recording.cuts import Cut, find_cause, numbers_in
 from explorer.trace.recording.function_calls import OBSERVED
 from explorer.trace.recording.objects import grad_fn_of, has_no_shape, quiet
 from explorer.trace.recording.run_log import FailedOperation, RunLog
@@ -41,12 +42,6 @@ CONSTRUCTORS = frozenset(["tensor", "as_tensor", "from_numpy"])
 CUTTING_AGAIN = frozenset(["detach", "data"])
 #: Functions whose result may require a gradient and yet has no history.
 COPYING = CONSTRUCTORS | {"__deepcopy__"}
-#: Most running calls whose lines are recorded with a cut.
-MOST_CALLERS = 10
-#: Most results of operations recorded of one statement, each in a slot of its own.
-MOST_OPERATIONS = 1000
-#: Most results of one operation (such as torch.split) that are recorded.
-MOST_RESULTS = 20
 
 _is_traced = torch._C._is_tracing
 _MODULE_CALL = nn.Module._call_impl.__code__
@@ -188,7 +183,7 @@ class Operations(TorchFunctionMode):
         # Stored on the node too: in a long loop, it lives longer than its record.
         node.metadata.setdefault("line", log.line)
         log.ordinal += 1
-        position = (log.line, name, min(log.ordinal, MOST_OPERATIONS))
+        position = (log.line, name, min(log.ordinal, limits.MOST_OPERATIONS))
         live = log.add(position, log.line, name, output)
         live.operation, live.inputs, live.cuts = name, inputs, cuts
         live.frozen = [source for source in inputs if not source.requires_grad]
@@ -221,7 +216,7 @@ class Operations(TorchFunctionMode):
                 cause = "list"
             new = [
                 Cut(log.line, cause, name, source, self.written_name(source), lines)
-                for source in list(sources.values())[:MOST_CUTS]
+                for source in list(sources.values())[: limits.MOST_CUTS]
             ]
             cuts = (*new, *cuts)
         elif cuts and name in CUTTING_AGAIN:
@@ -321,7 +316,7 @@ def _outputs(result: Any) -> tuple[torch.Tensor, ...]:
     if isinstance(result, torch.Tensor):
         return (result,)
     if isinstance(result, tuple | list):
-        return tuple(t for t in result[:MOST_RESULTS] if isinstance(t, torch.Tensor))
+        return tuple(t for t in result[: limits.MOST_RESULTS] if isinstance(t, torch.Tensor))
     return ()
 
 
@@ -334,7 +329,7 @@ def _flat_arguments(args: Any, kwargs: Any) -> Iterator[Any]:
         yield arg
         if isinstance(arg, list | tuple) and id(arg) not in visited:
             visited.add(id(arg))
-            waiting += arg[:MOST_RESULTS][::-1]
+            waiting += arg[: limits.MOST_RESULTS][::-1]
 
 
 def _tensors(args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
@@ -365,7 +360,7 @@ def _running_lines() -> tuple[tuple[int, ...], str]:
     frame: FrameType | None = sys._getframe(2)
     lines: list[int] = []
     sampler = ""
-    while frame is not None and frame.f_code is not _BOTTOM and len(lines) < MOST_CALLERS:
+    while frame is not None and frame.f_code is not _BOTTOM and len(lines) < limits.MOST_CALLERS:
         if frame.f_code.co_filename == FILE:
             lines.append(frame.f_lineno)
         elif frame.f_code.co_name == "sample" and not lines:

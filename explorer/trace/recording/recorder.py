@@ -16,6 +16,7 @@ from torch import nn
 from torch.autograd.graph import GradientEdge
 from torch.optim.lr_scheduler import LRScheduler
 
+from explorer import limits
 from explorer.program import LimitError, Limits, SourceLocation, without_addresses
 from explorer.program.notices import BackwardCall
 from explorer.trace.recording import passes
@@ -25,31 +26,17 @@ from explorer.trace.recording.events import Snapshot, make_change, take_snapshot
 from explorer.trace.recording.gradients import Curves, has_gradient
 from explorer.trace.recording.hooks import Hooks
 from explorer.trace.recording.iterations import MANY_RECORDS, IterationRecorder
-from explorer.trace.recording.objects import MAX_ITEMS, first_items, grad_fn_of, is_a, quiet
+from explorer.trace.recording.objects import first_items, grad_fn_of, is_a, quiet
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.repetitions import Repetitions
-from explorer.trace.recording.run_log import POINTS
 from explorer.trace.recording.scaling import Scaling
-from explorer.trace.recording.tensor_registry import FIRST_VISITS, LiveTensor
+from explorer.trace.recording.tensor_registry import LiveTensor
 from explorer.trace.recording.torchviz_graph import leaf_of, leaves_of, walk_graph
 from explorer.trace.recording.training_calls import TrainingCalls
 from explorer.trace.text import shortened
 
 _LOG = logging.getLogger(__name__)
 
-#: Most elements of a leaf whose values are followed from pass to pass.
-MOST_FOLLOWED = 16
-#: Most leaves that are followed.
-MOST_LEAVES = 40
-#: Most backward calls that may be nested, in hooks and custom backwards. From about 60 on, torch
-#: continues in other threads, which do not exist in a forked child.
-MOST_NESTED_PASSES = 20
-#: Most values of bare expressions that are kept, and the longest text of one.
-MOST_ECHOES, MAX_ECHO = 100, 2000
-#: Most passes whose lines are kept.
-MOST_LINES = 60
-#: Most accumulated gradients that are recorded.
-MOST_ADDED = 12
 #: What tensors are looked for in.
 _HOLDERS = (torch.Tensor, nn.Module, list, tuple, dict)
 #: What is known from the line on that makes it.
@@ -97,8 +84,8 @@ class ProgramRecorder(IterationRecorder):
     The rewritten program calls the methods of `Watcher`.
     """
 
-    def __init__(self, limits: Limits | None = None, **recorded: Any) -> None:
-        super().__init__(limits, **recorded)
+    def __init__(self, until: Limits | None = None, **recorded: Any) -> None:
+        super().__init__(until, **recorded)
         self.watches_calls = True
         self.repetitions, self.scaling, self.hooks = Repetitions(self), Scaling(self), Hooks(self)
         self.training = TrainingCalls(self, self.scaling.scale_of)
@@ -114,7 +101,7 @@ class ProgramRecorder(IterationRecorder):
         self.chosen_pass: RawPass | None = None
         self.last_pass: RawPass | None = None
         #: The numbers and lines of the latest passes, as far as they were recorded.
-        self.pass_lines: deque[tuple[int, int | None]] = deque(maxlen=MOST_LINES)
+        self.pass_lines: deque[tuple[int, int | None]] = deque(maxlen=limits.MOST_PASS_LINES)
         #: The leaves of the last pass that was recorded.
         self.leaves_of_pass: list[torch.Tensor] = []
         self.refused_backward: RefusedBackward | None = None
@@ -200,14 +187,14 @@ class ProgramRecorder(IterationRecorder):
 
     def echo(self, place: int, value: Any) -> None:
         """Keep the text of a bare expression's value, unless it says only what kind it is of."""
-        if value is None or len(self.echoes) >= MOST_ECHOES or get_ident() != self.thread:
+        if value is None or len(self.echoes) >= limits.MOST_ECHOES or get_ident() != self.thread:
             return
         line = self.line
         with quiet(), suppress(Exception):
             if any(
                 map(
                     _is_unshown,
-                    first_items(value, MAX_ITEMS) if is_a(value, list | tuple) else [value],
+                    first_items(value, limits.MOST_ITEMS) if is_a(value, list | tuple) else [value],
                 )
             ):
                 return
@@ -215,7 +202,7 @@ class ProgramRecorder(IterationRecorder):
             if not text.lstrip("[(").startswith("<") or isinstance(
                 value, torch.autograd.graph.Node
             ):
-                self.echoes.append((self.locations[place].line, shortened(text, MAX_ECHO)))
+                self.echoes.append((self.locations[place].line, shortened(text, limits.MAX_ECHO)))
                 self.echo_at.append(self.written)
         self.line = line
 
@@ -386,7 +373,7 @@ class ProgramRecorder(IterationRecorder):
             self.is_between = is_between
             # Backward adds to `.grad`: only with what was there before can be said how much.
             before = [LeafBefore.from_leaf(leaf) for leaf in leaves]
-        if len(self.first_passes) < FIRST_VISITS:
+        if len(self.first_passes) < limits.FIRST_VISITS:
             self.first_passes.append(raw)
         else:
             self.last_pass = raw
@@ -428,9 +415,10 @@ class ProgramRecorder(IterationRecorder):
         return result
 
     def _check_depth(self) -> None:
-        if self.depth == MOST_NESTED_PASSES:
+        if self.depth == limits.MOST_NESTED_PASSES:
             raise LimitError(
-                f"More than {MOST_NESTED_PASSES} calls of backward are nested inside each other.",
+                f"More than {limits.MOST_NESTED_PASSES} calls of backward are nested inside each "
+                "other.",
                 "Let the hook or custom backward return before you call backward again.",
             )
 
@@ -462,7 +450,7 @@ class ProgramRecorder(IterationRecorder):
         """Whether this pass is one of the first or the chosen one, or a record is to be made of
         what it does to a leaf or a tensor."""
         is_small = self.number < MANY_RECORDS
-        if self.recording or (is_small and len(self.first_passes) < FIRST_VISITS):
+        if self.recording or (is_small and len(self.first_passes) < limits.FIRST_VISITS):
             return True
         if self.pass_count == self.iteration or self.awaits_gradient:
             return True
@@ -471,7 +459,7 @@ class ProgramRecorder(IterationRecorder):
 
     def _adds(self, leaves: list[torch.Tensor]) -> bool:
         """Whether a pass that reaches these leaves adds to a gradient, for the first few times."""
-        return len(self.accumulations) < MOST_ADDED and any(map(has_gradient, leaves))
+        return len(self.accumulations) < limits.MOST_ADDED and any(map(has_gradient, leaves))
 
     def assign_gradients(self, raw: RawPass) -> None:
         """Store each gradient that the hooks captured in the record of its tensor."""
@@ -498,7 +486,7 @@ class ProgramRecorder(IterationRecorder):
             if raw.call != "torch.autograd.grad" and leaf.grad is not None:
                 self.gradients.fill(leaf, raw.line or 0, had_gradient=earlier.had_gradient)
             is_added = raw.call != "torch.autograd.grad" and leaf.grad is not None
-            if is_added and earlier.had_gradient and len(self.accumulations) < MOST_ADDED:
+            if is_added and earlier.had_gradient and len(self.accumulations) < limits.MOST_ADDED:
                 new = take_snapshot(leaf.grad)
                 self.accumulations.append(
                     Accumulation(raw.line, raw.number, leaf, earlier.grad, new)
@@ -519,11 +507,11 @@ class ProgramRecorder(IterationRecorder):
     def add_descent(self, before: LeafBefore, slope: CapturedValues) -> None:
         """Record the value of a leaf, if it is small, and its gradient at that value."""
         leaf, value = before.leaf, before.value
-        if not isinstance(value, CapturedValues) or leaf.numel() > MOST_FOLLOWED:
+        if not isinstance(value, CapturedValues) or leaf.numel() > limits.MOST_DESCENT_ELEMENTS:
             return
         descent = self.descents.get(id(leaf))
-        if descent is None and len(self.descents) < MOST_LEAVES:
-            descent = self.descents[id(leaf)] = (leaf, deque(maxlen=POINTS))
+        if descent is None and len(self.descents) < limits.MOST_DESCENT_LEAVES:
+            descent = self.descents[id(leaf)] = (leaf, deque(maxlen=limits.MOST_DESCENT_VALUES))
         if descent is not None:
             descent[1].append((value, slope))
 

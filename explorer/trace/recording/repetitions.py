@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.trace.recording.objects import named_parameters, quiet
 from explorer.trace.recording.run_log import RunLog
-from explorer.trace.recording.tensor_registry import MAX_PARAMETERS
 
 RECOMPUTED = "computed again in backward, by checkpoint"
 CHECKED = "computed by "
@@ -142,7 +142,7 @@ class Repetitions:
 
     def update_average(self, average: nn.Module, function: Callable[..., Any], net: Any) -> Any:
         """`average.update_parameters(net)`: its weights are not meant to have gradients."""
-        for _, parameter in islice(named_parameters(average), MAX_PARAMETERS):
+        for _, parameter in islice(named_parameters(average), limits.MAX_PARAMETERS):
             self.averaged[id(parameter)] = parameter
         return function(net)
 

@@ -12,19 +12,17 @@ from typing import Any
 
 import torch
 
+from explorer import limits
 from explorer.program import Limits
 from explorer.program.error_messages import short_text
-from explorer.program.error_messages.known import MOST_OPERANDS, Operand
+from explorer.program.error_messages.known import Operand
 from explorer.trace.recording.bindings import Bindings
 from explorer.trace.recording.cuts import History, Write
-from explorer.trace.recording.events import FIRST_EVENTS, Entry, EventLog
+from explorer.trace.recording.events import Entry, EventLog
 from explorer.trace.recording.function_calls import FunctionCalls
 from explorer.trace.recording.gradients import GradientUse
 from explorer.trace.recording.tensor_registry import TensorRegistry
 from explorer.trace.records import Change
-
-#: How many of the last values of a small leaf are kept, each with its gradient.
-POINTS = 6
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class FailedOperation:
 class RunLog(TensorRegistry):
     """The tensors of a run, their cuts from the graph, its events, and its last failure."""
 
-    def __init__(self, limits: Limits | None = None, **recorded: Any) -> None:
-        super().__init__(limits, **recorded)
+    def __init__(self, until: Limits | None = None, **recorded: Any) -> None:
+        super().__init__(until, **recorded)
         self.history = History()
         self.events = EventLog()
         self.bindings = Bindings()
@@ -64,7 +62,7 @@ class RunLog(TensorRegistry):
         with torch._C.DisableTorchFunction():
             return [
                 Operand(self._operand_name(tensor), tuple(tensor.shape), str(tensor.dtype)[6:])
-                for tensor in failed.tensors[:MOST_OPERANDS]
+                for tensor in failed.tensors[: limits.MOST_OPERANDS]
             ]
 
     def _operand_name(self, tensor: torch.Tensor) -> str:
@@ -99,7 +97,7 @@ class RunLog(TensorRegistry):
     @property
     def only_counts(self) -> bool:
         """Whether what the running statement does is not recorded, and is known from others."""
-        is_known = self.events.count >= FIRST_EVENTS
+        is_known = self.events.count >= limits.FIRST_EVENTS
         return is_known and not self.recording and not self.ends_soon
 
     def add_event(

@@ -10,14 +10,12 @@ from typing import Any
 
 import torch
 
-from explorer.trace.recording.events import MOST_CHANGES, make_change, take_snapshot
+from explorer import limits
+from explorer.trace.recording.events import make_change, take_snapshot
 from explorer.trace.recording.objects import quiet
 from explorer.trace.recording.passes import RawPass
 from explorer.trace.recording.run_log import RunLog
 from explorer.trace.recording.torchviz_graph import leaves_of
-
-#: Most losses that a GradScaler has scaled whose nodes are remembered.
-MOST_SCALED = 100
 
 
 class Scaling:
@@ -51,7 +49,7 @@ class Scaling:
                     live.remark = _scaled(scale)
                 if node is not None:
                     self._scaling[id(node)] = (node, scale)
-                    if len(self._scaling) > MOST_SCALED:
+                    if len(self._scaling) > limits.MOST_SCALED:
                         del self._scaling[next(iter(self._scaling))]
                 name = self.log.name_of(loss) or "the loss"
                 self.log.add_event("scale", f"{name} was {_scaled(scale)}", name)
@@ -65,7 +63,7 @@ class Scaling:
             groups = [group["params"] for group in optimizer.param_groups]
             leaves = [p for group in groups for p in group if isinstance(p, torch.Tensor)]
             leaves = [leaf for leaf in leaves if leaf.grad is not None]
-            before = [take_snapshot(leaf.grad) for leaf in leaves[:MOST_CHANGES]]
+            before = [take_snapshot(leaf.grad) for leaf in leaves[: limits.MOST_CHANGES]]
             scale = scaler.get_scale()
             if self.log.recording and leaves and not any(id(p) in self._scaled for p in leaves):
                 self.unscaled = self.unscaled or (self.log.line, scale, leaves)

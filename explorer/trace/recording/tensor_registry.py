@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from explorer import limits
 from explorer.program import Limits, Watcher
 from explorer.trace.recording.capture import CapturedValues, capture_values
 from explorer.trace.recording.cuts import Cut
@@ -24,10 +25,6 @@ from explorer.trace.recording.objects import (
     tangent_of,
 )
 
-#: Of the visits to one position in the program, this many first ones are kept, and the last.
-FIRST_VISITS = 3
-#: Most parameters of a module that get a name.
-MAX_PARAMETERS = 200
 #: In the position of the records of leaves that `refresh` makes.
 _CHANGED = "changed"
 #: The same at the end of the program.
@@ -109,9 +106,9 @@ class TensorRegistry(Watcher):
     """Records tensors: for each position in the program, those of the first visits and the last."""
 
     def __init__(
-        self, limits: Limits | None = None, *, capture: str = "hook", iteration: int | None = None
+        self, until: Limits | None = None, *, capture: str = "hook", iteration: int | None = None
     ) -> None:
-        super().__init__(limits)
+        super().__init__(until)
         self.capture, self.iteration = capture, iteration
         #: The records of the chosen iteration, and of leaves that have had none since.
         self.chosen: list[LiveTensor] = []
@@ -172,7 +169,7 @@ class TensorRegistry(Watcher):
             self.between[position], live.is_between = live, True
         else:
             slot = self.slots[position]
-            if len(slot) > FIRST_VISITS:
+            if len(slot) > limits.FIRST_VISITS:
                 if slot[-1].visit == self.iteration:
                     self.chosen.append(slot.pop())
                 else:
@@ -253,7 +250,7 @@ class TensorRegistry(Watcher):
         if self.module_name(module) != name:
             for path, part in named_modules(module):
                 self.modules[id(part)] = (join_path(name, path), part)
-        for label, parameter in islice(named_parameters(module), MAX_PARAMETERS):
+        for label, parameter in islice(named_parameters(module), limits.MAX_PARAMETERS):
             self.bind_tensor(place, join_path(name, label), parameter)
 
     def bind_tensor(self, place: int, name: str, tensor: torch.Tensor) -> None:

@@ -12,9 +12,9 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
+from explorer import limits
 from explorer.trace.recording.capture import CapturedValues
 from explorer.trace.recording.events import (
-    MOST_ELEMENTS,
     OptimizerUse,
     ScheduleUse,
     Snapshot,
@@ -24,8 +24,6 @@ from explorer.trace.recording.events import (
 from explorer.trace.recording.objects import is_a, named_parameters, quiet
 from explorer.trace.recording.run_log import RunLog
 
-#: Most optimizers and schedulers that are known.
-MOST_KNOWN = 100
 #: A limit above this clips nothing.
 MOST_CLIPPED_TO = 1e6
 #: The functions that clip.
@@ -69,7 +67,7 @@ class TrainingCalls:
                 for live in self.log.leaves.values()
                 if live.named and not live.tensor.requires_grad
             ]
-            if len(uses) < MOST_KNOWN:
+            if len(uses) < limits.MOST_KNOWN:
                 uses[id(optimizer)] = use
         return use
 
@@ -79,7 +77,7 @@ class TrainingCalls:
         use = uses.get(id(scheduler))
         if use is None:
             use = ScheduleUse(scheduler, line)
-            if len(uses) < MOST_KNOWN:
+            if len(uses) < limits.MOST_KNOWN:
                 uses[id(scheduler)] = use
         return use
 
@@ -175,7 +173,7 @@ class TrainingCalls:
             return True
         for parameter in use.parameters():
             grad = parameter.grad
-            if grad is None or (parameter.numel() <= MOST_ELEMENTS and not grad.any()):
+            if grad is None or (parameter.numel() <= limits.MOST_EVENT_ELEMENTS and not grad.any()):
                 name = self.log.name_of(parameter) or "a parameter"
                 if name not in (use.skipped if grad is None else use.moved):
                     return True

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.program.completion import complete
 from explorer.trace import TensorRecord, Trace
-from explorer.trace.running import MOST_INPUTS, validate_arguments
+from explorer.trace.running import validate_arguments
 from explorer.trace.text import array_lines
 from explorer.ui.common import query_params
 from explorer.ui.common.widgets import while_drawn
@@ -96,7 +97,7 @@ def set_input(name: str, value: Value | None) -> None:
 
 def _newest(values: dict[str, Value]) -> dict[str, Value]:
     """As many values as a run accepts: those that were set last."""
-    return dict(list(values.items())[-MOST_INPUTS:])
+    return dict(list(values.items())[-limits.MOST_INPUTS :])
 
 
 def _is_value(key: str, text: str) -> bool:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer import sandbox
-from explorer.program.parsing import MAX_SOURCE
+from explorer import limits, sandbox
 from explorer.ui.common.consent import OPEN_FILE
 
 #: The largest file in bytes: outputs with pictures make a notebook large, its code is small.
@@ -33,5 +32,5 @@ Ctrl+Z brings it back. You can also drop the file on the editor">Open file</butt
 
 def open_file() -> None:
     """Draw the button that opens a file."""
-    data = {"most": MAX_SOURCE, "largest": MAX_FILE, "tells": bool(sandbox.missing())}
+    data = {"most": limits.MAX_SOURCE, "largest": MAX_FILE, "tells": bool(sandbox.missing())}
     _component(key=OPEN_FILE, data=data, width="content", on_opened_change=lambda: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.networks.program_watcher import makes_network
+from explorer.networks.program_model import makes_network
 from explorer.trace import Trace
 from explorer.ui.common.editor import fits_in_link
 from explorer.ui.common.pages import page

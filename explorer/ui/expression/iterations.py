@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from explorer import limits
 from explorer.trace import Trace
-from explorer.trace.recording.tensor_registry import FIRST_VISITS
 from explorer.trace.text import as_on_a_terminal, join_names
 from explorer.trace.text import number as number_text
 from explorer.ui.common.query_params import is_finite, validate
@@ -27,7 +27,7 @@ _WHY = (
 
 def is_long(trace: Trace) -> bool:
     """Whether the program calls backward more often than is recorded unless asked for."""
-    return trace.pass_count > FIRST_VISITS + 1
+    return trace.pass_count > limits.FIRST_VISITS + 1
 
 
 def asked_pass(trace: Trace) -> int | None:

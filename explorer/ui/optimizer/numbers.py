@@ -19,7 +19,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
-from explorer.trace.records import WHOLE
+from explorer import limits
 from explorer.trace.text import number, shape_text
 from explorer.training import DerivationLine, ParameterView, TrainingSession, Update, View
 from explorer.training.clipping import Clip
@@ -298,7 +298,7 @@ def draw_update(workspace: Workspace, at: PickedElement) -> None:
     whole = _whole_update(workspace, at, shown is last)
     index = _derivation_index(whole or shown, at, view.parameters[at.name].value.shape)
     if index is None:
-        _note(f"The arithmetic is shown for the first {WHOLE:,} numbers of a tensor.")
+        _note(f"The arithmetic is shown for the first {limits.WHOLE:,} numbers of a tensor.")
         return
     update = whole or shown
     title = "The last step" if shown is last else "A step taken now"
@@ -339,7 +339,7 @@ def _draw_arithmetic(title: str, lines: Sequence[DerivationLine], sums: Sequence
 def _whole_update(workspace: Workspace, at: PickedElement, last: bool) -> Update | None:
     """The arithmetic of every number, where the view holds only the first and it is available."""
     session = workspace.session
-    if at.place < WHOLE or not isinstance(session, TrainingSession):
+    if at.place < limits.WHOLE or not isinstance(session, TrainingSession):
         return None
     with workspace.lock:
         return session.last_update(at.name) if last else session.next_update(at.name)
