@@ -76,8 +76,8 @@ MOST_REBUILT = 8
 #: Of the events, the first ones and the last ones that are kept.
 FIRST_EVENTS = 200
 LAST_EVENTS = 100
-#: Notes of one kind that are kept of one object.
-MOST_OBJECT_NOTES = 20
+#: Observations of one kind that are kept of one object.
+MOST_OBSERVATIONS = 20
 #: Tensors kept alive because their gradient was read while it was None.
 MOST_READ = 30
 #: Elements of a tensor whose values an event records, and tensors in one event.

@@ -151,8 +151,7 @@ class Run(Generic[W]):
         owns_process: bool = True,
     ) -> None:
         self.program, self.watcher, self._owns_process = program, watcher, owns_process
-        #: Why the program has not come to its end, and what Python and torch have warned of.
-        self.error: ProgramError | None = None
+        #: What Python and torch have warned of.
         self.warned: list[warnings.WarningMessage] = []
         self.module = types.ModuleType("__main__")
         self.names: dict[str, Any] = vars(self.module)
@@ -166,7 +165,14 @@ class Run(Generic[W]):
         vars(built_in).update(vars(builtins) | watcher.helpers() | helpers)
         self.names |= {"__builtins__": built_in, "__file__": SCRIPT}
         self._predefined = {**self.names}
-        self.names.update(variables or {})
+        self.begin(variables or {})
+
+    def begin(self, variables: Mapping[str, Any]) -> None:
+        """Have nothing defined but these variables, as if nothing had run."""
+        #: Why the program has not come to its end.
+        self.error: ProgramError | None = None
+        self.names.clear()
+        self.names.update(self._predefined, **variables)
 
     @property
     def variables(self) -> dict[str, Any]:

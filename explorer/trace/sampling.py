@@ -127,24 +127,24 @@ class _Runner:
     """Runs a program again and again, each time as if it was the first."""
 
     def __init__(self, program: Program, result: str, seed: int, deadline: float | None) -> None:
-        self._program, self._result, self._seed = program, result, seed
-        self._limits = Limits(deadline)
+        self._run, self._result, self._seed = Run(program, Watcher(Limits(deadline))), result, seed
 
-    def _run(self, variables: Mapping[str, Any]) -> Run[Watcher]:
-        run = Run(self._program, Watcher(self._limits), variables=variables)
+    def _value(self, variables: Mapping[str, Any]) -> Any:
+        """What the program gives the result's name with these variables, even if it fails then."""
+        self._run.begin(variables)
         seed_generators(self._seed)
         try:
-            run.execute()
+            self._run.execute()
         except ProgramRefused as refused:
-            run.error = refused.error
-        return run
+            self._run.error = refused.error
+        return self._run.names.get(self._result)
 
     def results(self, variables: Mapping[str, torch.Tensor]) -> np.ndarray | None:
         """The result with tensors in the place of numbers, in single precision as numbers are."""
         single = {name: tensor.to(torch.get_default_dtype()) for name, tensor in variables.items()}
         # Whether it fails does not matter: backward does not start from many results, which are
         # there by then.
-        value = self._run(single).names.get(self._result)
+        value = self._value(single)
         if not isinstance(value, torch.Tensor) or value.is_complex():
             return None
         with suppress(RuntimeError, TypeError):  # numpy has no such arrays, as of sparse tensors
@@ -153,9 +153,8 @@ class _Runner:
 
     def result(self, variables: Mapping[str, float]) -> float:
         """The result with these variables; NaN if the program fails or has none."""
-        run = self._run(variables)
-        value = run.names.get(self._result)
-        if run.error is None and isinstance(value, torch.Tensor) and not value.is_complex():
+        value = self._value(variables)
+        if self._run.error is None and isinstance(value, torch.Tensor) and not value.is_complex():
             with suppress(RuntimeError, ValueError, TypeError):
                 return float(value.detach())
         return float("nan")

@@ -227,7 +227,7 @@ def _leaf(record: LiveTensor, analysis: RunAnalysis) -> Iterator[Reason]:
         yield Reason("backward", f"Line {record.line} made it after the last backward.")
         return
     if id(record.tensor) in analysis.reached:
-        if cleared := recorder.events.notes_of("clear", record.tensor):
+        if cleared := recorder.events.observations_of("clear", record.tensor):
             line = cleared[-1].line
             yield Reason(
                 "zero_grad",

@@ -213,8 +213,8 @@ class EventLog:
         self.count = 0
         #: How many entries there have been.
         self.time = 0
-        #: By kind and object: what is noted without being shown.
-        self._notes: dict[tuple[str, int], list[Entry]] = {}
+        #: By kind and object: what is observed without being shown.
+        self._observations: dict[tuple[str, int], list[Entry]] = {}
         #: Tensors whose gradient was read while it was None: what is said of it needs them.
         self._read: list[Any] = []
         #: Entries of iterations that are not recorded, by what they have in common.
@@ -282,32 +282,32 @@ class EventLog:
         else:
             self.last.append(entry)
 
-    def note(self, kind: str, thing: Any, line: int, visit: int = 0, passes: int = 0) -> None:
+    def observe(self, kind: str, thing: Any, line: int, visit: int = 0, passes: int = 0) -> None:
         """Log what is not shown as an event of its own: that a gradient was cleared ("clear"), or
         read while it was None ("read"), that requires_grad was set ("freeze", "unfreeze")."""
-        notes = self._notes.setdefault((kind, self.serial(thing)), [])
+        seen = self._observations.setdefault((kind, self.serial(thing)), [])
         if kind == "read" and len(self._read) < limits.MOST_READ:
             self._read.append(thing)
         entry = self._entry(kind, line, visit, passes, thing)
-        if len(notes) > 1 and notes[-1].line == line:
-            notes[-1].times, notes[-1].until = notes[-1].times + 1, entry.time
-        elif len(notes) < limits.MOST_OBJECT_NOTES:
-            notes.append(entry)
+        if len(seen) > 1 and seen[-1].line == line:
+            seen[-1].times, seen[-1].until = seen[-1].times + 1, entry.time
+        elif len(seen) < limits.MOST_OBSERVATIONS:
+            seen.append(entry)
         else:
-            notes[-1] = entry
+            seen[-1] = entry
 
-    def notes_of(self, kind: str, thing: Any) -> Sequence[Entry]:
-        """What was noted of an object, in order; of very many, the first and the last."""
+    def observations_of(self, kind: str, thing: Any) -> Sequence[Entry]:
+        """What was observed of an object, in order; of very many, the first and the last."""
         known = self._serials.get(id(thing))
         if known is None or known[0]() is not thing:
             return ()
-        return self._notes.get((kind, known[1]), ())
+        return self._observations.get((kind, known[1]), ())
 
     def things(self, kind: str) -> Iterator[tuple[Any, Entry]]:
-        """Each object of which this was noted, if it still lives, with the first note."""
+        """Each object of which this was observed, if it still lives, with the first time."""
         living = {number: thing() for thing, number in self._serials.values()}
-        for (noted, number), entries in self._notes.items():
-            if noted == kind and (thing := living.get(number)) is not None:
+        for (observed, number), entries in self._observations.items():
+            if observed == kind and (thing := living.get(number)) is not None:
                 yield thing, entries[0]
 
     def add_hook_call(self, call: HookCall) -> None:

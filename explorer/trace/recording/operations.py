@@ -267,12 +267,12 @@ class Operations(TorchFunctionMode):
         tensor = args[0]
         if len(args) == 2:
             if args[1] is None:
-                log.add_note("clear", tensor)
+                log.add_observation("clear", tensor)
                 log.gradients.clear(tensor)
         elif log.events.running_hook is not None:
             log.events.running_hook.note_none_grad(tensor, log.line)
         elif not _is_called_by_torch():
-            log.add_note("read", tensor)
+            log.add_observation("read", tensor)
 
     def log_requires_grad(self, tensor: torch.Tensor) -> None:
         """Log that the program set `requires_grad` of a tensor."""
@@ -280,7 +280,7 @@ class Operations(TorchFunctionMode):
         # In the middle of a loop, once: its iterations do something of another kind from here on.
         if log.stale and log.run_counts[log.line] == 1:
             log.change_kind()
-        log.add_note("unfreeze" if tensor.requires_grad else "freeze", tensor)
+        log.add_observation("unfreeze" if tensor.requires_grad else "freeze", tensor)
 
     def log_data_set(self, tensor: torch.Tensor) -> None:
         """Log `x.data = …`, which changes the values of x without changing its version."""

@@ -115,18 +115,18 @@ class RunLog(TensorRegistry):
             visit=visit, passes=passes, thing=thing, is_recorded=not self.only_counts,
         )  # fmt: skip
 
-    def add_note(self, kind: str, thing: Any) -> None:
-        """Log what is noted of this object on the running line; see `EventLog.note`."""
-        self.events.note(kind, thing, self.line, self.run_counts[self.line], self.pass_count)
+    def add_observation(self, kind: str, thing: Any) -> None:
+        """Log what is observed of this object on the running line; see `EventLog.observe`."""
+        self.events.observe(kind, thing, self.line, self.run_counts[self.line], self.pass_count)
 
     def reads_of(self, tensor: torch.Tensor) -> Sequence[Entry]:
         """When the program read `.grad` of a tensor and found None."""
-        return self.events.notes_of("read", tensor)
+        return self.events.observations_of("read", tensor)
 
     def frozen_at(self, tensor: torch.Tensor) -> int:
         """The line that set requires_grad of a tensor to False, as it is now; 0 if none has."""
-        frozen = self.events.notes_of("freeze", tensor)
-        freed = self.events.notes_of("unfreeze", tensor)
+        frozen = self.events.observations_of("freeze", tensor)
+        freed = self.events.observations_of("unfreeze", tensor)
         if not frozen or (freed and freed[-1].latest > frozen[-1].latest):
             return 0
         return frozen[-1].line

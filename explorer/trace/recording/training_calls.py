@@ -275,7 +275,7 @@ class TrainingCalls:
             ]
             result = run()
             for parameter in with_grad:
-                log.add_note("clear", parameter)
+                log.add_observation("clear", parameter)
             for parameter in parameters:
                 log.gradients.clear(parameter)
             if with_grad:
