@@ -16,12 +16,7 @@ from explorer.networks.borrow import borrow_seeded
 from explorer.networks.input_guess import Guess, SizeSearch, required
 from explorer.networks.passes import copy_tensors, tensors_in
 from explorer.networks.program_model import ModuleUse, NetworkWatcher, refused
-from explorer.program import (
-    ProgramError,
-    ProgramRefused,
-    ProgramStopped,
-    Run,
-)
+from explorer.program import ProgramError, ProgramRefused, ProgramStopped, Run
 from explorer.trace.recording.objects import named_modules
 
 #: Names that a variable with the input usually has, the likeliest first.

@@ -20,10 +20,7 @@ from explorer.trace.explain.none_reasons import why_none
 from explorer.trace.explain.run_analysis import RunAnalysis, Warned
 from explorer.trace.final_values import final_values
 from explorer.trace.recording.capture import CapturedValues, capture_values
-from explorer.trace.recording.objects import (
-    quiet,
-    shape_of,
-)
+from explorer.trace.recording.objects import quiet, shape_of
 from explorer.trace.recording.pass_graph import MAX_NODES, dot_text, fold, pass_graph
 from explorer.trace.recording.passes import RawPass, RawStep
 from explorer.trace.recording.recorder import ProgramRecorder

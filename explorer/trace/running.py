@@ -55,12 +55,11 @@ def run(
     """Run a program and record what autograd did.
 
     `inputs` are values of the program's free names: numbers, or nested lists of them. `seed` seeds
-    the random numbers. `capture` says how the gradients of
-    non-leaf tensors are read: "hook" or "retain_grad". If the program never calls backward, it
-    is called on the program's last scalar, or, if `upstream` is given, on its last output with
-    this gradient: "sum" (all ones), "mean" (all 1/n), or values of the output's shape. Of a long
-    loop the first three iterations and the last are recorded, and the one with the number
-    `iteration`, from 1.
+    the random numbers. `capture` says how the gradients of non-leaf tensors are read: "hook" or
+    "retain_grad". If the program never calls backward, it is called on the program's last scalar,
+    or, if `upstream` is given, on its last output with this gradient: "sum" (all ones), "mean" (all
+    1/n), or values of the output's shape. Of a long loop the first three iterations and the last
+    are recorded, and the one with the number `iteration`, from 1.
 
     `deadline` is a time.monotonic() value after which the program is stopped at its next statement;
     without one, a program without an end runs for ever. `on_line` is called with each line number
@@ -97,15 +96,11 @@ def run(
             complete = record(Run(program, again), start, seed, on_stuck)
             if again.fingerprint() == recorder.fingerprint():
                 # torch gives some warnings once only, so those of both runs count.
-                notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))[
-                    : limits.MOST_WARNINGS
-                ]
-                trace = replace(complete, notes=notes)
+                notes = tuple(dict.fromkeys((*trace.notes, *complete.notes)))
+                trace = replace(complete, notes=notes[: limits.MOST_WARNINGS])
         return replace(trace, upstream=start, seconds=time.thread_time() - used)
-    except (
-        Exception,
-        ProgramStopped,
-    ) as failure:  # a fault in the explorer, or an object that it does not expect
+    except (Exception, ProgramStopped) as failure:
+        # A fault in the explorer, or an object that it does not expect.
         _LOG.exception("a program could not be recorded")
         internal = memory_error(failure) or ProgramError(
             "This program ran, but its results could not be shown.",

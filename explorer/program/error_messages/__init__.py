@@ -239,9 +239,8 @@ def original_sentence(text: str) -> str:
     """The first line of an exception's own text "ValueError: …", as a sentence. Empty if it says
     nothing."""
     said = text.partition(": ")[2].strip().split("\n")[0]
-    said = re.sub(r"\s*\((?:Triggered|Exception raised|most recent).*", "", said)[
-        : limits.MAX_MESSAGE
-    ]
+    said = re.sub(r"\s*\((?:Triggered|Exception raised|most recent).*", "", said)
+    said = said[: limits.MAX_MESSAGE]
     if not said:
         return ""
     return said if said[-1] in ".!?:" else f"{said}."

@@ -18,11 +18,7 @@ from explorer.trace.check.tape import CannotRepeat, Tape, preserve_random_state
 from explorer.trace.recording.recorder import ProgramRecorder
 from explorer.trace.recording.torchviz_graph import leaf_of, walk_graph
 from explorer.trace.records import Upstream
-from explorer.trace.running import (
-    backward_from_output,
-    starting_gradient,
-    validate_arguments,
-)
+from explorer.trace.running import backward_from_output, starting_gradient, validate_arguments
 
 #: A leaf of at most `MAX_WHOLE` elements is checked completely, `SAMPLE` elements of a larger one.
 MAX_WHOLE, SAMPLE = 64, 32

@@ -27,11 +27,7 @@ from explorer.trace.explain.missing_leaves import (
 )
 from explorer.trace.explain.optimizer_list import not_given, skipped
 from explorer.trace.explain.run_analysis import RunAnalysis
-from explorer.trace.explain.unregistered import (
-    hidden_parameters,
-    in_plain_list,
-    no_parameter,
-)
+from explorer.trace.explain.unregistered import hidden_parameters, in_plain_list, no_parameter
 from explorer.trace.recording.bindings import Binding
 from explorer.trace.recording.events import OptimizerUse
 from explorer.trace.recording.objects import named_parameters
