@@ -104,8 +104,7 @@ REFUSED = [
     (
         "a.py",
         b"x" * (limits.MAX_SOURCE + 1),
-        f"a.py has {limits.MAX_SOURCE + 1:,} characters; "
-        f"at most {limits.MAX_SOURCE:,} can be run.",
+        f"a.py has {limits.MAX_SOURCE + 1:,} characters; at most {limits.MAX_SOURCE:,} can be run.",
     ),
 ]
 
