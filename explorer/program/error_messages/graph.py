@@ -49,8 +49,7 @@ GRAPH = (
         r"Can't detach views in-place",
         "This tensor is a view, a part of another tensor, and cannot lose its history in place.",
         "Make a new tensor without history: x = x.detach().",
-        "",
-        cures.detach_anew,
+        fix=cures.detach_anew,
     ),
     Known(
         r"element (\d+) of tensors does not require grad",
@@ -78,8 +77,7 @@ GRAPH = (
         "A tensor that requires grad cannot become a numpy array, which has no gradients.",
         "Write x.detach().numpy() if no gradient has to flow through it; torch has most of "
         "numpy's functions, with gradients.",
-        "",
-        cures.detach_before_numpy,
+        fix=cures.detach_before_numpy,
     ),
     Known(
         r"cannot register a hook on a tensor that doesn't require gradient",
@@ -131,15 +129,13 @@ GRAPH = (
         r"support the deepcopy protocol at the moment",
         "A computed tensor cannot be copied with its history.",
         "Copy its values: y.detach().clone().",
-        "",
-        cures.deepcopy_to_clone,
+        fix=cures.deepcopy_to_clone,
     ),
     Known(
         r"Inference tensors cannot be saved for backward",
         "A tensor made in inference mode cannot take part in a computation with gradients.",
         "Use torch.no_grad() instead of inference_mode(), or y.clone() outside of it.",
-        "",
-        cures.inference_to_no_grad,
+        fix=cures.inference_to_no_grad,
     ),
     Known(
         r"Inplace update to inference tensor outside InferenceMode",

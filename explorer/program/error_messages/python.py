@@ -149,8 +149,7 @@ PYTHON = (
         r"'type' object does not support the context manager protocol",
         "`with` needs an object, and this is a class: its parentheses are missing.",
         "Write with torch.no_grad():",
-        "",
-        cures.call_the_manager,
+        fix=cures.call_the_manager,
     ),
     Known(
         r"'(\w+)' object does not support the context manager protocol",
@@ -160,8 +159,7 @@ PYTHON = (
         r"'torch\.Size' object is not callable",
         "shape is not a method: it has no parentheses.",
         "Write x.shape, or x.size().",
-        "",
-        cures.without_call,
+        fix=cures.without_call,
     ),
     Known(
         r"'NoneType' object is not callable",
@@ -191,8 +189,7 @@ PYTHON = (
         r"|unsupported operand type\(s\) for .*'(?:builtin_function_or_method|method)'",
         "This is a method that was not called: its parentheses are missing.",
         "Write () after its name, such as x.size() or model.parameters().",
-        "",
-        cures.call_the_method,
+        fix=cures.call_the_method,
     ),
     Known(
         r"([\w.]+?)(?:\.__init__|\.forward)?\(\) missing (\d+) required "
@@ -219,8 +216,7 @@ PYTHON = (
         r"'(\w+)' object is not iterable|cannot unpack non-iterable (\w+) object",
         "{0:A}{1:A} has no items to go through.",
         "For a count, write range(n).",
-        "",
-        cures.count_with_range,
+        fix=cures.count_with_range,
     ),
     Known(
         r"object of type '(\w+)' has no len\(\)",
