@@ -92,12 +92,11 @@ class Replicas:
         for name in names:
             self.launch(name)
         for name in names:
-            limit = time.monotonic() + _START_TIME
+            place, limit = self.places[name], time.monotonic() + _START_TIME
             while not self._serves_readers(name):
-                if time.monotonic() > limit:
-                    raise RuntimeError(
-                        f"{name} did not start:\n{self.places[name].log.read_text()}"
-                    )
+                assert place.process is not None
+                if place.process.poll() is not None or time.monotonic() > limit:
+                    raise RuntimeError(f"{name} did not start:\n{place.log.read_text()}")
                 time.sleep(0.1)
 
     def stop(self, name: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.load.crowd import Crowd, run_crowd, visit_every_page
 from benchmarks.load.replicas import Replicas, running_replicas
-from benchmarks.load.serving import ROOT, Server, serving
+from benchmarks.load.serving import PROCESSORS, ROOT, Server, serving
 
 #: Seconds after the first page until the app has imported what else it needs and tested itself.
 _START = 14.0
@@ -67,7 +67,9 @@ class Servers:
         kind = ("replicas", number)
         if kind != self._kind:
             self.end()
-            self._server = self._stack.enter_context(running_replicas(number, self.folder()))
+            share = str(max(1, PROCESSORS // number))
+            started = running_replicas(number, self.folder(), EXPLORER_PROCESSES=share)
+            self._server = self._stack.enter_context(started)
             self._kind = kind
         replicas: Replicas = self._server
         return replicas
