@@ -48,20 +48,22 @@ FLAGS = [
 
 #: Files that take longest. They start first, so that no process ends long after the others.
 LONGEST = (
-    "tests/hostile/test_corpus.py",
-    "tests/browser/test_accessibility.py",
     "tests/docs/test_extending.py",
-    "tests/test_load.py",
-    "tests/test_replicas.py",
+    "tests/hostile/test_corpus.py",
+    "tests/training/test_undo.py",
+    "tests/trace/test_script.py",
+    "tests/training/test_against_torch.py",
+    "tests/browser/test_accessibility.py",
+    "tests/training/test_compare.py",
     "tests/browser/test_expression.py",
+    "tests/sandbox/test_server_life.py",
+    "tests/browser/test_optimizer.py",
+    "tests/questions/test_questions.py",
+    "tests/training/test_script.py",
     "tests/faults/test_rules.py",
-    "tests/pages/test_pages.py",
-    "tests/pages/test_optimizer.py",
-    "tests/pages/test_feature_maps.py",
-    "tests/pages/test_network.py",
-    "tests/networks/test_presets.py",
-    "tests/trace/test_against_torch.py",
-    "tests/docs/test_notebook.py",
+    "tests/faults/test_walls.py",
+    "tests/test_every_benchmark.py",
+    "tests/test_replicas.py",
 )
 #: More processes than processors: some tests wait for a child's time limit or for a browser.
 EXTRA_PROCESSES = 1
