@@ -43,9 +43,8 @@ def drop_left_sessions(manager: Any) -> None:
 def _watch() -> None:
     pause = threading.Event()
     while not pause.wait(INTERVAL):
-        if runtime.exists():
+        with suppress(AttributeError, RuntimeError):  # there is none, it stops, or it is a test's
             server = runtime.get_instance()
-            with suppress(AttributeError, RuntimeError):  # it stops, or it is a test's
-                loop = server._get_async_objs().eventloop
-                loop.call_soon_threadsafe(drop_left_sessions, server._session_mgr)
+            loop = server._get_async_objs().eventloop
+            loop.call_soon_threadsafe(drop_left_sessions, server._session_mgr)
         give_back()
