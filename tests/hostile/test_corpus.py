@@ -2,7 +2,6 @@
 touched, and the app has not grown."""
 
 import os
-import socket
 import time
 from pathlib import Path
 
@@ -11,67 +10,17 @@ import pytest
 from explorer import sandbox
 from explorer.sandbox import Sandbox
 from explorer.trace import TensorRecord, Trace
+from tests.hostile.conftest import PATIENCE, SECRET, Canary, memory
 from tests.hostile.corpus import GOOD, GROUPS
 
 #: Seconds for one program, and for one of a group whose programs have to be stopped.
 LIMIT, OTHER_LIMITS = 1.0, {"time": 0.3}
-#: Seconds in which a program that was stopped has ended, however busy the machine is; one that
-#: hangs never ends.
-PATIENCE = 20.0
 #: One program of so many in a group is run; the thorough part runs all of them.
 EVERY = 12
 #: The next reader's answer is looked at after every eighth program, and after one that was killed.
 TOGETHER = 8
-SECRET = "EXPLORER_TEST_SECRET"
 
 PRINTED = "tensor(37.5000, grad_fn=<MeanBackward0>) True tensor(0.) torch.Size([2])\n"
-
-
-@pytest.fixture(scope="module")
-def server():
-    """One server for the whole corpus, with a secret in the app's environment."""
-    os.environ[SECRET] = "do not tell"
-    box = Sandbox()
-    box.call("run", {"source": "x = 1"}, timeout=30)
-    yield box
-    box.stop()
-    del os.environ[SECRET]
-
-
-class Canary:
-    """A file and a listener that a success would touch."""
-
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "canary"
-        self.file.write_text("untouched")
-        os.utime(self.file, (1, 1))
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.setblocking(False)
-        self.port = self.listener.getsockname()[1]
-
-    def is_untouched(self) -> bool:
-        try:
-            self.listener.accept()
-        except BlockingIOError:
-            return (
-                self.file.read_text() == "untouched"
-                and self.file.stat().st_mtime == 1
-                and len(list(self.file.parent.iterdir())) == 1
-            )
-        return False
-
-
-@pytest.fixture
-def canary(tmp_path):
-    made = Canary(tmp_path)
-    yield made
-    made.listener.close()
-
-
-def memory(pid: int) -> int:
-    """Resident memory of a process in bytes."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return 1024 * int(status.split("VmRSS:")[1].split()[0])
 
 
 def timed(source: str, server: Sandbox, limit: float) -> tuple[Trace, float]:

@@ -12,9 +12,9 @@ from explorer import sandbox
 from explorer.networks.settings import Settings
 from explorer.program import ProgramRefused
 from explorer.sandbox import Sandbox
+from tests.hostile.conftest import PATIENCE, SECRET, Canary, memory
 from tests.hostile.corpus import GROUPS
 from tests.hostile.corpus.own_networks import NETWORKS
-from tests.hostile.test_corpus import PATIENCE, SECRET, Canary, memory
 from tests.marks import sample
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
@@ -38,23 +38,6 @@ class Net(nn.Module):
 model = Net()
 model(torch.ones(2, 3))
 """
-
-
-@pytest.fixture(scope="module")
-def server():
-    os.environ[SECRET] = "do not tell"
-    box = Sandbox()
-    box.call("run", {"source": "x = 1"}, timeout=30)
-    yield box
-    box.stop()
-    del os.environ[SECRET]
-
-
-@pytest.fixture
-def canary(tmp_path):
-    made = Canary(tmp_path)
-    yield made
-    made.listener.close()
 
 
 def inspected(source: str, server: Sandbox, limit: float = LIMIT):
