@@ -284,7 +284,7 @@ REPORTED_OUTPUT = 2000
 #: characters of one and of a page's query.
 MOST_KEPT, MOST_KEPT_CHARACTERS, MOST_QUERY_CHARACTERS = 20, 200_000, 100_000
 #: Losses of a file that are counted: the size of an upload grows by one megabyte with each.
-MOST_LOSSES = 9
+MOST_LOST_SERVERS = 9
 #: Seconds that a page may take before its server is ready: the first waits for the sandbox.
 FIRST_RUN_SECONDS = 60.0
 # The Network page.

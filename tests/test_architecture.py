@@ -187,3 +187,17 @@ def test_only_patches_replace_what_torch_has():
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if called == "setattr":
                 assert not ast.unparse(node.args[0]).startswith(("torch", "nn.")), path
+
+
+def test_each_limit_is_set_once():
+    """In one table a second value would take the place of the first, for whoever reads it."""
+    tree = ast.parse((ROOT / "explorer/limits.py").read_text())
+    stored = [
+        name.id
+        for statement in tree.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    ]
+    assert len(set(stored)) == len(stored) > 100

@@ -66,7 +66,7 @@ def ask_again(key: str, file: Any, sentence: str, instead: str = "") -> None:
     the reader chooses another, the file is no longer asked for."""
     losses, asked = _losses(key), f"{key}.asked"
     if file is not None:
-        keep(f"{key}.lost", min(losses + 1, limits.MOST_LOSSES))
+        keep(f"{key}.lost", min(losses + 1, limits.MOST_LOST_SERVERS))
         st.session_state.pop(asked, None)
         return
     shown = st.session_state.get(asked)
@@ -88,7 +88,7 @@ def _losses(key: str) -> int:
 
     def read(kept: Any) -> int:
         st.session_state[f"{key}.asked"] = ""
-        return min(max(int(kept), 1), limits.MOST_LOSSES)
+        return min(max(int(kept), 1), limits.MOST_LOST_SERVERS)
 
     restore_once(f"{key}.lost", read)
     return int(st.session_state.get(f"{key}.lost", 0))
