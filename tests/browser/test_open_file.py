@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from explorer.program.parsing import MAX_SOURCE
-from explorer.ui.common.editor import MOST_IN_LINK
-from explorer.ui.common.open_file import MAX_FILE
+from explorer.ui.common.editor import MAX_FILE, MOST_IN_LINK
 
 pytestmark = pytest.mark.browser
 

@@ -14,9 +14,9 @@ from explorer.program import ProgramError
 from explorer.trace import prove, run
 from explorer.trace.sampling import Samples
 from explorer.ui.common import errors
-from explorer.ui.common.fix import fix_html
 from explorer.ui.expression.curve import _picture
-from explorer.ui.expression.live_numbers import page_numbers
+from explorer.view.fix import fix_html
+from explorer.view.live_numbers import page_numbers
 from tests.pages.test_pages import ROOT, component, html_of, rows, run_program
 
 

@@ -58,7 +58,7 @@ export default function (component) {
     // Buttons in markup, with a whole program: to put in (fix.py), or to copy.
     state.pressed = ({ target }) => {
       const { fix, copy, ...change } = target.closest?.("button")?.dataset ?? {}
-      if (fix !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text: JSON.parse(fix), run: true, change } }))
+      if (fix !== undefined) announce("ax-replace", { text: JSON.parse(fix), run: true, change })
       // Browsers without a secure connection have no clipboard: there the text can be selected.
       if (copy !== undefined) navigator.clipboard?.writeText(copy).then(() => (target.textContent = "Copied"))
     }
@@ -72,7 +72,7 @@ export default function (component) {
     const { asked } = state
     if (data.again !== null && asked.phase === "move" && !state.queue.length)
       state.later = setTimeout(() => state.heard({ detail: asked }), 1000 * data.again)
-    if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
+    if (Object.keys(data.numbers).length) announce("ax-numbers", data.numbers)
     requestAnimationFrame(() => state.next())
   }
   return () => {

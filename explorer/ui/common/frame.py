@@ -15,7 +15,6 @@ from explorer import sandbox
 from explorer.ui.common.consent import wait_for_consent
 from explorer.ui.common.copy_link import copy_link
 from explorer.ui.common.glossary_dialog import glossary_button
-from explorer.ui.common.layout import theme_css
 from explorer.ui.common.metrics import time_page
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
@@ -23,6 +22,7 @@ from explorer.ui.common.reconnect import restore
 from explorer.ui.common.rerun_rate import wait_for_turn
 from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
+from explorer.ui.common.widgets import theme_css
 
 _UI = Path(__file__).parents[1]
 _SHARED = [Path(__file__).with_name(name) for name in ("style.css", "editor.css")]

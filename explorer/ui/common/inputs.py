@@ -13,18 +13,18 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from explorer.program.completion import complete
-from explorer.trace import TensorRecord, Trace
+from explorer.trace import Trace
 from explorer.trace.running import MOST_INPUTS, validate_arguments
-from explorer.trace.text import array_lines
 from explorer.ui.common import query_params
-from explorer.ui.common.widgets import while_drawn
+from explorer.ui.common.widgets import renderer, while_drawn
+from explorer.view.component import load_component
+from explorer.view.live_numbers import input_numbers
 
 #: The start of the name of an input in the link.
 PREFIX = "in."
@@ -37,12 +37,8 @@ _STATE, _WANTED = "inputs.values", "inputs.wanted"
 
 Value = float | list[Any]
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "input_handles",
-    html='<div class="handles" role="group" aria-label="Inputs"></div>',
-    css=(_HERE / "inputs.css").read_text(encoding="utf-8"),
-    js=(_HERE / "inputs.js").read_text(encoding="utf-8"),
+_component = renderer(
+    load_component(__file__, '<div class="handles" role="group" aria-label="Inputs"></div>')
 )
 
 
@@ -146,21 +142,6 @@ def reach(value: float) -> float:
     power = 10.0 ** max(0, math.floor(math.log10(max(abs(value), 1))))
     sizes = (step * p for p in (power, 10 * power) for step in (1, 2, 5))
     return next((size for size in sizes if size >= 5 and abs(value) < 0.98 * size), 10 * power)
-
-
-def leaf_of(trace: Trace, name: str) -> TensorRecord | None:
-    """The tensor of an input."""
-    return next((t for t in trace.tensors if t.name == name and t.is_leaf), None)
-
-
-def input_numbers(trace: Trace) -> dict[str, Any]:
-    """By name, what the handles of a run show: the value, and the gradient as text."""
-    numbers = {}
-    for name, value in trace.inputs.items():
-        leaf = leaf_of(trace, name)
-        lines = array_lines(leaf.grad) if leaf is not None else []
-        numbers[name] = {"value": value, "grad": "\n".join(lines) or "None"}
-    return numbers
 
 
 def draw_handles(

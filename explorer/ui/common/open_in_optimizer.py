@@ -8,8 +8,7 @@ from explorer.trace import Trace
 from explorer.training.split import split
 from explorer.ui.common.derived import derived
 from explorer.ui.common.editor import fits_in_link
-from explorer.ui.common.pages import page
-from explorer.ui.common.texts import LOSS, SETUP
+from explorer.ui.common.pages import LOSS, SETUP, page
 
 #: The reader's own program in the list of problems.
 OWN_TITLE = "Your own program"

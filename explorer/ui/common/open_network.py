@@ -8,8 +8,7 @@ from explorer.networks.program_watcher import makes_network
 from explorer.trace import Trace
 from explorer.ui.common.derived import derived
 from explorer.ui.common.editor import fits_in_link
-from explorer.ui.common.pages import page
-from explorer.ui.common.texts import MODULE, PROGRAM
+from explorer.ui.common.pages import MODULE, PROGRAM, page
 
 #: The choice of the reader's own network, on both pages.
 OWN = "Your own"

@@ -14,11 +14,11 @@ from explorer.program.thread_safe_ast import parse_literal
 from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.records import Answer
-from explorer.ui.common.glossary import term_link
 from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, is_out_of_time, run
 from explorer.ui.common.widgets import label
 from explorer.ui.expression.iterations import asked_pass, compare_runs
+from explorer.view.glossary import term_link
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}

@@ -1,37 +1,19 @@
-"""What the reader has picked: one selection that graph, walk, table and program all show."""
+"""What the reader picks: one selection that graph, walk, table and program all show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
-from explorer.trace.render_dot import digest
-from explorer.ui.expression.tensor_table import shown_tensors
+from explorer.trace.text import digest
+from explorer.view.tensors import shown_tensors
+from explorer.view.walk import Selection
 
 #: The query parameter of the pick.
 PARAMETER = "at"
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The node, the tensor and the step (its place in `steps`) that belong together; any may be
-    missing. `walking`: it was picked as a step of the walk, which hides what comes later."""
-
-    node: Node | None = None
-    tensor: TensorRecord | None = None
-    step: int | None = None
-    walking: bool = False
-
-    @property
-    def line(self) -> int | None:
-        """The line of the program that made them."""
-        for thing in (self.tensor, self.node):
-            if thing is not None and thing.line:
-                return thing.line
-        return None
 
 
 class Picker:

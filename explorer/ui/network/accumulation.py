@@ -13,11 +13,10 @@ from explorer.networks.setting import Setting
 from explorer.trace.colours import BAR, COMPARISON
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
-from explorer.ui.common.glossary import html, term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import download, label, scrolling, whole
+from explorer.ui.common.widgets import columns, download, label, scrolling, whole
 from explorer.ui.network import charts, figures, norms
 from explorer.ui.network.runs import await_stoppable
+from explorer.view.glossary import html, term_link
 
 _NEVER = 0
 #: The colours of the chart.

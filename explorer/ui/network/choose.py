@@ -19,13 +19,12 @@ from explorer.networks.setting import (
     describe_preset,
     make_script,
 )
-from explorer.ui.common.downloads import file, graph_files
-from explorer.ui.common.layout import columns
+from explorer.ui.common.mounts import graph_files
 from explorer.ui.common.open_in_optimizer import step_network, step_texts
 from explorer.ui.common.open_network import OWN, show_maps
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.weights_download import download_weights
-from explorer.ui.common.widgets import choice, device, menu, note, whole
+from explorer.ui.common.widgets import choice, columns, device, download_entry, menu, note, whole
 from explorer.ui.network.graph import DrawnGraph
 from explorer.ui.network.own_program import accept_program
 from explorer.ui.network.selection import clear_selection
@@ -196,14 +195,14 @@ def download_menu(
     if place is None:
         return
     with place:
-        file(
+        download_entry(
             "Layers as CSV",
             partial(layers_csv, report),
             "layers.csv",
             "text/csv",
             "The tree with every column, and why a gradient is None",
         )
-        file(
+        download_entry(
             "Parameters as CSV",
             partial(parameters_csv, report),
             "parameters.csv",
@@ -212,7 +211,7 @@ def download_menu(
         )
         if drawn is not None:
             graph_files(drawn.dot, "network")
-        file(
+        download_entry(
             "PyTorch script",
             lambda: make_script(setting, facts).encode(),
             "network.py",

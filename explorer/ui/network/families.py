@@ -12,9 +12,10 @@ from explorer.networks.presets import FAMILIES
 from explorer.networks.runs import InspectedNetwork
 from explorer.networks.setting import Setting
 from explorer.trace.text import number
-from explorer.ui.common.plot import Line, Plot, around, draw_plots
+from explorer.ui.common.mounts import mount_plots
 from explorer.ui.common.widgets import note
 from explorer.ui.network.runs import await_run
+from explorer.view.plot import Line, Plot, around
 
 _KINDS = ("main", "beside", "second")
 
@@ -45,7 +46,7 @@ def draw_comparison(setting: Setting) -> None:
     count = max(len(values) for values in norms.values())
     title = f"Gradient norm of each weight of {' and '.join(norms)}"
     with st.container(key="compare"):
-        draw_plots(
+        mount_plots(
             {
                 "compare": (
                     Plot(

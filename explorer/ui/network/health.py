@@ -9,8 +9,8 @@ import streamlit as st
 
 from explorer.networks import Report
 from explorer.networks.health import Finding, find_health
-from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.widgets import as_code
+from explorer.view.glossary import html, term_link
 
 #: How many layers of a finding can be selected here.
 _SHOWN = 3

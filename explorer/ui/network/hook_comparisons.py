@@ -9,12 +9,11 @@ import streamlit as st
 
 from explorer.networks import BackwardHookComparison, HookExperiment, HookMemory
 from explorer.networks.setting import Setting
-from explorer.ui.common.glossary import Html, html, term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.values import text
-from explorer.ui.common.widgets import label, note
+from explorer.ui.common.widgets import columns, label, note
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.table import to_size
+from explorer.view.glossary import Html, html, term_link
+from explorer.view.values import text
 
 _FORWARD = {
     "TestNet": "return linear(x * 0.75) / 4",

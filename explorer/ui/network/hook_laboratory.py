@@ -19,12 +19,11 @@ from explorer.networks import (
 )
 from explorer.networks.setting import Setting
 from explorer.trace.text import array_lines, number, shape_text
-from explorer.ui.common.glossary import term_link
-from explorer.ui.common.layout import columns
 from explorer.ui.common.query_params import accept_renamed
-from explorer.ui.common.widgets import label, note, refuse, scrolling
+from explorer.ui.common.widgets import columns, label, note, refuse, scrolling
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import PLACE, reset_unless_in
+from explorer.view.glossary import term_link
 
 _MODEL = "(model)"
 #: The label of each action, and its initial amount.

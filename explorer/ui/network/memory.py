@@ -11,14 +11,14 @@ from explorer.networks import MODES, MemoryPoint, MemoryRun, Report
 from explorer.networks.memory import AUTOCAST, CHECKPOINTING, INFERENCE, PLAIN
 from explorer.networks.setting import Setting
 from explorer.trace.colours import COMPARED
-from explorer.ui.common.glossary import Html, html, term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.table import Column, Row, table
-from explorer.ui.common.widgets import choice, label, note, refuse, scrolling
+from explorer.ui.common.mounts import mount_table
+from explorer.ui.common.widgets import choice, columns, label, note, refuse, scrolling
 from explorer.ui.network import hook_comparisons
 from explorer.ui.network.memory_chart import draw_memory_chart, layer_name
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.table import to_size
+from explorer.view.glossary import Html, html, term_link
+from explorer.view.table import Column, Row
 
 PASS, HOOKS = "Forward and backward", "Kept by hooks"
 #: The term of each mode, and what it is called.
@@ -168,7 +168,7 @@ def _draw_kept(run: MemoryRun, selected: str | None, select: Callable[[str], Non
     def clicked(position: int | None) -> None:
         select("" if position is None else shown[position].layer or "")
 
-    table(
+    mount_table(
         _KEPT,
         rows,
         key="kept-memory",

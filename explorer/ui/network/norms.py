@@ -10,13 +10,12 @@ from explorer.networks import Histogram, Report
 from explorer.networks.runs import BINS, Histograms, InspectedNetwork
 from explorer.networks.tree import extreme_gradients
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, term_link
-from explorer.ui.common.layout import columns
 from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import as_code, choice, download, label, note, scrolling
+from explorer.ui.common.widgets import as_code, choice, columns, download, label, note, scrolling
 from explorer.ui.network import figures
 from explorer.ui.network.charts import draw_histogram_chart, draw_norm_chart
 from explorer.ui.network.selection import PARAMETER, reset_unless_in
+from explorer.view.glossary import html, term_link
 
 #: With more bars than this, the chart can be made wide.
 _MANY = 40

@@ -13,11 +13,10 @@ from explorer.networks.runs import InspectedNetwork, InspectedProgram
 from explorer.networks.setting import PresetFacts, Setting
 from explorer.program import ProgramError, ProgramRefused
 from explorer.ui.common.editor import draw_lines, editor
-from explorer.ui.common.errors import program_error
 from explorer.ui.common.open_network import OWN, take_program
+from explorer.ui.common.pages import MODULE
 from explorer.ui.common.sandbox_call import ask, forget
-from explorer.ui.common.texts import MODULE
-from explorer.ui.common.widgets import note
+from explorer.ui.common.widgets import note, program_error
 from explorer.ui.network.selection import clear_selection
 
 #: In the session: the last network, and the last program that had none, with its error.

@@ -14,7 +14,7 @@ from explorer.networks.normalisation import is_norm
 from explorer.networks.runs import InspectedNetwork
 from explorer.networks.setting import PresetFacts, Setting
 from explorer.networks.time_steps import RECURRENT
-from explorer.ui.common.errors import reported
+from explorer.ui.common.widgets import reported
 from explorer.ui.network import (
     accumulation,
     attention,

@@ -11,10 +11,10 @@ import streamlit as st
 
 from explorer.networks.setting import Setting
 from explorer.networks.time_steps import RecurrentLayer, TimeSteps
-from explorer.ui.common.plot import AXES
 from explorer.ui.common.widgets import note
 from explorer.ui.network.families import relatives
 from explorer.ui.network.runs import await_run
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -26,7 +26,7 @@ _component = st.components.v2.component(
 <figure><svg></svg><button type="button" class="save" title="Download as SVG"
   aria-label="Download as SVG">↓</button></figure>""",
     css=(_HERE / "time_steps.css").read_text(encoding="utf-8"),
-    js=AXES + (_HERE / "time_steps.js").read_text(encoding="utf-8"),
+    js=SHARED + (_HERE / "time_steps.js").read_text(encoding="utf-8"),
 )
 #: Layers that are drawn together at most.
 _MOST = 4

@@ -20,12 +20,11 @@ from explorer.networks.training_histograms import (
 from explorer.trace.colours import BAR, FIGURE_TEXT
 from explorer.trace.text import number
 from explorer.training.formatting import pluralize
-from explorer.ui.common.glossary import term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import choice, label, note, whole
+from explorer.ui.common.widgets import choice, columns, label, note, whole
 from explorer.ui.network import norms
 from explorer.ui.network.charts import draw_chart
 from explorer.ui.network.runs import await_stoppable
+from explorer.view.glossary import term_link
 
 ONE_RUN, TRAINING = "One run", "Over training"
 #: How many times higher than the distance of two ridges the highest one is.

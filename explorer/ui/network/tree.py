@@ -14,10 +14,10 @@ import streamlit as st
 from explorer.networks import LayerRecord, ParameterRecord, Report, Statistics
 from explorer.networks.tree import TreeNode, extreme_gradients, make_tree, walk
 from explorer.ui.common.copy_link import ADDRESS
-from explorer.ui.common.glossary import ELEMENTS
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import while_drawn
 from explorer.ui.network.table import NOT_COUNTED, to_shape_text, totals
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -36,7 +36,7 @@ _component = st.components.v2.component(
 <div class="frame"><table><thead></thead><tbody></tbody></table></div>
 """,
     css=(_HERE / "tree.css").read_text(encoding="utf-8"),
-    js=ELEMENTS
+    js=SHARED
     + ADDRESS
     + "".join((_HERE / f"{name}.js").read_text("utf-8") for name in ("tree_rows", "tree")),
 )

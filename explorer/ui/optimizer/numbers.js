@@ -99,7 +99,7 @@ function neighbour(stops, here, key) {
   return alike.findLast((stop) => stop.closest("tr") === next && column(stop) <= column(here))
 }
 
-const format = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replaceAll("-", "−")
+const written = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replaceAll("-", "−")
 
 // Paints the numbers of a frame: by parameter {value: […], grad: […]}, flattened.
 function paint(root, parameters) {
@@ -107,7 +107,7 @@ function paint(root, parameters) {
     const numbers = parameters[tr.dataset.name]?.[tr.dataset.label]
     if (!numbers) continue
     for (const td of tr.querySelectorAll("td:not(.index)")) {
-      const text = format(numbers[Number(td.dataset.place ?? 0)])
+      const text = written(numbers[Number(td.dataset.place ?? 0)])
       td.classList.toggle("changed", td.textContent !== text || td.classList.contains("changed"))
       td.textContent = text
     }

@@ -8,11 +8,11 @@ import explorer
 from explorer.trace import Answer, Trace
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.ui.common import glossary_dialog
-from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 from explorer.ui.expression import answers, tensor_table
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.network import tree
 from explorer.ui.optimizer import numbers
+from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 
 pytestmark = pytest.mark.fast
 
