@@ -14,7 +14,7 @@ from explorer.trace import MAX_NODES, dot_text, fold
 from explorer.trace.recording.pass_graph import node_numbers
 from explorer.trace.records import Array, BackwardPass, Event, Node, TensorRecord, Trace, Unkept
 from explorer.trace.text import array_lines, shape_text
-from explorer.view.graph import Links
+from explorer.view.graph import Links, inputs_of
 
 #: Most characters of the gradient before and after in a node's label.
 _WIDTH = 34
@@ -61,8 +61,7 @@ def _tensor_of(node: Node, shown: BackwardPass) -> int | None:
     """The id of a node's tensor; of an AccumulateGrad, its leaf's."""
     if node.kind != "accumulate":
         return node.tensor
-    sources = {edge.source for edge in shown.edges if edge.target == node.id}
-    return next((n.tensor for n in shown.nodes if n.id in sources), None)
+    return next((leaf.tensor for leaf in inputs_of(node.id, shown)), None)
 
 
 def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:

@@ -391,15 +391,11 @@ function listen(box) {
   const away = () => hover(box, null)
   const own = { pointerover: over, focusin: over, pointerleave: away, focusout: away }
   for (const [name, listener] of Object.entries(own)) box.canvas.addEventListener(name, listener)
-  const heard = {
-    "ax-hover": (event) => showHover(box, event.detail),
-    "ax-numbers": (event) => paintNumbers(box, event.detail?.nodes),
-    "ax-drag": (event) => showDrag(box, event.detail),
-  }
-  for (const [name, listener] of Object.entries(heard)) window.addEventListener(name, listener)
-  return () => {
-    for (const [name, listener] of Object.entries(heard)) window.removeEventListener(name, listener)
-  }
+  return hear({
+    "ax-hover": (detail) => showHover(box, detail),
+    "ax-numbers": (detail) => paintNumbers(box, detail?.nodes),
+    "ax-drag": (detail) => showDrag(box, detail),
+  })
 }
 
 // -- a step of the walk ---------------------------------------------------------------------------

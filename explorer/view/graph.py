@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from explorer.trace import Node
+from explorer.trace import BackwardPass, Node
 from explorer.trace.colours import GRADIENT, HOOK, RGB, SELECTED
 from explorer.trace.text import digest
 from explorer.view.component import load_component
@@ -95,6 +95,19 @@ class Links:
 #: `ax-drag`, with its `value`, `at` which line and number of the label it is, and the `step` of a
 #: key where that does not follow from the value.
 Draggable = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def inputs_of(name: str, shown: BackwardPass) -> list[Node]:
+    """The nodes of a pass with an edge to the node of this id; an AccumulateGrad has its leaf."""
+    sources = {edge.source for edge in shown.edges if edge.target == name}
+    return [node for node in shown.nodes if node.id in sources]
+
+
+def users_of(name: str, shown: BackwardPass) -> list[Node]:
+    """The nodes of a pass to which the node of this id has an edge."""
+    targets = {edge.target for edge in shown.edges if edge.source == name}
+    return [node for node in shown.nodes if node.id in targets]
+
 
 NO_MARKS = Marks()
 NO_LINKS = Links()

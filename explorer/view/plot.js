@@ -257,19 +257,18 @@ export default function (component) {
     state.observer = new ResizeObserver(() => root.clientWidth !== state.width && state.draw())
     states.set(root, state)
     state.observer.observe(root)
-    state.follow = ({ detail }) => {
+    const follow = (detail) => {
       const cells = state.shown.map((cell) => (cell.place ? { ...cell, place: movedPlace(cell.place, detail) } : cell))
       const moved = cells.some((cell, i) => cell.place !== state.shown[i].place)
       state.shown = cells
       if (moved) state.draw()
     }
-    window.addEventListener("ax-numbers", state.follow)
     // A replay moves the marker of a curve to another step; without one it is at the present.
-    state.replay = ({ detail }) => {
-      state.step = detail.step
+    const replay = ({ step }) => {
+      state.step = step
       state.draw()
     }
-    window.addEventListener("ax-moment", state.replay)
+    state.silence = hear({ "ax-numbers": follow, "ax-moment": replay })
   }
   const received = JSON.stringify(data.cells)
   if (received !== state.received) state.shown = data.cells
@@ -311,8 +310,7 @@ export default function (component) {
   }
   return () => {
     clearTimeout(state.timer)
-    window.removeEventListener("ax-numbers", state.follow)
-    window.removeEventListener("ax-moment", state.replay)
+    state.silence()
     state.observer.disconnect()
     states.delete(root)
   }

@@ -29,6 +29,15 @@ function word(term, text, help) {
 // Tells the other components of the page.
 const announce = (name, detail) => window.dispatchEvent(new CustomEvent(name, { detail }))
 
+// Calls the listeners by the names of their events, with what is announced; returns what stops that.
+function hear(listeners) {
+  const stop = new AbortController()
+  for (const [name, listener] of Object.entries(listeners)) {
+    window.addEventListener(name, ({ detail }) => listener(detail), { signal: stop.signal })
+  }
+  return () => stop.abort()
+}
+
 // As many digits as distinguish ticks that are `step` apart.
 const format = (value, step) => {
   if (value === 0) return "0"

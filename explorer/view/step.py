@@ -5,7 +5,6 @@ where the results go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
@@ -14,7 +13,8 @@ from explorer.trace.rules import UNKNOWN
 from explorer.training.formatting import pluralize
 from explorer.view import values
 from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
-from explorer.view.walk import Selection, sums_at
+from explorer.view.graph import inputs_of, users_of
+from explorer.view.walk import Selection, flows_into, sums_at
 
 #: Characters of a value next to the formula.
 _WIDTH = 32
@@ -149,8 +149,8 @@ def _function(node: Node) -> Html:
 def title(node: Node, shown: BackwardPass) -> str:
     """What a reader calls a node: the tensor it made, or the leaf whose gradient it adds to."""
     if node.kind == "accumulate":
-        leaves = {edge.source for edge in shown.edges if edge.target == node.id}
-        return next((f"{n.label}.grad" for n in shown.nodes if n.id in leaves), "a leaf's .grad")
+        leaves = inputs_of(node.id, shown)
+        return f"{leaves[0].label}.grad" if leaves else "a leaf's .grad"
     return node.label or node.name
 
 
@@ -159,12 +159,8 @@ def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
     nodes = {node.id: node for node in shown.nodes}
     parts = []
     for slot, grad in enumerate(step.grads_in):
-        ways = [
-            (nodes[s.node], flow.grad)
-            for s in shown.steps
-            for flow in s.grads_out
-            if flow.to == step.node and flow.slot == slot and s.node in nodes
-        ]
+        flows = flows_into(step.node, slot, shown)
+        ways = [(nodes[name], given) for name, given in flows if name in nodes]
         mark = f" {slot}" if len(step.grads_in) > 1 else ""
         added = f": sum of {len(ways)} paths" if len(ways) > 1 else ""
         heading = html(term_link("gradient", "Gradient"), f" in{mark}, G{added}")
@@ -174,7 +170,7 @@ def gradients_in(step: BackwardStep, shown: BackwardPass) -> str:
         elif ways:
             parts.append(f'<div class="ax-from">from {escape(title(ways[0][0], shown))}</div>')
         else:
-            users = (nodes[e.target] for e in shown.edges if e.source == step.node)
+            users = users_of(step.node, shown)
             lost = _left_out(shown) and any(user.kind == "function" for user in users)
             source = "from a step that is not recorded" if lost else "backward starts here"
             parts.append(f'<div class="ax-from">{source}</div>')
@@ -193,16 +189,11 @@ def gradients_out(step: BackwardStep, shown: BackwardPass) -> str:
         parts.append(_labelled(".grad before", step.before))
         parts.append(_labelled(".grad after", step.after))
     saved = term_link("saved", "saved")
-    for name, value in _saved(step):
-        parts.append(_labelled(html(saved, f" {name}"), value, "ax-way"))
-        saved = html("saved")  # one of them opens the glossary
-    return f'<div class="ax-flow">{"".join(parts)}</div>'
-
-
-def _saved(step: BackwardStep) -> Iterator[tuple[str, Array | Plain]]:
     for name, value in step.saved.items():
         if value is not None and "_sym_" not in name:
-            yield name, value
+            parts.append(_labelled(html(saved, f" {name}"), value, "ax-way"))
+            saved = html("saved")  # one of them opens the glossary
+    return f'<div class="ax-flow">{"".join(parts)}</div>'
 
 
 def _labelled(name: str, value: Array | Plain, style: str = "") -> str:
@@ -215,7 +206,7 @@ def _labelled(name: str, value: Array | Plain, style: str = "") -> str:
 def role(node: Node, shown: BackwardPass) -> str:
     """What a node of this pass does to the gradient, and what it is in the reader's program."""
     if node.kind == "accumulate":
-        leaf = next((n.label for n in _inputs(node, shown) if n.label), node.label)
+        leaf = next((n.label for n in inputs_of(node.id, shown) if n.label), node.label)
         return f"Adds the incoming gradient to {leaf or 'a leaf'}.grad."
     if node.kind != "function":
         return _DATA_ROLES.get(node.kind, "")
@@ -246,7 +237,7 @@ def _without_gradient(node: Node, step: BackwardStep | None, shown: BackwardPass
     missing = sum(flow.to is None for flow in step.grads_out) if step is not None else 0
     if step is None or not missing:
         return ""
-    frozen = [n.label for n in _inputs(node, shown) if n.kind == "frozen" and n.label]
+    frozen = [n.label for n in inputs_of(node.id, shown) if n.kind == "frozen" and n.label]
     names = list(dict.fromkeys(frozen))
     if names:
         return f"{' and '.join(names)} {'needs' if len(names) == 1 else 'need'} no gradient."
@@ -255,13 +246,7 @@ def _without_gradient(node: Node, step: BackwardStep | None, shown: BackwardPass
     return f"{missing} inputs need no gradient."
 
 
-def _inputs(node: Node, shown: BackwardPass) -> list[Node]:
-    sources = {edge.source for edge in shown.edges if edge.target == node.id}
-    return [n for n in shown.nodes if n.id in sources]
-
-
 def _user(node: Node, shown: BackwardPass) -> str:
     """The nearest named result computed from this node."""
-    targets = {edge.target for edge in shown.edges if edge.source == node.id}
-    user = next((n for n in shown.nodes if n.id in targets and n.kind != "output"), None)
+    user = next((n for n in users_of(node.id, shown) if n.kind != "output"), None)
     return (user.label or user.name) if user is not None else "the result"

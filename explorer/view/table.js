@@ -59,7 +59,7 @@ function listen(table) {
   const own = { pointerover: enter, focusin: enter, pointerleave: leave, focusout: leave }
   for (const [name, listener] of Object.entries(own)) table.addEventListener(name, listener)
 
-  const show = ({ detail }) => {
+  const show = (detail) => {
     const { tensor = null, line = null } = detail ?? {}
     for (const row of table.querySelectorAll("tr[data-tensor]")) {
       const { dataset } = row
@@ -69,7 +69,7 @@ function listen(table) {
   }
   const changed = new Set()
   let resting = 0
-  const paint = ({ detail }) => {
+  const paint = (detail) => {
     for (const [tensor, texts] of Object.entries(detail?.rows ?? {})) {
       const row = table.querySelector(`tr[data-tensor="${CSS.escape(tensor)}"]`)
       for (const cell of row?.cells ?? []) {
@@ -91,11 +91,9 @@ function listen(table) {
       changed.clear()
     }, CHANGED_MS)
   }
-  window.addEventListener("ax-hover", show)
-  window.addEventListener("ax-numbers", paint)
+  const silence = hear({ "ax-hover": show, "ax-numbers": paint })
   return () => {
-    window.removeEventListener("ax-hover", show)
-    window.removeEventListener("ax-numbers", paint)
+    silence()
     hover(null)
   }
 }

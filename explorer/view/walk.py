@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
 from explorer.trace import Array, BackwardPass, BackwardStep, Node, Summary, TensorRecord
 from explorer.trace.text import number, shape_text
-from explorer.view.graph import Marks, Sum
+from explorer.view.graph import Marks, Sum, inputs_of
 
 #: Most characters of an array on an edge, and of one term of a sum.
 _WIDTH, _TERM = 22, 9
@@ -56,16 +56,14 @@ def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Mark
     step = shown.steps[picked.step]
     ways = [(flow.to, step.node) for flow in step.grads_out if flow.to is not None]
     if not ways:  # AccumulateGrad: into its leaf
-        ways = [(edge.source, edge.target) for edge in shown.edges if edge.target == step.node]
+        ways = [(leaf.id, step.node) for leaf in inputs_of(step.node, shown)]
     edges = [f"{where(a)}-{where(b)}" for a, b in ways]
     found = Marks(selected=chosen, current=where(step.node), active=tuple(edges))
     if not picked.walking:
         return found
     arrival = arrival_steps(shown)
-    return Marks(
-        found.selected,
-        found.current,
-        found.active,
+    return replace(
+        found,
         hidden=tuple(n.id for n in nodes if arrival.get(n.id, -1) > picked.step),
         arriving=tuple(n.id for n in nodes if arrival.get(n.id) == picked.step),
         moving=_moving(step, edges),
@@ -118,12 +116,21 @@ def arrival_steps(shown: BackwardPass) -> dict[str, int]:
     return arrival
 
 
+def flows_into(name: str, slot: int, shown: BackwardPass) -> list[tuple[str, Array | None]]:
+    """The gradients sent to one input of a node, each with the node that sends it."""
+    return [
+        (step.node, flow.grad)
+        for step in shown.steps
+        for flow in step.grads_out
+        if (flow.to, flow.slot) == (name, slot)
+    ]
+
+
 def sums_at(step: BackwardStep, shown: BackwardPass) -> list[str]:
     """The gradients that were added to give those the step takes in, one sum for each."""
     found = []
     for slot, grad in enumerate(step.grads_in):
-        flows = [f for s in shown.steps for f in s.grads_out if (f.to, f.slot) == (step.node, slot)]
-        parts = [flow.grad for flow in flows if flow.grad is not None]
+        parts = [part for _, part in flows_into(step.node, slot, shown) if part is not None]
         if len(parts) > 1:
             found.append(_equation(parts, grad))
     return found
@@ -195,10 +202,10 @@ def _accumulated(step: BackwardStep, shown: BackwardPass) -> list[Sum]:
     """At a leaf whose `.grad` was there before: that and the gradient that is added."""
     if step.before is None or step.after is None or not step.grads_in or step.grads_in[0] is None:
         return []
-    leaves = [edge.source for edge in shown.edges if edge.target == step.node]
+    leaves = inputs_of(step.node, shown)
     parts = [step.before, step.grads_in[0]]
     return [
-        Sum(leaf, _term(step.before), _added(parts, 2), _equation(parts, step.after), True)
+        Sum(leaf.id, _term(step.before), _added(parts, 2), _equation(parts, step.after), True)
         for leaf in leaves
     ]
 

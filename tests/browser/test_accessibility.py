@@ -108,9 +108,13 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
         (
             "/expression?at=tensor-1",
             (
-                *(panel(title) for key, title in PANELS.items() if key not in ("step", "check")),
+                *(
+                    panel(PANELS[key].title)
+                    for key in PANELS
+                    if key not in ("step", "check", "curves")
+                ),
                 *(check, glossary, escape),
-                *(press("Lesson", BOX), escape, press("Download", BOX)),
+                *(press("Make a lesson", BOX), escape, press("Download", BOX)),
             ),
         ),
         (f"/expression?program={quote(FAILING)}", ()),

@@ -23,6 +23,7 @@ ADDED = (
     "activations",
     "statements",
     "Histogram",
+    "norms",
 )
 COPIED = (
     *("explorer", "pages", "tests", "docs", "benchmarks", "deploy"),

@@ -194,7 +194,7 @@ export default function (component) {
   if (!state) {
     state = { byName: new Map(), drawn: "" }
     rows.set(root, state)
-    state.paint = ({ detail }) => {
+    const paint = (detail) => {
       for (const [name, changed] of Object.entries(detail.inputs ?? {})) {
         const row = state.byName.get(name)
         const { value, grad } = { value: row?.value, grad: row?.gradient, ...changed }
@@ -202,11 +202,10 @@ export default function (component) {
       }
     }
     // A step of the walk hides the gradients that have not arrived.
-    state.hide = ({ detail }) => {
-      for (const [name, { grad }] of state.byName) grad.classList.toggle("later", detail.includes(name))
+    const hide = (names) => {
+      for (const [name, { grad }] of state.byName) grad.classList.toggle("later", names.includes(name))
     }
-    window.addEventListener("ax-numbers", state.paint)
-    window.addEventListener("ax-later", state.hide)
+    state.silence = hear({ "ax-numbers": paint, "ax-later": hide })
   }
   state.hidden = data.hidden
   const drawn = JSON.stringify(data.handles)
@@ -225,8 +224,7 @@ export default function (component) {
     if (wanted.length !== root.children.length || wanted.some((node, i) => node !== root.children[i])) root.replaceChildren(...wanted)
   }
   return () => {
-    window.removeEventListener("ax-numbers", state.paint)
-    window.removeEventListener("ax-later", state.hide)
+    state.silence()
     rows.delete(root)
   }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from html import escape
@@ -53,19 +53,26 @@ def columns(*shares: float) -> list[Any]:
     return [column.container(gap="xsmall") for column in st.columns(shares, gap="medium")]
 
 
-def choice(label: str, key: str, options: list[str], help: str) -> str:
-    """One of a few options, kept in the link; the first unless chosen otherwise."""
+def choice(
+    label: str, key: str, options: Iterable[str] | Mapping[str, str], help: str, **more: Any
+) -> str:
+    """One of a few options, kept in the link; the first unless chosen otherwise. A mapping
+    names them for the page."""
+    names = options if isinstance(options, Mapping) else {option: option for option in options}
+    keys = list(names)
     chosen = st.segmented_control(
         label,
-        options,
-        default=options[0],
+        keys,
+        default=keys[0],
         required=True,
+        format_func=names.__getitem__,
         key=key,
         bind="query-params",
         label_visibility="collapsed",
         help=help,
+        **more,
     )
-    return chosen if chosen in options else options[0]
+    return chosen if chosen in names else keys[0]
 
 
 def device(help: str) -> str:

@@ -12,40 +12,26 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.trace import BackwardPass, TensorRecord, Trace
+from explorer.trace import TensorRecord, Trace
 from explorer.ui.common.drag import follow_drag
 from explorer.ui.common.editor import draw_lines
 from explorer.ui.common.mounts import mount_plots, mount_table
 from explorer.ui.common.query_params import accept_renamed
-from explorer.ui.common.widgets import download, note
+from explorer.ui.common.widgets import choice, download, note
 from explorer.ui.expression import iterations, walk
 from explorer.ui.expression.gradient_check import draw_check
 from explorer.ui.expression.graph_panel import GraphPanel
 from explorer.ui.expression.program import LINE_VALUES, ProgramRun, failed_line, run_with_capture
-from explorer.ui.expression.selection import Picker
+from explorer.ui.expression.selection import Picker, Shown
 from explorer.view import checks, curves, events, tensors
 from explorer.view.live_numbers import Numbers, line_ends, page_numbers
 from explorer.view.step import step_html
-from explorer.view.walk import Selection, awaited
+from explorer.view.walk import awaited
 
 #: Heights of the charts of the loss and of a norm, in CSS pixels.
 _LOSS, _NORM = 200, 142
 #: By the labels in links of earlier versions.
 _RENAMED = {"Table": "tensors", "Detail": "tensor", "Check": "check"}
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a panel may show: the run, the backward pass in the graph, and what is picked in it."""
-
-    run: ProgramRun
-    backward: BackwardPass | None
-    picker: Picker
-    picked: Selection
-
-    @property
-    def trace(self) -> Trace:
-        return self.run.trace
 
 
 def _draw_tensors(shown: Shown) -> None:
@@ -217,16 +203,11 @@ def _choose_panel(run: ProgramRun) -> str:
     ]
     if st.session_state.get("panel") not in offered:
         st.session_state.pop("panel", None)
-    return st.segmented_control(
+    return choice(
         "Show",
-        offered,
-        default=offered[0],
-        required=True,
-        format_func=lambda key: PANELS[key].title,
-        key="panel",
-        bind="query-params",
-        label_visibility="collapsed",
-        help=" ".join(f"{panel.title}: {panel.help}." for panel in PANELS.values()),
+        "panel",
+        {key: PANELS[key].title for key in offered},
+        " ".join(f"{panel.title}: {panel.help}." for panel in PANELS.values()),
     )
 
 

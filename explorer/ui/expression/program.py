@@ -16,7 +16,7 @@ from explorer.trace.examples import EXAMPLES
 from explorer.trace.records import Answer
 from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, is_out_of_time, run
-from explorer.ui.common.widgets import label
+from explorer.ui.common.widgets import choice, label
 from explorer.ui.expression.iterations import asked_pass, compare_runs
 from explorer.view.glossary import term_link
 
@@ -190,18 +190,13 @@ def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:
 def _choose_capture() -> str:
     """How gradients of non-leaf tensors are read."""
     label(term_link("non-leaf", "Non-leaf"), " gradients by")
-    return st.segmented_control(
+    return choice(
         "Gradients of non-leaf tensors by",
-        list(_CAPTURE),
-        default="hook",
-        required=True,
-        format_func=_CAPTURE.__getitem__,
-        key="capture",
-        bind="query-params",
+        "capture",
+        _CAPTURE,
+        "A hook sees the gradient pass; retain_grad() keeps it in .grad. The Memory panel compares "
+        "them.",
         persist_state="session",
-        label_visibility="collapsed",
-        help="A hook sees the gradient pass; retain_grad() keeps it in .grad. The Memory panel "
-        "compares them.",
     )
 
 
@@ -211,16 +206,11 @@ def _choose_upstream(name: str) -> str | list | float:
         f'<div class="ax-note"><b>{escape(name)}</b> is not a {term_link("scalar", "scalar")}. '
         "Backward starts from:</div>"
     )
-    start = st.segmented_control(
+    start = choice(
         "Backward starts from",
-        list(_START),
-        default="sum",
-        required=True,
-        format_func=_START.__getitem__,
-        key="start",
-        bind="query-params",
-        label_visibility="collapsed",
-        help="A sum passes 1 to every element, a mean 1/n. Or enter the gradient yourself.",
+        "start",
+        _START,
+        "A sum passes 1 to every element, a mean 1/n. Or enter the gradient yourself.",
     )
     if start != "own":
         return start

@@ -69,7 +69,7 @@ def test_no_variable_is_used_that_does_not_exist() -> None:
         "--ax-graph-height",
         "--ax-error-line",
     }
-    files = [p for p in (ROOT / "explorer/ui").rglob("*") if p.suffix in (".py", ".css", ".js")]
+    files = [p for p in (ROOT / "explorer").rglob("*") if p.suffix in (".py", ".css", ".js")]
     used = {
         name for path in files for name in re.findall(r"var\((--ax-[a-z-]+)\)", path.read_text())
     }
