@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.trace import Answer, Trace
 from explorer.trace.examples import Example
@@ -20,10 +21,6 @@ from explorer.view.glossary import optional_term_link
 _CODE = re.compile("`([^`]+)`")
 #: How many sentences about the program are seen before the line is opened.
 _SENTENCES = 2
-#: How many answers are seen before the line is opened that counts the others.
-MOST_SEEN = 3
-#: The most sentences about other lines of an error that are shown.
-MOST_ALSO = 11
 #: As long as what a try showed.
 _TRIED = "x" * 40
 
@@ -38,7 +35,9 @@ def error_html(error: ProgramError, *, change: str = "") -> str:
     if error.hint or change:
         parts.append(f'<div class="ax-hint">{escape(error.hint)}{change}</div>')
     if error.also:
-        others = "".join(f"<li>{escape(sentence)}</li>" for sentence in error.also[:MOST_ALSO])
+        others = "".join(
+            f"<li>{escape(sentence)}</li>" for sentence in error.also[: limits.ERROR_ALSO]
+        )
         parts.append(f'<ul class="ax-hint">{others}</ul>')
     if error.detail:
         parts.append(
@@ -99,9 +98,9 @@ def answers_html(
     already: int = 0,
     open: bool,
 ) -> str:
-    """Answers about a program, the first one `open`; with those shown `already`, no more than
-    `MOST_SEEN` before the line is opened that counts the others. What waits for being tried has
-    only room. `rest` is what follows the program in the editor."""
+    """Answers about a program, the first one `open`. With those shown `already`, no more than
+    `limits.ANSWERS_SEEN` are seen before the line is opened that counts the others. What waits for
+    being tried has only room. `rest` is what follows the program in the editor."""
     parts = []
     waiting = [a for a in answers if not is_tried and can_be_tried(a)]
     for i, answer in enumerate(answers):
@@ -112,7 +111,7 @@ def answers_html(
         title = _trying(len(waiting)) if answer is waiting[0] else ""
         room = _room(answer, source, open=open and i == 0)
         parts.append(f'<div class="ax-to-try">{title}{room}</div>')
-    seen = max(MOST_SEEN - already, 0)
+    seen = max(limits.ANSWERS_SEEN - already, 0)
     if (more := len(parts) - seen) > 0:
         others = "".join(parts[seen:])
         parts[seen:] = [

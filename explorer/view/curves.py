@@ -14,12 +14,13 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from explorer import limits
 from explorer.trace import TensorRecord, Trace
 from explorer.trace.colours import SURFACE
 from explorer.trace.records import Curve
 from explorer.trace.sampling import Samples
 from explorer.trace.text import shortened
-from explorer.view.plot import MOST, Axis, Line, Place, Plot, around
+from explorer.view.plot import Axis, Line, Place, Plot, around
 
 #: The samples whose values may lie outside of the picture, at both ends together.
 _OUTSIDE = 0.06
@@ -143,7 +144,7 @@ def about(trace: Trace) -> str:
     longest = max(len(curve.at) for curve in trace.curves)
     shortest = min(len(curve.at) for curve in trace.curves)
     some = f" Of {trace.pass_count:,} passes, some are drawn, evenly spaced."
-    thinned = longest > MOST or shortest < trace.pass_count
+    thinned = longest > limits.LINE_POINTS or shortest < trace.pass_count
     shown = "Click a point to see its backward pass." + some * thinned
     return " ".join(filter(None, (shown, describe_nonfinite(trace.curves))))
 

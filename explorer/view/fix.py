@@ -13,14 +13,11 @@ from difflib import SequenceMatcher
 from html import escape
 from itertools import takewhile
 
+from explorer import limits
 from explorer.trace.text import join_names, outside_numbers, shortened
 
-#: Most changed lines that are shown, most characters of one, and most that the editor marks.
-_LINES, _CHARACTERS, _MARKS = 8, 160, 200
 #: How many equal characters are shown at most, and how many are left of more.
 _FAR, _SHOWN_BEFORE = 24, 12
-#: Most lines that are compared one by one, between the first and the last that differ.
-MOST_COMPARED = 400
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ def changed_lines(before: str, after: str) -> tuple[ChangedLine, ...]:
 
 def _between(old: list[str], new: list[str], start: int) -> Iterator[ChangedLine]:
     blocks = [(0, len(old), 0, len(new))]
-    if max(len(old), len(new)) <= MOST_COMPARED:
+    if max(len(old), len(new)) <= limits.CHANGE_COMPARED:
         matches = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         blocks = [tuple(places) for tag, *places in matches if tag != "equal"]  # type: ignore[misc]
     for old_from, old_to, new_from, new_to in blocks:
@@ -72,16 +69,19 @@ def room_html(before: str, fix: str | None) -> str:
     """The room that the change takes, without it."""
     if fix is None:
         return ""
-    lines = [replace(line, number=1, text="x") for line in changed_lines(before, fix)[:_LINES]]
+    lines = [
+        replace(line, number=1, text="x")
+        for line in changed_lines(before, fix)[: limits.CHANGE_LINES]
+    ]
     room = '<button type="button" class="ax-apply" disabled>Apply</button>'
     return f'<div class="ax-fix">{diff_html(tuple(lines))}{room}</div>'
 
 
 def diff_html(lines: tuple[ChangedLine, ...]) -> str:
     """Changed lines, each with its number and a sign."""
-    shown = lines[:_LINES]
+    shown = lines[: limits.CHANGE_LINES]
     rows = "".join(_row(line, _beginning(line, shown)) for line in shown)
-    more = len(lines) - _LINES
+    more = len(lines) - limits.CHANGE_LINES
     rows += f"<span>… {more} more line{'s' if more > 1 else ''}</span>" if more > 0 else ""
     return f'<div class="ax-diff" tabindex="0" role="region" aria-label="Change">{rows}</div>'
 
@@ -98,7 +98,7 @@ def _beginning(line: ChangedLine, lines: tuple[ChangedLine, ...]) -> int:
 def _row(line: ChangedLine, start: int) -> str:
     tag, sign = ("ins", "+") if line.sign == "+" else ("del", "−")
     text = f"…{line.text[start:]}" if start else line.text
-    code = escape(shortened(text, _CHARACTERS))
+    code = escape(shortened(text, limits.CHANGE_CHARACTERS))
     return f"<{tag}><i>{line.number}</i><b>{sign}</b><code>{code}</code></{tag}>"
 
 
@@ -109,8 +109,8 @@ def _button(fix: str, lines: tuple[ChangedLine, ...]) -> str:
     gone = {line.place for line in lines if line.sign == "-"} - new
     data = {
         "fix": json.dumps(fix),
-        "added": " ".join(map(str, sorted(new)[:_MARKS])),
-        "removed": " ".join(map(str, sorted(gone)[:_MARKS])),
+        "added": " ".join(map(str, sorted(new)[: limits.CHANGE_MARKS])),
+        "removed": " ".join(map(str, sorted(gone)[: limits.CHANGE_MARKS])),
         "said": _said(lines),
     }
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())

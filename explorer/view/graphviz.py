@@ -28,6 +28,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from explorer import limits
 from explorer.trace.colours import GRADIENT, HOOK, REMARK
 
 try:
@@ -35,25 +36,10 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: How long the largest graph may take, in seconds.
-SECONDS = 8.0
 #: Rounds of its optimization for each node: without a limit, 270 nodes took 15 s; with it, 2 s.
 _ROUNDS = "-Gnslimit=4"
-#: The wider side of a picture in pixels, at least, and its least resolution in dots an inch; but it
-#: has no more than so many pixels: each takes 4 bytes.
-PIXELS, LEAST_DPI, MOST_PIXELS = 2000, 96, 40_000_000
-
-#: The memory a process may have, in bytes: a graph of 300 nodes takes less than half of it, one of
-#: many long edges 3 GB.
-MEMORY = 512 * 2**20
-#: The longest text: with the empty graph it fits into a pipe. The layout of a larger graph takes so
-#: long that a process of its own costs little more.
-LONGEST = 32_000
-#: How long a graph may take in the process that stays, and how long it may wait there for the one
-#: before, in seconds.
-SMALL_SECONDS, PATIENCE = 1.0, 0.2
-#: After so many graphs the process is replaced, whatever it may have kept of them.
-MOST_GRAPHS = 2000
+#: The wider side of a picture in pixels, at least, and its least resolution in dots an inch.
+PIXELS, LEAST_DPI = 2000, 96
 
 _END = b"</svg>\n"
 #: graphviz calls its second graph, and all that follow, something else than the first.
@@ -97,13 +83,13 @@ def render(dot: str, kind: str, *options: str) -> bytes | None:
     env = {k: v for k, v in os.environ.items() if k != "GV_FILE_PATH"} | {"SERVER_NAME": "none"}
     command = [program, "-Kdot", f"-T{kind}", _ROUNDS, *options]
     if kind == "svg" and not options:
-        drawn = _dot_process.svg(command, env, dot, min(SECONDS, SMALL_SECONDS))
+        drawn = _dot_process.svg(command, env, dot, limits.DOT_SMALL_SECONDS)
         if drawn is not None:
             return drawn
     try:
         with start(command, env) as process:
             try:
-                drawn, _ = process.communicate(dot.encode(), timeout=SECONDS)
+                drawn, _ = process.communicate(dot.encode(), timeout=limits.DOT_SECONDS)
             finally:
                 process.kill()  # does nothing once it has ended
     except (OSError, subprocess.TimeoutExpired):
@@ -119,14 +105,14 @@ def svg(dot: str) -> str | None:
 
 def png(dot: str) -> bytes | None:
     """The graph as a picture that is at least `PIXELS` wide or high, unless it would have more than
-    `MOST_PIXELS`; None if it cannot be drawn."""
+    `limits.PICTURE_PIXELS`; None if it cannot be drawn."""
     drawn = render(dot, "svg")
     size = _SIZE.search(drawn or b"")
     if size is None:
         return None
     width, height = (max(float(points), 1.0) for points in size.groups())
     dpi = max(LEAST_DPI, math.ceil(72 * PIXELS / max(width, height)))
-    most = math.floor(72 * math.sqrt(MOST_PIXELS / (width * height)))
+    most = math.floor(72 * math.sqrt(limits.PICTURE_PIXELS / (width * height)))
     return render(dot, "png", f"-Gdpi={min(dpi, most)}")
 
 
@@ -175,7 +161,9 @@ def start(command: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[by
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=env)
     if hasattr(resource, "prlimit"):
         with suppress(OSError):  # it has ended already
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.prlimit(
+                process.pid, resource.RLIMIT_AS, (limits.DOT_MEMORY, limits.DOT_MEMORY)
+            )
     return process
 
 
@@ -195,12 +183,12 @@ class DotProcess:
         command: Sequence[str],
         env: Mapping[str, str],
         dot: str,
-        seconds: float = SMALL_SECONDS,
+        seconds: float = limits.DOT_SMALL_SECONDS,
     ) -> bytes | None:
         """The SVG that `command` makes of a graph. None if it has to be made in another way: the
         graph is large, another one takes long, or this one failed."""
         text = dot.encode()
-        if len(text) > LONGEST or not self._lock.acquire(timeout=PATIENCE):
+        if len(text) > limits.DOT_SMALL or not self._lock.acquire(timeout=limits.DOT_PATIENCE):
             return None
         picture = None
         try:
@@ -222,7 +210,7 @@ class DotProcess:
                 pass
 
     def _ready(self, command: tuple[str, ...], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        if command != self._command or self._graphs >= MOST_GRAPHS:
+        if command != self._command or self._graphs >= limits.DOT_GRAPHS:
             self.end()
         process = self._process
         if process is None:

@@ -9,11 +9,9 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from PIL import Image
 
+from explorer import limits
 from explorer.trace import Array, Summary
 from explorer.trace.colours import NAN, SIGNED
-
-#: Most cells along a side.
-CELLS = 64
 
 
 def _unit(rgb: tuple[int, int, int]) -> tuple[float, float, float]:
@@ -33,7 +31,7 @@ def matrix(array: Array) -> np.ndarray | None:
     if values.dtype.kind not in "fiu" or values.size < 2:
         return None
     rows = values.reshape(-1, values.shape[-1]).astype(float)
-    return rows[:CELLS, :CELLS]
+    return rows[: limits.HEATMAP_CELLS, : limits.HEATMAP_CELLS]
 
 
 def data_url(array: Array) -> str | None:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.view.component import load_component
 
 PLOTS = load_component(__file__, '<div class="cells"></div><div class="ax-note moment"></div>')
 
-#: Most points of a line; of longer ones every k-th and the last.
-MOST = 600
 #: The largest number on an axis: beyond, the length of an axis is infinite.
 _LARGEST = 1e300
 
@@ -106,9 +105,10 @@ def _to_data(cell: Plot | Blank) -> dict[str, Any]:
 
 
 def _plain(line: Line) -> dict[str, Any]:
+    """Of a long line every k-th point and the last."""
     x, y = (np.asarray(values, dtype=float) for values in (line.x, line.y))
-    if len(x) > MOST:
-        shown = np.append(np.arange(0, len(x) - 1, -(-len(x) // MOST)), len(x) - 1)
+    if len(x) > limits.LINE_POINTS:
+        shown = np.append(np.arange(0, len(x) - 1, -(-len(x) // limits.LINE_POINTS)), len(x) - 1)
         x, y = x[shown], y[shown]
     return vars(line) | {"x": _numbers(x), "y": _numbers(y)}
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.trace.colours import GRADIENT, HOOK, INK, PAPER, REMARK, SECONDARY
 from explorer.trace.explain.order import can_be_tried
@@ -17,11 +18,6 @@ from explorer.trace.records import Answer, TensorRecord, Trace
 from explorer.trace.text import array_lines, shape_text, shortened
 from explorer.view import graphviz
 from explorer.view.fix import changed_lines
-
-#: Most tensors in the table, and most characters of printed text.
-MOST_ROWS, MOST_PRINTED = 50, 4000
-#: Most changed lines of a fix, and most characters of one.
-MOST_CHANGED, MOST_OF_LINE = 12, 160
 
 _COLOURS = {"remark": REMARK, "gradient": GRADIENT, "hook": HOOK}
 _WORD = re.compile(r'class="(remark|gradient|hook)"')
@@ -60,7 +56,7 @@ def _said(trace: Trace) -> Iterable[str]:
 
 def _printed(output: str) -> Iterable[str]:
     if output:
-        shown, more = output[:MOST_PRINTED], len(output) - MOST_PRINTED
+        shown, more = output[: limits.REPORT_PRINTED], len(output) - limits.REPORT_PRINTED
         rest = f"\n… {more:,} more characters" if more > 0 else ""
         yield f"<pre>{escape(shown.rstrip())}{rest}</pre>"
 
@@ -78,10 +74,10 @@ def _table(tensors: Sequence[TensorRecord]) -> Iterable[str]:
     if not tensors:
         return
     head = "".join(f"<th {_CELL}>{title}</th>" for title in _COLUMNS)
-    rows = "".join(map(_row, tensors[:MOST_ROWS]))
+    rows = "".join(map(_row, tensors[: limits.REPORT_ROWS]))
     yield f'<table style="font-family:monospace"><tr>{head}</tr>{rows}</table>'
-    if len(tensors) > MOST_ROWS:
-        yield f"<p>The first {MOST_ROWS} of {len(tensors):,} tensors.</p>"
+    if len(tensors) > limits.REPORT_ROWS:
+        yield f"<p>The first {limits.REPORT_ROWS} of {len(tensors):,} tensors.</p>"
 
 
 def _row(record: TensorRecord) -> str:
@@ -114,7 +110,14 @@ def _answer(answer: Answer, source: str) -> str:
 def _change(source: str, fix: str) -> Iterable[str]:
     """The lines that a fix changes."""
     lines = changed_lines(source, fix)
-    rows = [f"{line.sign} {shortened(line.text, MOST_OF_LINE)}" for line in lines[:MOST_CHANGED]]
-    more = [f"… {len(lines) - MOST_CHANGED} more lines"] if len(lines) > MOST_CHANGED else []
+    rows = [
+        f"{line.sign} {shortened(line.text, limits.CHANGE_CHARACTERS)}"
+        for line in lines[: limits.REPORT_CHANGE_LINES]
+    ]
+    more = (
+        [f"… {len(lines) - limits.REPORT_CHANGE_LINES} more lines"]
+        if len(lines) > limits.REPORT_CHANGE_LINES
+        else []
+    )
     text = "\n".join((*rows, *more))
     yield f'<pre style="margin:4px 0">{escape(text)}</pre>'

@@ -9,9 +9,6 @@ from typing import Any
 from explorer.view.component import load_component
 from explorer.view.glossary import GLOSSARY
 
-#: A table shows at most this many rows and says how many there are.
-MOST_ROWS = 200
-
 TABLE = load_component(
     __file__,
     """

@@ -10,12 +10,13 @@ from types import MappingProxyType
 
 import numpy as np
 
+from explorer import limits
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.trace.proof.symptoms import is_equal
 from explorer.trace.text import number, shape_text
 from explorer.view import events, heatmap, values
 from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
-from explorer.view.table import MOST_ROWS, Column, Row
+from explorer.view.table import Column, Row
 
 COLUMNS = (
     Column("Tensor", "The name it has in the program", "name", "tensor"),
@@ -111,12 +112,12 @@ def tensor_rows(
     hidden: bool = False,
     awaited: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Row, ...]:
-    """The rows of the tensor table, the first `MOST_ROWS` of them; gradients as "?" if `hidden`.
+    """The first `limits.TABLE_ROWS` rows of the tensor table; gradients as "?" if `hidden`.
     `awaited` are the steps that bring gradients which have not arrived, by the tensors' ids."""
     titles = {column.title for column in tensor_columns(tensors)}
     return tuple(
         _tensor_row(record, hidden, titles, awaited.get(record.id))
-        for record in tensors[:MOST_ROWS]
+        for record in tensors[: limits.TABLE_ROWS]
     )
 
 

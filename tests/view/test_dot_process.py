@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from explorer.view.graphviz import LONGEST, DotProcess, start
+from explorer import limits
+from explorer.view.graphviz import DotProcess, start
 
 pytestmark = [
     pytest.mark.fast,
@@ -78,7 +79,7 @@ def test_a_process_that_has_died_is_replaced(process: DotProcess) -> None:
 
 
 def test_a_large_graph_is_left_to_another_process(process: DotProcess) -> None:
-    assert process.svg(_COMMAND, _ENV, f"digraph {{ {'a -> b; ' * LONGEST} }}") is None
+    assert process.svg(_COMMAND, _ENV, f"digraph {{ {'a -> b; ' * limits.DOT_SMALL} }}") is None
     assert process._process is None
 
 

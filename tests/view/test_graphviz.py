@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from explorer import limits
 from explorer.view import graphviz
 
 pytestmark = pytest.mark.fast
@@ -96,7 +97,7 @@ def test_a_picture_of_a_long_loop_is_not_too_large() -> None:
     picture = graphviz.png(f"digraph {{ {loop} }}")
     assert picture is not None
     width, height = struct.unpack(">II", picture[16:24])
-    assert graphviz.MOST_PIXELS / 2 < width * height < graphviz.MOST_PIXELS * 1.1
+    assert limits.PICTURE_PIXELS / 2 < width * height < limits.PICTURE_PIXELS * 1.1
 
 
 @needs_dot
@@ -107,7 +108,8 @@ def test_bad_dot_is_none() -> None:
 
 @needs_dot
 def test_a_layout_that_takes_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphviz, "SECONDS", 0.001)
+    monkeypatch.setattr(limits, "DOT_SECONDS", 0.001)
+    monkeypatch.setattr(limits, "DOT_SMALL_SECONDS", 0.001)
     assert graphviz.svg("digraph { a -> b }") is None
 
 

@@ -30,7 +30,7 @@ def test_all_zero_is_white() -> None:
 
 
 def test_sizes() -> None:
-    assert heatmap.matrix(np.zeros((200, 300))).shape == (heatmap.CELLS, heatmap.CELLS)  # type: ignore[union-attr]
+    assert heatmap.matrix(np.zeros((200, 300))).shape == (64, 64)  # type: ignore[union-attr]
     assert heatmap.matrix(np.array(1.0)) is None
     assert heatmap.matrix(np.array([True, False])) is None
     large = Summary((99, 99), 0, 1, 0, 1, 0, (1,), (0.0, 1.0), np.ones((8, 8)))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import explorer
+from explorer import limits
 from explorer.trace import TensorRecord
 from explorer.view import tensors
-from explorer.view.table import MOST_ROWS
 
 pytestmark = pytest.mark.fast
 
@@ -85,7 +85,7 @@ def test_four_short_numbers_are_all_shown() -> None:
 
 
 def test_a_long_table_is_cut() -> None:
-    assert len(tensors.tensor_rows([record(i) for i in range(500)])) == MOST_ROWS
+    assert len(tensors.tensor_rows([record(i) for i in range(500)])) == limits.TABLE_ROWS
 
 
 STEPS = """import torch

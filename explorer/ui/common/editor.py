@@ -21,7 +21,7 @@ from urllib.parse import quote_plus
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program.parsing import MAX_SOURCE
 from explorer.trace.examples import Example
 from explorer.ui.common.consent import OPEN_FILE
@@ -34,16 +34,10 @@ from explorer.view.component import load_component
 _LINE, _TOP = 20, 8
 #: The text area is as high as its program, within these bounds, in lines.
 _LEAST, _MOST = 5, 13
-#: Most characters of a program in a link, encoded: a server answers a longer address with an error
-#: (here from about 130,000 on; a proxy from fewer).
-MOST_IN_LINK = 60_000
-#: What is said of one.
+#: What is said of a program that does not fit into a link.
 TOO_LONG = "This program is too long for a link: the link of this page opens without it."
 #: Whether the program was too long before, after its key.
 _WAS_LONG = "was-long"
-
-#: The largest file in bytes: outputs with pictures make a notebook large, its code is small.
-MAX_FILE = 50_000_000
 
 _code = renderer(load_component(__file__))
 _examples = renderer(
@@ -131,7 +125,7 @@ def _draw_examples(examples: Sequence[Example]) -> None:
 
 def _draw_open_file() -> None:
     """Draw the button that opens a file."""
-    data = {"most": MAX_SOURCE, "largest": MAX_FILE, "tells": bool(sandbox.missing())}
+    data = {"most": MAX_SOURCE, "largest": limits.OPENED_FILE, "tells": bool(sandbox.missing())}
     _open_file(key=OPEN_FILE, data=data, width="content", on_opened_change=lambda: None)
 
 
@@ -169,7 +163,7 @@ def colour_areas(*keys: str) -> None:
 
 def fits_in_link(text: str) -> bool:
     """Whether a link can hold the text."""
-    return len(quote_plus(text)) <= MOST_IN_LINK
+    return len(quote_plus(text)) <= limits.LINK_PROGRAM
 
 
 def height_of(lines: int) -> int:

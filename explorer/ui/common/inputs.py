@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.program.completion import complete
 from explorer.trace import Trace
 from explorer.trace.running import MOST_INPUTS, validate_arguments
@@ -28,8 +29,6 @@ from explorer.view.live_numbers import input_numbers
 
 #: The start of the name of an input in the link.
 PREFIX = "in."
-#: Most characters of a value in the link, and most numbers that have a field of their own.
-_LONGEST, _MOST_FIELDS = 20_000, 64
 #: The largest number that torch's floats hold; a larger one would be infinite.
 _LARGEST = 3.4e38
 #: In the session: the values, and the shape that was wanted of each where it was set, by name.
@@ -103,7 +102,7 @@ def _parse(key: str, text: str) -> Value | None:
     """The value of an input in the link; None if it cannot be one."""
     name = key.removeprefix(PREFIX)
     try:
-        value = json.loads(text[:_LONGEST], parse_constant=lambda word: None)
+        value = json.loads(text[: limits.LINK_INPUT], parse_constant=lambda word: None)
         return checked_value(name, value)
     except (ValueError, RecursionError):
         return None
@@ -161,7 +160,7 @@ def draw_handles(
         rows.append(
             {
                 "name": name,
-                "value": value if len(flat) <= _MOST_FIELDS else None,
+                "value": value if len(flat) <= limits.INPUT_FIELDS else None,
                 "grad": "?" if hidden else numbers["grad"],
                 "reach": max(map(reach, flat)),
                 "changed": name in changed,

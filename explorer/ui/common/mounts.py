@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.trace import MAX_NODES, Node
 from explorer.trace.colours import RGB
 from explorer.ui.common.shared_cache import shared
@@ -35,7 +36,7 @@ _HEIGHT = "var(--ax-graph-height)"
 _WITHOUT_DOT = 400
 
 
-@shared(16 * 2**20)
+@shared(limits.SVG_KEPT)
 def _svg(dot: str) -> str | None:
     return graphviz.svg(dot)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.sandbox import exit_reasons
 from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES, Example
@@ -14,7 +15,7 @@ from explorer.trace.explain.order import arrange, is_about_error
 from explorer.trace.proof.prove import has_tries, untried
 from explorer.ui.common.tries import known, proved
 from explorer.ui.expression.lesson import Lesson
-from explorer.ui.expression.program import LIVE, ProgramRun
+from explorer.ui.expression.program import ProgramRun
 from explorer.view.answers import (
     answers_html,
     error_html,
@@ -31,8 +32,9 @@ def remarks(run: ProgramRun) -> Any:
     was done in another way. Returns the place of the error, for `explanations`."""
     place = st.empty()
     if run.failure and exit_reasons.is_out_of_time(run.failure):
+        seconds = f"{limits.TYPED_SECONDS:g} s"
         place.html(
-            f'<div class="ax-note">This program takes longer than {LIVE:g} s: press Run.</div>'
+            f'<div class="ax-note">This program takes longer than {seconds}: press Run.</div>'
         )
     elif run.error:
         place.html(_error_html(run, known(run.latest)))

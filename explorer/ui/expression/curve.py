@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
 from explorer.trace import Trace
 from explorer.trace.sampling import COUNTS, Samples, with_variables
@@ -28,8 +28,8 @@ _CURVE, _CONTOURS = 230, 300
 
 #: What all readers share, by the name of the request: samples that no lack of time made coarse,
 #: and contours, of which one takes longer to draw than the rest of the page.
-_samples: SharedCache[Samples] = SharedCache(8 * 2**20)
-_pictures: SharedCache[str] = SharedCache(8 * 2**20)
+_samples: SharedCache[Samples] = SharedCache(limits.SAMPLES_KEPT)
+_pictures: SharedCache[str] = SharedCache(limits.CONTOURS_KEPT)
 
 
 def draw_curve(run: ProgramRun) -> None:
@@ -74,7 +74,7 @@ def _sample(trace: Trace, names: tuple[str, ...], result: str) -> tuple[str, Sam
         samples = samples if last == name else _samples.get(name)
         if samples is not None:
             return name, samples
-        submit = partial(sandbox.submit_sample, **request, timeout=4.0)
+        submit = partial(sandbox.submit_sample, **request, timeout=limits.SAMPLE_SECONDS)
         samples = sandbox_call.ask(_SLOT, name, submit, label="")
         if samples is not None:
             st.session_state[_LAST] = name, samples

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
 from explorer.trace import Trace
 from explorer.trace.check import Check
@@ -22,8 +22,6 @@ from explorer.view.glossary import term_link
 
 _KEY, _ASKED = "checked", "check-asked"
 _SLOT, _UNASKED_SLOT = "check", "own-rules"
-#: The time limit in seconds of a check that the app starts itself.
-UNASKED = 2.0
 
 
 def draw_check(trace: Trace, upstream: Any) -> None:
@@ -69,7 +67,7 @@ def own_rule_answers(trace: Trace, upstream: Any) -> tuple[Answer, ...]:
     name, request = _request(trace, upstream)
     if st.session_state.get(_KEY, (None,))[0] != name:
         try:
-            result = _check(_UNASKED_SLOT, name, request, UNASKED)
+            result = _check(_UNASKED_SLOT, name, request, limits.UNASKED_CHECK_SECONDS)
             if result is None:
                 return ()
             st.session_state[_KEY] = (name, result)

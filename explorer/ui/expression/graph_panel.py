@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.trace import MAX_NODES, BackwardPass, Node, Trace, to_plain
 from explorer.trace.script import script
 from explorer.trace.text import digest
@@ -191,7 +192,7 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
 
 
 # By the trace itself, not by what it says: a program may forge its answer.
-@shared(32 * 2**20, key=lambda key, *_: key)
+@shared(limits.PASSES_KEPT, key=lambda key, *_: key)
 def _shared_pass(
     key: tuple[object, int, bool, frozenset[str]], trace: Trace, shown: BackwardPass
 ) -> DrawnPass:

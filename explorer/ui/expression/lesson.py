@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.program.thread_safe_ast import parse_literal
 from explorer.trace import Array, Summary, TensorRecord, Trace
 from explorer.trace.text import digest
@@ -27,15 +28,15 @@ _REVEALED = "revealed"
 #: The key of the menu, and the lesson's query parameters.
 _MENU = "lesson"
 _TITLE, _QUESTION, _HIDE, _TARGET = "title", "question", "predict", "target"
-_MOST = {_TITLE: 80, _QUESTION: 300, _TARGET: 60}
-#: Most characters of a prediction.
-_LONGEST = 400
+_MOST = {
+    _TITLE: limits.LESSON_TITLE,
+    _QUESTION: limits.LESSON_QUESTION,
+    _TARGET: limits.LESSON_TARGET,
+}
 #: The lesson while the reader is on another page, whose links lead back without it.
 _KEPT = "lesson-kept"
 #: How close a prediction must be, relative and absolute: the digits that are shown.
 _RELATIVE, _ABSOLUTE = 5e-3, 1e-6
-#: The most numbers a reader is asked to
-MOST = 16
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
             f"The gradient of {_code(record.name)}",
             key=f"guess-{name}",
             placeholder="for example [1, 2], or None",
-            max_chars=_LONGEST,
+            max_chars=limits.PREDICTION,
             help="As PyTorch writes it: a number, or numbers in brackets",
         )
         pressed = st.form_submit_button(
@@ -190,9 +191,9 @@ def _predicted(lesson: Lesson, trace: Trace) -> bool:
 def _read_revealed(kept: Any) -> tuple[str, str]:
     """The program and the prediction, as the browser kept them."""
     name, text = kept
-    if not isinstance(name, str) or parse_prediction(text[:_LONGEST]) is None:
+    if not isinstance(name, str) or parse_prediction(text[: limits.PREDICTION]) is None:
         raise ValueError
-    return name, text[:_LONGEST]
+    return name, text[: limits.PREDICTION]
 
 
 def _code(name: str) -> str:
@@ -240,7 +241,11 @@ def _early(record: TensorRecord, backward: int | None) -> Array | None:
 
 def targets(trace: Trace) -> list[TensorRecord]:
     """Tensors whose gradient can be predicted: small ones that require grad, leaves first."""
-    small = [t for t in trace.tensors if t.requires_grad and t.named and _size(t) <= MOST]
+    small = [
+        t
+        for t in trace.tensors
+        if t.requires_grad and t.named and _size(t) <= limits.PREDICTED_NUMBERS
+    ]
     latest = {t.name: t for t in small}
     return sorted(latest.values(), key=lambda t: not t.is_leaf)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.program.cells import find_cells, up_to
 from explorer.program.thread_safe_ast import parse_literal
@@ -30,8 +31,6 @@ _LAST = "last-run"
 _SOURCE = "run-source"
 #: The text that is run as long as it takes; any other was typed.
 _ASKED = "run-asked"
-#: How long a program that is being typed may run, in seconds.
-LIVE = 1.0
 #: The choice of all cells.
 _ALL = "All cells"
 #: The slot of a second run, made to record a pass.
@@ -112,7 +111,7 @@ def run_program(source: str, more: Any) -> ProgramRun:
     options: dict[str, Any] = {
         "inputs": read_inputs(source),
         "capture": capture,
-        "seconds": LIVE if live else None,
+        "seconds": limits.TYPED_SECONDS if live else None,
     }
     with row:  # how far the run is stands beside the button
         trace, upstream = run(source, **options, afresh=pressed), None

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.trace import Trace
 from explorer.ui.common.drag import draggable_leaves, follow_drag
 from explorer.ui.common.editor import draw_lines, height_of
@@ -20,9 +21,8 @@ from explorer.view.drawn_pass import draw_pass
 from explorer.view.fix import fix_html
 from explorer.view.live_numbers import Numbers, graph_numbers, input_numbers
 
-#: What the box opens with, and how long what is typed there may run, in seconds: on a busy machine
-#: the first run takes more than one.
-START, _SECONDS = "x**2 + 3*x", 5.0
+#: What the box opens with.
+START = "x**2 + 3*x"
 #: The last run that has something to show.
 _LAST = "home.last"
 #: The lines the box has room for.
@@ -43,7 +43,7 @@ def live_box(left: Any, right: Any) -> None:
                 label_visibility="collapsed",
             )
         source = text or ""
-        trace = run(source, inputs=read_inputs(source), seconds=_SECONDS)
+        trace = run(source, inputs=read_inputs(source), seconds=limits.HOME_SECONDS)
         shown = _last_good(trace)
         draw_handles(shown, key="home-inputs")
         error_place = st.empty()
