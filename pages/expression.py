@@ -8,7 +8,7 @@ from explorer.ui.common.editor import editor
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.inputs import draw_handles
 from explorer.ui.common.widgets import columns
-from explorer.ui.expression.answers import explanations, remarks, try_explanations
+from explorer.ui.expression.answers import draw_explanations, draw_remarks, try_explanations
 from explorer.ui.expression.curve import draw_curve
 from explorer.ui.expression.graph_panel import draw_graph_panel
 from explorer.ui.expression.lesson import apply_lesson
@@ -25,14 +25,14 @@ with left:
     tools = toolbar.container(horizontal=True, gap="small", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
     run, lesson = apply_lesson(run_program(source, more), tools)
-    error_place = remarks(run)
+    error_place = draw_remarks(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
 with right:
     graph = draw_graph_panel(run, tools, more)
 is_shown = run.live or not run.running
 with left if graph else right:  # explanations stand where there is room for them
-    place = explanations(run, lesson) if is_shown else None
+    place = draw_explanations(run, lesson) if is_shown else None
 output = left.container()
 draw_selection(run, graph, below)
 follow(run, graph)

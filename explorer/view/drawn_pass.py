@@ -32,7 +32,7 @@ class DrawnPass:
     links: Links
 
 
-def draw_pass(
+def make_graph(
     trace: Trace, shown: BackwardPass, *, saved: bool, unfolded: frozenset[str] = frozenset()
 ) -> DrawnPass:
     """The graph of a pass, without what operations save for backward unless `saved`. A large one is

@@ -27,9 +27,9 @@ from explorer.view.answers import (
 from explorer.view.fix import fix_html
 
 
-def remarks(run: ProgramRun) -> Any:
+def draw_remarks(run: ProgramRun) -> Any:
     """What there is to say about the program in the editor: its error, how it was read, and what
-    was done in another way. Returns the place of the error, for `explanations`."""
+    was done in another way. Returns the place of the error, for `try_explanations`."""
     place = st.empty()
     if run.failure and exit_reasons.is_out_of_time(run.failure):
         seconds = f"{limits.TYPED_SECONDS:g} s"
@@ -43,7 +43,7 @@ def remarks(run: ProgramRun) -> Any:
     return place
 
 
-def explanations(run: ProgramRun, lesson: Lesson) -> Any:
+def draw_explanations(run: ProgramRun, lesson: Lesson) -> Any:
     """Draw what is known of the explanations, and leave room for those that will be tried. Returns
     their place, for `try_explanations`."""
     place = st.empty()

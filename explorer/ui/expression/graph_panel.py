@@ -27,8 +27,8 @@ from explorer.ui.expression import iterations
 from explorer.ui.expression.program import ProgramRun
 from explorer.ui.expression.selection import Picker
 from explorer.ui.expression.walk import draw_walk
-from explorer.view import drawn_pass, graphviz
-from explorer.view.drawn_pass import DrawnPass
+from explorer.view import graphviz
+from explorer.view.drawn_pass import DrawnPass, make_graph
 from explorer.view.graph import Draggable
 from explorer.view.walk import Selection, marks
 
@@ -101,7 +101,7 @@ def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | Non
         saved = st.toggle("Show saved values", key="saved", bind="query-params", help=_SAVED)
     trace = run.trace
     name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
-    drawn = _draw_pass(name, trace, shown, saved=saved)
+    drawn = _kept_graph(name, trace, shown, saved=saved)
     with key:
         draw_legend(drawn.dot)
     with tools:
@@ -175,14 +175,14 @@ def _why_no_graph(trace: Trace) -> str:
     return "backward has not run, so no graph is shown."
 
 
-def _draw_pass(name: str, trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
+def _kept_graph(name: str, trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
     """The graph of `shown` with the blocks that the reader has expanded in the graph `name`."""
     restore_once(_UNFOLDED, _read_unfolded)
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
     identity = derived(trace, "identity", object)
-    return _shared_pass((identity, shown.number, saved, unfolded), trace, shown)
+    return _shared_graph((identity, shown.number, saved, unfolded), trace, shown)
 
 
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
@@ -193,11 +193,11 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
 
 # By the trace itself, not by what it says: a program may forge its answer.
 @shared(limits.PASSES_KEPT, key=lambda key, *_: key)
-def _shared_pass(
+def _shared_graph(
     key: tuple[object, int, bool, frozenset[str]], trace: Trace, shown: BackwardPass
 ) -> DrawnPass:
     _, _, saved, unfolded = key
-    return drawn_pass.draw_pass(trace, shown, saved=saved, unfolded=unfolded)
+    return make_graph(trace, shown, saved=saved, unfolded=unfolded)
 
 
 def _unfold_buttons(name: str, drawn: DrawnPass, chosen: Node | None) -> None:

@@ -17,7 +17,7 @@ from explorer.ui.common.pages import BOX, PROGRAM, page
 from explorer.ui.common.sandbox_call import run
 from explorer.ui.common.tries import proved
 from explorer.view.answers import error_html
-from explorer.view.drawn_pass import draw_pass
+from explorer.view.drawn_pass import make_graph
 from explorer.view.fix import fix_html
 from explorer.view.live_numbers import Numbers, graph_numbers, input_numbers
 
@@ -81,7 +81,7 @@ def _draw_graph(trace: Trace, *, failed: bool) -> None:
         st.html(f'<div class="ax-note">{why or "The graph appears here."}</div>')
         return
     shown = trace.passes[0]
-    drawn = draw_pass(trace, shown, saved=False)
+    drawn = make_graph(trace, shown, saved=False)
     mount_graph(
         drawn.dot,
         drawn.nodes,
