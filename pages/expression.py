@@ -22,7 +22,7 @@ below = st.container()
 
 with left:
     source, toolbar = editor(EXAMPLES)
-    tools = toolbar.container(horizontal=True, gap="small", width="content")
+    tools = toolbar.container(horizontal=True, gap="xsmall", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
     run, lesson = apply_lesson(run_program(source, more), tools)
     error_place = draw_remarks(run)

@@ -185,7 +185,7 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
     keys.wait_for_selector("[data-testid=stPopoverBody] input")
     keys.keyboard.press("Escape")
     keys.wait_for_selector("[data-testid=stPopoverBody]", state="detached")
-    expect_focus(keys, name="schoolMake a lesson")
+    expect_focus(keys, name="Make a lesson")
 
 
 @pytest.mark.parametrize(

@@ -118,12 +118,12 @@ def download_entry(label: str, data: Callable[[], bytes], name: str, mime: str, 
     )
 
 
-def menu(label: str, *, icon: str, key: str, help: str) -> Any:
+def menu(label: str, *, icon: str = "", key: str, help: str) -> Any:
     """A quiet button and the popover it opens; None while that is closed, so that its content is
     not made. Widgets in it are not bound to the link: one that is not drawn drops out of it."""
     place = st.popover(
         label,
-        icon=f":material/{icon}:",
+        icon=f":material/{icon}:" if icon else None,
         type="tertiary",
         key=key,
         help=help,

@@ -70,7 +70,6 @@ def _lesson(trace: Trace) -> Lesson:
     names = [record.name for record in targets(trace)]
     place = menu(
         "Make a lesson",
-        icon="school",
         key=_MENU,
         help="Adds a title, a question and a gradient to predict to this page's link",
     )
