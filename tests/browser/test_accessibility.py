@@ -17,12 +17,12 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from explorer.ui.common import glossary as words
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
 from explorer.ui.feature_maps.more import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
+from explorer.view import glossary as words
 from tests.conftest import clean_tab
 
 pytestmark = pytest.mark.browser
