@@ -65,7 +65,7 @@ class Sum:
 class Marks:
     """Ids of what is highlighted: the chosen node, the step's node and the edges it uses.
 
-    The others are painted by graph_walk.js: `hidden` are the nodes whose gradient is not shown,
+    The others are painted by graph.js: `hidden` are the nodes whose gradient is not shown,
     `arriving` those whose gradient is complete once the texts `moving` along edges (by the edge's
     id) have arrived, and `sums` what stands at nodes meanwhile.
     """

@@ -1,5 +1,5 @@
 // Draws the layers of a network as a tree with totals, or as a list in the order of a column. All
-// texts are a stranger's: textContent only. elements.js, address.js and tree_rows.js come before it.
+// texts are a stranger's: textContent only. shared.js, address.js and tree_rows.js come before it.
 
 // How each network's table was left: it survives reruns, and another tab of the page.
 const views = new Map()

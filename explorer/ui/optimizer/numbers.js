@@ -1,6 +1,6 @@
 // Draws the parameters from plain texts (textContent only) and reports which number was picked.
 // While the hand moves the point, `ax-numbers` brings values and gradients, which are painted over
-// the texts until the page draws them again. elements.js comes before it.
+// the texts until the page draws them again. shared.js comes before it.
 
 const followers = new WeakMap() // by the root: what listens to the window
 
