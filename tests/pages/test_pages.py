@@ -15,8 +15,8 @@ from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.pages import GLOSSARY as GLOSSARY_PAGE
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
-from tests.marks import sample
 from explorer.view.glossary import GLOSSARY
+from tests.marks import sample
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = {example.key: example.source for example in EXAMPLES}
