@@ -62,9 +62,7 @@ def draw_graph(view: View) -> None:
     """Draw the graph of the last forward; optimizer.css makes a used one pale."""
     dot = view.dot()
     if dot:
-        mount_miniature(
-            dot, alt=f"The autograd graph ({view.graph})", height=_LOWER - 26, zoom=True
-        )
+        mount_miniature(dot, alt=f"The autograd graph ({view.graph})", height=_LOWER - 26)
 
 
 def _curve(label: str, curves: Sequence[Any], runs: Sequence[Run]) -> Plot:
