@@ -7,14 +7,13 @@ from explorer.trace.examples import EXAMPLES
 from explorer.ui.common.editor import editor
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.inputs import draw_handles
-from explorer.ui.common.layout import columns
-from explorer.ui.expression.answers import explanations, remarks, try_explanations
+from explorer.ui.common.widgets import columns
+from explorer.ui.expression.answers import draw_explanations, draw_remarks, try_explanations
 from explorer.ui.expression.curve import draw_curve
-from explorer.ui.expression.graph_panel import graph_panel
+from explorer.ui.expression.graph_panel import draw_graph_panel
 from explorer.ui.expression.lesson import apply_lesson
-from explorer.ui.expression.live_numbers import follow
 from explorer.ui.expression.output import draw_output
-from explorer.ui.expression.panels import draw_selection
+from explorer.ui.expression.panels import draw_selection, follow
 from explorer.ui.expression.program import run_program
 
 draw_frame("expression")
@@ -23,17 +22,17 @@ below = st.container()
 
 with left:
     source, toolbar = editor(EXAMPLES)
-    tools = toolbar.container(horizontal=True, gap="small", width="content")
+    tools = toolbar.container(horizontal=True, gap="xsmall", width="content")
     more = toolbar.popover("More", type="tertiary", key="more", help="Settings needed rarely")
     run, lesson = apply_lesson(run_program(source, more), tools)
-    error_place = remarks(run)
+    error_place = draw_remarks(run)
     draw_handles(run.trace, hidden=run.hidden)
     draw_curve(run)
 with right:
-    graph = graph_panel(run, tools, more)
+    graph = draw_graph_panel(run, tools, more)
 is_shown = run.live or not run.running
 with left if graph else right:  # explanations stand where there is room for them
-    place = explanations(run, lesson) if is_shown else None
+    place = draw_explanations(run, lesson) if is_shown else None
 output = left.container()
 draw_selection(run, graph, below)
 follow(run, graph)

@@ -3,9 +3,8 @@
 import streamlit as st
 
 import explorer.ui.common.early  # noqa: F401  (first)
-from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.widgets import draw_tabs
+from explorer.ui.common.widgets import draw_tabs, reported
 from explorer.ui.feature_maps.automatic import draw_turn
 from explorer.ui.feature_maps.decision import draw_prediction
 from explorer.ui.feature_maps.downloads import draw_downloads

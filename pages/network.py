@@ -3,10 +3,9 @@
 import streamlit as st
 
 import explorer.ui.common.early  # noqa: F401  (first)
-from explorer.ui.common.errors import reported
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.open_network import OWN
-from explorer.ui.common.widgets import draw_tabs
+from explorer.ui.common.widgets import draw_tabs, reported
 from explorer.ui.network import choose, graph, tabs
 from explorer.ui.network.runs import await_run, draw_error
 from explorer.ui.network.selection import Shown

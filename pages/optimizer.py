@@ -3,10 +3,9 @@
 import streamlit as st
 
 import explorer.ui.common.early  # noqa: F401  (first)
-from explorer.ui.common.errors import program_error
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.query_params import report_invalid
-from explorer.ui.common.widgets import note
+from explorer.ui.common.widgets import note, program_error
 from explorer.ui.optimizer import (
     charts,
     controls,

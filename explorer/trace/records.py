@@ -373,6 +373,6 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it, as the last line of a cell."""
-        from explorer.trace.html import to_html  # which imports this module
+        from explorer.view.report import to_html  # it draws what is recorded here
 
         return to_html(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 
@@ -114,3 +115,8 @@ def as_on_a_terminal(text: str) -> str:
     """Printed text as a terminal shows it in the end: of a line that is written again and again,
     the last state."""
     return _REWRITTEN.sub("", text)
+
+
+def digest(text: str) -> str:
+    """A short name for a text: equal texts have equal names."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -86,7 +86,7 @@ def pictures() -> Iterator[tuple[str, str, Act | None]]:
     yield "walk-chain", "/expression", walk(3)
     yield "walk-matrix", address(sources["two_layers"]), walk(6)
     yield "walk-paths", address(sources["shared"]), walk(4)
-    for title in PANELS.values():
+    for title in (panel.title for key, panel in PANELS.items() if key != "curves"):
         yield f"panel-{title.lower()}", address(sources["loop"]), panel(title, "loss")
     yield "panel-detail-large", address(LARGE), panel("Tensor", "w")
     yield "check-right", address(sources["two_layers"]), check

@@ -17,12 +17,12 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
-from explorer.ui.common import glossary as words
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
 from explorer.ui.feature_maps.more import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
+from explorer.view import glossary as words
 from tests.conftest import clean_tab
 
 pytestmark = pytest.mark.browser
@@ -105,9 +105,13 @@ PLACES: dict[str, tuple[tuple[str, tuple[Act, ...]], ...]] = {
         (
             "/expression?at=tensor-1",
             (
-                *(panel(title) for key, title in PANELS.items() if key not in ("step", "check")),
+                *(
+                    panel(PANELS[key].title)
+                    for key in PANELS
+                    if key not in ("step", "check", "curves")
+                ),
                 *(check, glossary, escape),
-                *(press("Lesson", BOX), escape, press("Download", BOX)),
+                *(press("Make a lesson", BOX), escape, press("Download", BOX)),
             ),
         ),
         (f"/expression?program={quote(FAILING)}", ()),

@@ -80,7 +80,7 @@ def test_what_a_program_did(tab: Any, forged: str) -> None:
     tab.wait_for_selector("svg g.node", timeout=90_000)
     tab.locator(".st-key-walk-slider input").press("End")
     tab.wait_for_selector(".ax-step:has-text('Step 4 of 4')")
-    for title in PANELS.values():
+    for title in (panel.title for key, panel in PANELS.items() if key != "curves"):
         tab.get_by_role("radio", name=title, exact=True).click()
         tab.wait_for_selector(f"[role=radio][aria-checked=true]:has-text('{title}')")
         expect_inert(tab)

@@ -180,12 +180,12 @@ def test_dialogs_and_popovers_give_the_focus_back(keys: Any, app: str) -> None:
     keys.wait_for_selector("[role=dialog]", state="detached")
     expect_focus(keys, name="menu_bookGlossary")
 
-    go_to(keys, "school")
+    go_to(keys, "Make a lesson")
     keys.keyboard.press("Enter")
     keys.wait_for_selector("[data-testid=stPopoverBody] input")
     keys.keyboard.press("Escape")
     keys.wait_for_selector("[data-testid=stPopoverBody]", state="detached")
-    expect_focus(keys, name="schoolLesson")
+    expect_focus(keys, name="Make a lesson")
 
 
 @pytest.mark.parametrize(

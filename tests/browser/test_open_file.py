@@ -10,8 +10,6 @@ import pytest
 from playwright.sync_api import expect
 
 from explorer import limits
-from explorer.ui.common.editor import MOST_IN_LINK
-from explorer.ui.common.open_file import MAX_FILE
 
 pytestmark = pytest.mark.browser
 
@@ -132,7 +130,7 @@ def test_a_large_notebook_is_opened_in_part(page: Any, tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_not_read(page: Any, tmp_path: Path) -> None:
     file = tmp_path / "huge.py"
     with file.open("wb") as empty:
-        empty.truncate(MAX_FILE + 1_000_000)
+        empty.truncate(limits.OPENED_FILE + 1_000_000)
     page.locator("input[type=file]").set_input_files(file)
     expect(page.locator(".st-key-open-file .said")).to_have_text(
         "huge.py has 51 MB; files of at most 50 MB can be opened."
@@ -142,7 +140,8 @@ def test_a_file_that_is_too_large_is_not_read(page: Any, tmp_path: Path) -> None
 def test_a_program_that_is_too_long_for_a_link_is_left_out_of_it(page: Any) -> None:
     """A server answers an address that is too long with an error: a reload would lose the page."""
     text = (
-        "x = torch.tensor(2.0, requires_grad=True)\n(x**2).backward()\n# " + "=" * 2 * MOST_IN_LINK
+        "x = torch.tensor(2.0, requires_grad=True)\n(x**2).backward()\n# "
+        + "=" * 2 * limits.LINK_PROGRAM
     )
     opened(page, "long.py", text.encode())
     page.wait_for_selector("text=This program is too long for a link")

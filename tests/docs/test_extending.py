@@ -24,6 +24,7 @@ ADDED = (
     "statements",
     "Outputs",
     "Histogram",
+    "norms",
 )
 COPIED = (
     *("explorer", "pages", "tests", "docs", "benchmarks", "deploy"),

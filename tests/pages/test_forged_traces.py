@@ -11,8 +11,8 @@ import pytest
 
 from explorer.sandbox import client, wire
 from explorer.trace.examples import EXAMPLES
-from explorer.trace.render_dot import digest
 from explorer.trace.running import run
+from explorer.trace.text import digest
 from explorer.trace.validation import validate
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.shared_cache import SharedCache

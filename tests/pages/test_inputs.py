@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 from explorer.program import ProgramError
 from explorer.trace import prove, run
 from explorer.trace.sampling import Samples
-from explorer.ui.common import errors
-from explorer.ui.common.fix import fix_html
-from explorer.ui.expression.curve import _picture
-from explorer.ui.expression.live_numbers import page_numbers
+from explorer.view.answers import error_html
+from explorer.view.curves import contours_picture
+from explorer.view.fix import fix_html
+from explorer.view.live_numbers import page_numbers
 from tests.pages.test_pages import ROOT, component, html_of, rows, run_program
 
 
@@ -134,10 +134,10 @@ def test_how_a_text_was_read_is_said_and_the_value_stands_at_its_line() -> None:
 
 def test_a_fix_is_offered_as_markup_that_cannot_break_out() -> None:
     error = ProgramError("Wrong.", hint="Write **.", fix='x**2 # "><script>')
-    shown = errors.as_html(error, change=fix_html("x^2", error.fix))
+    shown = error_html(error, change=fix_html("x^2", error.fix))
     assert 'data-fix="&quot;x**2 # \\&quot;&gt;&lt;script&gt;&quot;"' in shown
     assert "<script>" not in shown
-    assert "data-fix" not in errors.as_html(error)
+    assert "data-fix" not in error_html(error)
 
 
 def test_a_vector_has_a_number_for_each_element() -> None:
@@ -172,7 +172,9 @@ def test_a_link_with_more_inputs_than_a_run_accepts() -> None:
 def test_contours_of_extreme_values(size: float) -> None:
     axis = np.linspace(-1, 1, 9)
     values = size * np.sign(axis)[:, None] * np.ones(9)
-    assert _picture(Samples(("x", "y"), (axis, axis), values), "light").startswith("data:image/png")
+    assert contours_picture(Samples(("x", "y"), (axis, axis), values), "light").startswith(
+        "data:image/png"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import explorer
 from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import Figure, Trace
 from explorer.ui.expression import output
+from explorer.ui.expression.lesson import without_gradients
 from explorer.ui.expression.output import parts
-from explorer.ui.expression.predict import hidden
 from tests.pages.test_cells import opened
 from tests.pages.test_pages import html_of
 
@@ -65,4 +65,4 @@ def test_long_output_is_shortened_at_its_middle() -> None:
 
 
 def test_a_lesson_hides_figures() -> None:
-    assert hidden(explorer.run(PROGRAM)).figures == ()
+    assert without_gradients(explorer.run(PROGRAM)).figures == ()

@@ -14,7 +14,7 @@ from explorer.networks.examples import EXAMPLES
 from explorer.networks.settings import Settings, describe_program, make_script
 from explorer.sandbox import client
 from explorer.training.problem import random_stream
-from explorer.ui.common.errors import UNDRAWABLE
+from explorer.ui.common.widgets import UNDRAWABLE
 from explorer.ui.network import charts
 from tests.marks import sample
 from tests.networks.own_modules import MODULES

@@ -12,10 +12,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from explorer.trace.examples import EXAMPLES
-from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import GLOSSARY as GLOSSARY_PAGE
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.expression.panels import PANELS
+from explorer.view.glossary import GLOSSARY
 from tests.marks import sample
 
 ROOT = Path(__file__).parent.parent.parent
@@ -339,14 +339,20 @@ def test_the_walk_marks_the_table_and_the_graph() -> None:
     assert chosen == square["id"]
 
 
-@pytest.mark.parametrize("panel", list(PANELS))
-@pytest.mark.parametrize("key", ["loop", "no_history", "wrong_backward"])
+@pytest.mark.parametrize("key", list(PANELS))
 @pytest.mark.fast
-def test_every_panel_of_every_kind_of_run(panel: str, key: str) -> None:
+def test_every_panel_of_every_kind_of_run(key: str) -> None:
+    """Of those for which it is there."""
     at = opened("pages/expression.py")
-    run_program(at, SOURCES[key])
-    at.segmented_control(key="panel").set_value(panel).run()
-    assert not at.exception
+    opened_of = []
+    for name in ("loop", "no_history", "wrong_backward"):
+        run_program(at, SOURCES[name])
+        switch = at.segmented_control(key="panel")
+        if PANELS[key].title in switch.options:
+            switch.set_value(key).run()
+            assert not at.exception
+            opened_of.append(name)
+    assert opened_of
 
 
 @pytest.mark.fast

@@ -19,9 +19,8 @@ from explorer.trace.proof.symptoms import (
     loses_gradient,
 )
 from explorer.trace.records import Answer, Trace
-from explorer.trace.render_dot import digest
 from explorer.trace.running import run
-from explorer.trace.text import shortened
+from explorer.trace.text import digest, shortened
 
 #: Seconds of processor time that all tries of a program may take together, and that a run which is
 #: repeated may have taken. Not of a clock on the wall: tries wait for everything else on a machine.

@@ -10,7 +10,7 @@ from typing import Literal
 import streamlit as st
 
 from explorer import sandbox
-from explorer.ui.common.texts import TEXTS
+from explorer.ui.common.pages import TEXTS
 from explorer.ui.common.widgets import forget_in_query, note
 
 #: In the session: the texts that somebody else may have written, each with how it came;

@@ -1,9 +1,9 @@
 """The button that copies the page's link, and what the link does not hold.
 
-It is on every page, so its script also keeps the addresses that Back leads to (back.js), and
-what is lost with a server (reconnect.js).
-The browser knows the address, so the button needs no server. It says what a link cannot reproduce:
-sentences given to `not_in_link`, and what a component said to `keepInAddress` (address.js).
+It is on every page, so its script also keeps the addresses that Back leads to, and what is lost
+with a server (reconnect.js). The browser knows the address, so the button needs no server. It says
+what a link cannot reproduce: sentences given to `not_in_link`, and what a component said to
+`keepInAddress` (address.js).
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.ui.common.widgets import renderer
+from explorer.view.component import load_component
+
 _HERE = Path(__file__).parent
 #: JavaScript by which a component keeps texts in the address; it goes before the component's own.
 ADDRESS = (_HERE / "address.js").read_text(encoding="utf-8")
 
-_component = st.components.v2.component(
-    "copy_link",
-    html="""
+_component = renderer(
+    load_component(
+        __file__,
+        """
 <button type="button" title="Copies a link that opens this page as it is now"><svg
 viewBox="0 0 24 24" aria-hidden="true"><path d="M10 14l4-4M9 17l-1 1a3.5 3.5 0 0 1-5-5l4-4a3.5 3.5 0
 0 1 5 0M15 7l1-1a3.5 3.5 0 0 1 5 5l-4 4a3.5 3.5 0 0 1-5 0"/></svg>Copy link</button>
 <div class="box" hidden><span class="said" role="status"></span>
 <input readonly hidden aria-label="Link of this page"></div>
 """,
-    css=(_HERE / "copy_link.css").read_text(encoding="utf-8"),
-    js=ADDRESS
-    + "".join(
-        (_HERE / f"{name}.js").read_text("utf-8") for name in ("back", "reconnect", "copy_link")
-    ),
+        before=ADDRESS + (_HERE / "reconnect.js").read_text("utf-8"),
+    )
 )
 
 

@@ -39,13 +39,13 @@ export default function (component) {
       state.asked = event
       again()
     }
-    state.heard = ({ detail }) => {
+    state.heard = (detail) => {
       clearTimeout(state.later)
       const last = state.queue.at(-1)
       const [isEnd, value] = [detail.phase === "end", JSON.stringify(detail.value)]
       // The last frame is that of the end: where it is the beginning, too, as after Escape, the
       // page has no reason to draw anything again.
-      if (isEnd && state.at !== undefined && state.at !== value) state.heard({ detail: { ...detail, phase: "move" } })
+      if (isEnd && state.at !== undefined && state.at !== value) state.heard({ ...detail, phase: "move" })
       else if (!isEnd && last?.phase === "move" && sameTarget(last, detail)) state.queue.pop()
       state.at = isEnd ? undefined : value
       state.queue.push(detail)
@@ -53,12 +53,12 @@ export default function (component) {
     }
     // What lets go may press a button of the page as well: Streamlit runs only one of two fragments
     // that are asked at once, so the end is told a moment later.
-    state.listen = (event) => (event.detail.phase === "end" ? setTimeout(() => state.heard(event)) : state.heard(event))
-    window.addEventListener("ax-drag", state.listen)
+    const listen = (detail) => (detail.phase === "end" ? setTimeout(() => state.heard(detail)) : state.heard(detail))
+    state.silence = hear({ "ax-drag": listen })
     // Buttons in markup, with a whole program: to put in (fix.py), or to copy.
     state.pressed = ({ target }) => {
       const { fix, copy, ...change } = target.closest?.("button")?.dataset ?? {}
-      if (fix !== undefined) window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text: JSON.parse(fix), run: true, change } }))
+      if (fix !== undefined) announce("ax-replace", { text: JSON.parse(fix), run: true, change })
       // Browsers without a secure connection have no clipboard: there the text can be selected.
       if (copy !== undefined) navigator.clipboard?.writeText(copy).then(() => (target.textContent = "Copied"))
     }
@@ -71,14 +71,14 @@ export default function (component) {
     // It failed, perhaps because the server was busy: the hand rests there and expects it.
     const { asked } = state
     if (data.again !== null && asked.phase === "move" && !state.queue.length)
-      state.later = setTimeout(() => state.heard({ detail: asked }), 1000 * data.again)
-    if (Object.keys(data.numbers).length) window.dispatchEvent(new CustomEvent("ax-numbers", { detail: data.numbers }))
+      state.later = setTimeout(() => state.heard(asked), 1000 * data.again)
+    if (Object.keys(data.numbers).length) announce("ax-numbers", data.numbers)
     requestAnimationFrame(() => state.next())
   }
   return () => {
     clearTimeout(state.lost)
     clearTimeout(state.later)
-    window.removeEventListener("ax-drag", state.listen)
+    state.silence()
     document.removeEventListener("click", state.pressed)
     states.delete(parentElement)
   }

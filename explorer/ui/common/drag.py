@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -26,19 +25,14 @@ from explorer.trace import BackwardPass, Node, TensorRecord, Trace
 from explorer.trace.text import COLUMNS, ROWS
 from explorer.ui.common.inputs import Value, checked_value, read_inputs, set_input
 from explorer.ui.common.live_run import end_live_run, live_run, seconds_until_next_try
-from explorer.ui.common.widgets import while_drawn
+from explorer.ui.common.widgets import renderer, while_drawn
+from explorer.view.component import load_component
+from explorer.view.live_numbers import Numbers
 
-#: The numbers of a frame: by part of the page and name.
-Numbers = Mapping[str, Mapping[str, Any]]
 #: The numbers, and a sentence about the frame.
 Frame = tuple[Numbers, str]
 
-_component = st.components.v2.component(
-    "drag",
-    html='<div role="status"></div>',
-    css=Path(__file__).with_name("drag.css").read_text(encoding="utf-8"),
-    js=Path(__file__).with_name("drag.js").read_text(encoding="utf-8"),
-)
+_component = renderer(load_component(__file__, '<div role="status"></div>'))
 _MOVED = "The graph changes with this value. It is drawn again when you let go."
 
 

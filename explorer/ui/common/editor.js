@@ -2,6 +2,372 @@
 // area keeps caret, selection and undo, and Streamlit reads it; the layer shows numbers of lines,
 // marks, and values at the ends of lines. Without this script the plain text remains.
 
+// -- tokens ---------------------------------------------------------------------------------------
+
+// The tokens of a Python program, of any text: a string that nothing ends goes on to the end of its
+// line, or of the text.
+
+const KEYWORDS = new Set(
+  ("and as assert async await break class continue def del elif else except finally for from global " +
+    "if import in is lambda nonlocal not or pass raise return try while with").split(" "),
+)
+const CONSTANTS = new Set(["True", "False", "None"])
+const MODULES = new Set(["torch", "nn", "F", "optim", "np", "math", "plt"])
+
+const long = (quote) => String.raw`${quote}(?:\\[^]|[^\\])*?(?:${quote}|$)`
+const short = (quote) => String.raw`${quote}(?:\\[^]|[^\\\n${quote}])*${quote}?`
+const digits = String.raw`\d(?:_?\d)*`
+const TOKEN = new RegExp(
+  [
+    String.raw`(?<comment>#[^\n]*)`,
+    `(?<string>(?:[uU]|[bBfF][rR]?|[rR][bBfF]?)?(?:${['"""', "'''"].map(long).join("|")}|${['"', "'"].map(short).join("|")}))`,
+    `(?<number>0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+` +
+      String.raw`|(?:${digits}(?:\.(?:${digits})?)?|\.${digits})(?:[eE][+-]?${digits})?[jJ]?)`,
+    String.raw`(?<name>[\p{ID_Start}_]\p{ID_Continue}*)`,
+  ].join("|"),
+  "gu",
+)
+const CALL = /\s*\(/y
+
+// What a name is, by itself, the token before it and what stands around it.
+function nameKind(text, { from, to }, before) {
+  const name = text.slice(from, to)
+  if (KEYWORDS.has(name)) return "keyword"
+  if (CONSTANTS.has(name)) return "constant"
+  if (text[from - 1] === "." && before?.kind === "decorator") return "decorator"
+  if (text[from - 1] === "@" && !text.slice(text.lastIndexOf("\n", from) + 1, from - 1).trim()) return "decorator"
+  if (before?.kind === "keyword" && /^(def|class)$/.test(text.slice(before.from, before.to))) return "function"
+  CALL.lastIndex = to
+  if (CALL.test(text)) return "function"
+  return MODULES.has(name) && text[from - 1] !== "." ? "module" : "name"
+}
+
+// Places count as JavaScript's strings do, `to` exclusive.
+function tokens(text) {
+  const all = []
+  for (const match of text.matchAll(TOKEN)) {
+    const { comment, string, number } = match.groups
+    const kind = comment ? "comment" : string ? "string" : number ? "number" : "name"
+    const token = { kind, from: match.index, to: match.index + match[0].length }
+    if (kind === "name") token.kind = nameKind(text, token, all.at(-1))
+    all.push(token)
+  }
+  return all
+}
+
+// -- keys -----------------------------------------------------------------------------------------
+
+// What the keys do beyond what they do in any text area: they indent, keep the indentation, write
+// brackets in pairs and make comments.
+
+const INDENT = "    "
+const PAIRS = { "(": ")", "[": "]", "{": "}", '"': '"', "'": "'" }
+
+// The lines of the selection: where they start and end, and themselves.
+function selectedLines({ area, text }) {
+  const from = text.lastIndexOf("\n", area.selectionStart - 1) + 1
+  const last = Math.max(area.selectionStart, area.selectionEnd - (area.selectionEnd > from ? 1 : 0))
+  const end = text.indexOf("\n", area.selectionStart === area.selectionEnd ? area.selectionEnd : last)
+  const to = end < 0 ? text.length : end
+  return { from, to, lines: text.slice(from, to).split("\n") }
+}
+
+// Replace each line of the selection; a caret stays where it was in its line.
+function changeLines(editor, change) {
+  const { from, to, lines } = selectedLines(editor)
+  const { selectionStart, selectionEnd } = editor.area
+  const changed = lines.map(change).join("\n")
+  const caret = Math.max(from, selectionStart + changed.length - (to - from))
+  const select = selectionStart === selectionEnd ? [caret, caret] : [from, from + changed.length]
+  editor.edit(from, to, changed, ...select)
+}
+
+function indent(editor) {
+  const { area, text } = editor
+  const { selectionStart: start, selectionEnd: end } = area
+  if (start !== end) return changeLines(editor, (line) => (line.trim() ? INDENT + line : line))
+  const column = start - (text.lastIndexOf("\n", start - 1) + 1)
+  editor.edit(start, end, INDENT.slice(column % INDENT.length))
+}
+
+function dedent(editor) {
+  changeLines(editor, (line) => line.replace(/^(\t| {1,4})/, ""))
+}
+
+function comment(editor) {
+  const { lines } = selectedLines(editor)
+  const some = lines.filter((line) => line.trim())
+  if (some.length && some.every((line) => /^\s*#/.test(line))) {
+    return changeLines(editor, (line) => line.replace(/^(\s*)# ?/, "$1"))
+  }
+  const depth = Math.min(...(some.length ? some : lines).map((line) => line.search(/\S|$/)))
+  changeLines(editor, (line) =>
+    line.trim() || lines.length === 1 ? `${line.slice(0, depth)}# ${line.slice(depth)}` : line,
+  )
+}
+
+// A new line begins as far in as this one; further in after a colon.
+function newLine(editor) {
+  const { area, text } = editor
+  const start = text.lastIndexOf("\n", area.selectionStart - 1) + 1
+  const before = text.slice(start, area.selectionStart)
+  const comment = editor.tokens.find(({ kind, to }) => kind === "comment" && to > start)
+  const code = comment && comment.from >= start ? before.slice(0, comment.from - start) : before
+  const further = code.trimEnd().endsWith(":") ? INDENT : ""
+  editor.edit(area.selectionStart, area.selectionEnd, `\n${before.match(/^[ \t]*/)[0]}${further}`)
+}
+
+// Returns whether a bracket or a quote was written, or what closes it passed over.
+function writePair(editor, key) {
+  const { area, text } = editor
+  const { selectionStart: start, selectionEnd: end } = area
+  const [before, after] = [text[start - 1] ?? "", text[end] ?? ""]
+  const closer = PAIRS[key]
+  if (start !== end) {
+    if (!closer) return false
+    editor.edit(start, end, key + text.slice(start, end) + closer, start + 1, end + 1)
+    return true
+  }
+  if (after === key && Object.values(PAIRS).includes(key)) {
+    area.setSelectionRange(start + 1, start + 1)
+    return true
+  }
+  const token = editor.tokens.find(({ from, to }) => from < start && start < to)
+  const quoted = closer === key && (/[\w"'\\]/.test(before) || !/^[\s)\]},:]?$/.test(after))
+  if (!closer || /^[\w"'(]$/.test(after) || quoted) return false
+  if (token && ["string", "comment"].includes(token.kind)) return false
+  editor.edit(start, end, key + closer, start + 1, start + 1)
+  return true
+}
+
+function deletePair(editor) {
+  const { area, text } = editor
+  const { selectionStart: start, selectionEnd: end } = area
+  if (start !== end || !start || PAIRS[text[start - 1]] !== text[start]) return false
+  editor.edit(start - 1, start + 1, "")
+  return true
+}
+
+// Whether the key was one of the editor's own.
+function pressKey(editor, event) {
+  const { key, shiftKey } = event
+  if (event.ctrlKey || event.metaKey) {
+    if (key !== "/") return false
+    comment(editor)
+    return true
+  }
+  if (event.altKey) return false
+  if (key === "Tab") return !editor.leaving && ((shiftKey ? dedent : indent)(editor), true)
+  if (key === "Enter") return !shiftKey && (newLine(editor), true)
+  return key === "Backspace" ? deletePair(editor) : writePair(editor, key)
+}
+
+// Escape, then Tab leaves; so does a Tab after the one that came here.
+function listenForKeys(editor, signal) {
+  let tabbed = false
+  const { area } = editor
+  window.addEventListener("keydown", (event) => (tabbed = event.key === "Tab"), { capture: true, signal })
+  window.addEventListener("pointerdown", () => (tabbed = false), { capture: true, signal })
+  area.addEventListener("focus", () => (editor.leaving = tabbed), { signal })
+  area.addEventListener("pointerdown", () => (editor.leaving = false), { signal })
+  area.addEventListener(
+    "keydown",
+    (event) => {
+      if (!event.isTrusted || event.isComposing) return
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return editor.run()
+      if (pressKey(editor, event)) event.preventDefault()
+      if (!["Tab", "Shift"].includes(event.key)) editor.leaving = event.key === "Escape"
+    },
+    { signal },
+  )
+}
+
+// -- numbers --------------------------------------------------------------------------------------
+
+// Numbers in the text are dragged with the pointer, or stepped with Alt and the arrow keys. While that
+// goes on only the layer shows the new number; at its end it is written into the text. Events named
+// ax-drag tell the page's other parts, and come from them.
+
+const NEAR = 4 // pixels: less than that is a click
+const PACE = 4 // pixels for a step
+
+// The digits of a literal without its exponent, the decimals among them, and the exponent.
+function partsOf(literal) {
+  const [digits, exponent] = literal.replaceAll("_", "").toLowerCase().split("e")
+  const whole = exponent === undefined && !digits.includes(".")
+  return { whole, digits: +digits, decimals: digits.split(".")[1]?.length ?? 0, exponent: exponent && +exponent }
+}
+
+// How far a step goes: about a tenth of a small number, a hundredth of a larger one.
+function stepOf(literal, fine) {
+  const { whole, digits, decimals, exponent } = partsOf(literal)
+  const size = digits ? Math.floor(Math.log10(digits)) : 0
+  const finer = fine ? 1 : 0
+  if (whole) return 10 ** Math.max(0, size - 1 - finer)
+  const power = Math.min(size - 1, Math.max(-Math.max(1, decimals), size - 2))
+  return 10 ** ((digits ? power : -Math.max(1, decimals)) - finer + (exponent ?? 0))
+}
+
+// The value as the reader would have written it: with the decimals and the exponent of the literal.
+function spell(value, literal) {
+  const { whole, decimals, exponent } = partsOf(literal)
+  if (whole && Number.isInteger(value)) return String(value)
+  const scaled = exponent === undefined ? value : value / 10 ** exponent
+  let places = Math.max(1, decimals)
+  while (places < 15 && Math.abs(scaled - scaled.toFixed(places)) > Math.abs(scaled) * 1e-9) places++
+  return scaled.toFixed(places) + (exponent === undefined ? "" : `e${exponent}`)
+}
+
+// What to write for a number: a sign in front of it is taken along, and a negative base of a power
+// is put in brackets.
+function rewrite(text, { from, to }, value) {
+  const written = spell(value, text.slice(from, to))
+  if (value >= 0) return { from, to, written }
+  if (/^\s*\*\*/.test(text.slice(to, to + 20))) return { from, to, written: `(${written})` }
+  const sign = text[from - 1] === "-" && !/[\w)\]}"'.]\s*$/.test(text.slice(0, from - 1))
+  return sign ? { from: from - 1, to, written: written.slice(1) } : { from, to, written }
+}
+
+// A number of the text as events name it: its line from 1, its columns in characters.
+function targetOf(text, { from, to }) {
+  const start = text.lastIndexOf("\n", from - 1) + 1
+  const column = [...text.slice(start, from)].length
+  return { line: text.slice(0, start).split("\n").length, column, end: column + to - from }
+}
+
+// The places in the text that `line`, `column` and `end` name; null where there is no such line.
+function placeOf(text, { line, column, end }) {
+  const lines = text.split("\n")
+  if (!(line in lines) && line !== lines.length) return null
+  const start = lines.slice(0, line - 1).reduce((sum, before) => sum + before.length + 1, 0)
+  const characters = [...lines[line - 1]]
+  const at = (count) => start + characters.slice(0, count).join("").length
+  return { from: at(column), to: at(end) }
+}
+
+function listenForNumbers(editor, signal) {
+  const { area } = editor
+  let touch = false
+  let press = null // a number pressed with the pointer
+  let held = null // a number that is being changed here
+
+  const isPlain = ({ kind, from, to }) => kind === "number" && /^[\d._]+(e[+-]?\d+)?$/i.test(editor.text.slice(from, to))
+  const send = (target, value, phase) => announce("ax-drag", { target, value, phase })
+  // The page's program is the one that the other parts know.
+  const named = (target) => (editor.data.run ? target : { ...target, editor: editor.key })
+  const isMine = ({ line, editor: key }) => line && (key ? key === editor.key : editor.data.run)
+  const hold = (token) => {
+    const literal = editor.text.slice(token.from, token.to)
+    const value = +literal.replaceAll("_", "")
+    held = { literal, start: value, raw: value, value, target: named(targetOf(editor.text, token)) }
+  }
+  // Move on by a number of steps; values stay on a grid through the first one.
+  const move = (steps, fine) => {
+    const step = stepOf(held.literal, fine)
+    held.raw += steps * step
+    const value = +(held.start + Math.round((held.raw - held.start) / step) * step).toPrecision(12)
+    if (value === held.value) return
+    held.value = value
+    send(held.target, value, "move")
+  }
+  const release = (cancelled) => {
+    press = null
+    if (!held) return
+    const { target, start, value } = held
+    held = null
+    send(target, cancelled ? start : value, "end")
+  }
+
+  // Every drag of a number of this text, also one on a leaf of the graph.
+  const dragged = ({ detail }) => {
+    if (!isMine(detail?.target ?? {})) return
+    const { target, value, phase } = detail
+    const place = placeOf(editor.text, target)
+    const token = place && editor.tokens.find((t) => t.to === place.to && t.from >= place.from && isPlain(t))
+    const sign = token ? editor.text.slice(place.from, token.from).trim() : null
+    if (!["", "-", "+"].includes(sign)) return editor.preview(null)
+    const literal = editor.text.slice(token.from, token.to)
+    const same = value === +`${sign}${literal.replaceAll("_", "")}`
+    const written = sign ? { ...place, written: spell(value, literal) } : rewrite(editor.text, token, value)
+    const change = same ? null : written
+    editor.preview(phase === "end" ? null : change)
+    if (phase !== "end" || !change) return
+    editor.keepEnds(() => editor.replace(change.from, change.to, change.written))
+    editor.commit()
+  }
+  window.addEventListener("ax-drag", dragged, { signal })
+
+  const under = (event) => {
+    if (touch || held) return null
+    const token = editor.tokenAt(event.clientX, event.clientY)
+    return token && isPlain(token) ? token : null
+  }
+  area.addEventListener("pointerdown", (event) => (touch = event.pointerType === "touch"), { signal })
+  area.addEventListener(
+    "mousedown",
+    (event) => {
+      const plain = event.button === 0 && event.detail === 1 && !event.shiftKey && !event.ctrlKey && !event.metaKey
+      const token = plain ? under(event) : null
+      if (!token) return
+      // A text area begins to select whatever its events are told, so the press places the caret.
+      event.preventDefault()
+      const caret = editor.offsetIn(token, event.clientX)
+      area.focus({ preventScroll: true })
+      area.setSelectionRange(caret, caret)
+      press = { token, caret, x: event.clientX, y: event.clientY }
+    },
+    { signal },
+  )
+  window.addEventListener(
+    "mousemove",
+    (event) => {
+      if (held && press) {
+        move((event.clientX - press.x) / PACE, event.shiftKey)
+        press.x = event.clientX
+      } else if (press?.selects) {
+        const to = document.caretPositionFromPoint?.(event.clientX, event.clientY)
+        if (to?.offsetNode === area) area.setSelectionRange(Math.min(press.caret, to.offset), Math.max(press.caret, to.offset))
+      } else if (press) {
+        const [dx, dy] = [event.clientX - press.x, event.clientY - press.y]
+        if (Math.abs(dy) >= NEAR) press.selects = true
+        else if (Math.abs(dx) >= NEAR) {
+          press.x += Math.sign(dx) * NEAR
+          hold(press.token)
+          move((event.clientX - press.x) / PACE, event.shiftKey)
+          press.x = event.clientX
+        }
+      }
+      const token = event.target === area && !event.buttons ? under(event) : null
+      if (!press) area.style.cursor = token ? "ew-resize" : ""
+    },
+    { signal },
+  )
+  window.addEventListener("mouseup", () => release(false), { signal })
+
+  area.addEventListener(
+    "keydown",
+    (event) => {
+      const up = { ArrowUp: 1, ArrowDown: -1 }[event.key]
+      if (event.key === "Escape" && held) {
+        release(true)
+        event.stopPropagation()
+      } else if (event.altKey && up && !event.ctrlKey && !press) {
+        const caret = area.selectionStart
+        const token = editor.tokens.find((t) => t.from <= caret && caret <= t.to && isPlain(t))
+        if (!held && !token) return
+        event.preventDefault()
+        if (!held) hold(token)
+        move(up, event.shiftKey)
+      } else if (held && !press && !["Alt", "Shift"].includes(event.key)) release(false)
+    },
+    { capture: true, signal },
+  )
+  window.addEventListener("keyup", ({ key }) => key === "Alt" && !press && release(false), { signal })
+  area.addEventListener("blur", () => !press && release(false), { signal })
+}
+
+// -- the editor -----------------------------------------------------------------------------------
+
 const LINE = 20 // pixels, as in editor.css
 const TOP = 8
 const GUTTER = 36
@@ -286,7 +652,7 @@ function makeEditor(key) {
     if (line === editor.over || !editor.data.run) return
     editor.over = line
     const detail = line && { from, nodes: [], tensor: null, line }
-    window.dispatchEvent(new CustomEvent("ax-hover", { detail }))
+    announce("ax-hover", detail)
   }
 
   const mount = (area) => {

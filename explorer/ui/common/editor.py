@@ -1,43 +1,71 @@
-"""The program editor: a native text area, and a component that makes an editor for code of it.
+"""The program editor: a native text area, a component that makes an editor for code of it, and
+above both the list of examples and the button that opens a file.
 
 The component (editor.js) draws the text in colour on a layer behind the text area, whose own text
 is then transparent, and adds what a text area lacks: indentation, pairs of brackets, numbers that
 can be dragged, marked lines. What it writes can be undone. After a pause in typing it commits the
 text as Ctrl+Enter does. Line heights agree with editor.css and editor.js.
+
+An example or a file replaces the program: the editor hears of it in the browser, by the event
+`ax-replace`, and can undo it. The browser reads a file and makes a text of it; the file itself is
+never sent. Where nothing keeps a program from this machine, the text is sent ahead, so that it
+waits until its reader has seen it (consent.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote_plus
 
 import streamlit as st
 
+from explorer import limits, sandbox
 from explorer.trace.examples import Example
+from explorer.ui.common.consent import OPEN_FILE
 from explorer.ui.common.copy_link import not_in_link
-from explorer.ui.common.examples_list import examples_list
-from explorer.ui.common.open_file import open_file
-from explorer.ui.common.texts import PROGRAM
-from explorer.ui.common.widgets import note, while_drawn
+from explorer.ui.common.pages import PROGRAM
+from explorer.ui.common.widgets import note, renderer, while_drawn
+from explorer.view.component import load_component
 
 #: In CSS pixels, as in editor.css: a line, and the space above the first.
 _LINE, _TOP = 20, 8
 #: The text area is as high as its program, within these bounds, in lines.
 _LEAST, _MOST = 5, 13
-#: Most characters of a program in a link, encoded: a server answers a longer address with an error
-#: (here from about 130,000 on; a proxy from fewer).
-MOST_IN_LINK = 60_000
-#: What is said of one.
+#: What is said of a program that does not fit into a link.
 TOO_LONG = "This program is too long for a link: the link of this page opens without it."
 #: Whether the program was too long before, after its key.
 _WAS_LONG = "was-long"
 
-_HERE = Path(__file__).parent
-_SCRIPTS = ("python_tokens.js", "editor_keys.js", "editor_numbers.js", "editor.js")
-_code = st.components.v2.component(
-    "program_editor", js="".join((_HERE / name).read_text("utf-8") for name in _SCRIPTS)
+_code = renderer(load_component(__file__))
+_examples = renderer(
+    load_component(
+        __file__,
+        """
+<button class="open" title="Replaces your program with an example; Ctrl+Z brings it back"
+  aria-haspopup="listbox" aria-expanded="false">Examples</button>
+<div class="panel" popover>
+  <input type="search" placeholder="Search" aria-label="Search the examples" role="combobox"
+    autocomplete="off" aria-expanded="true" aria-controls="list" aria-autocomplete="list">
+  <div class="list" id="list" role="listbox" aria-label="Examples"></div>
+  <div class="none" role="status" hidden>No example has all these words.</div>
+</div>
+""",
+        name="examples_list",
+    )
+)
+_open_file = renderer(
+    load_component(
+        __file__,
+        """
+<button type="button" class="open" title="Replaces your program with a .py file or a notebook;
+Ctrl+Z brings it back. You can also drop the file on the editor">Open file</button>
+<input type="file" accept=".py,.ipynb,.txt" hidden aria-label="Program or notebook">
+<span class="said" role="status"></span>
+""",
+        name="open_file",
+    )
 )
 
 
@@ -74,9 +102,34 @@ def editor(examples: Sequence[Example], key: str = PROGRAM) -> tuple[str, Any]:
             note(TOO_LONG)
             not_in_link(TOO_LONG)
     with top:
-        examples_list(examples)
-        open_file()
+        _draw_examples(examples)
+        _draw_open_file()
     return source, top
+
+
+def _draw_examples(examples: Sequence[Example]) -> None:
+    """Draw the button that opens the list. The browser knows which program is in the editor, so the
+    list stays the same and is sent once."""
+    groups = tuple(
+        {
+            "title": title,
+            "examples": [
+                {"title": e.title, "question": e.question, "source": e.source} for e in group
+            ],
+        }
+        for title, group in groupby(examples, lambda example: example.group)
+    )
+    _examples(key="examples", data={"groups": groups}, width="content")
+
+
+def _draw_open_file() -> None:
+    """Draw the button that opens a file."""
+    data = {
+        "most": limits.MAX_SOURCE,
+        "largest": limits.OPENED_FILE,
+        "tells": bool(sandbox.missing()),
+    }
+    _open_file(key=OPEN_FILE, data=data, width="content", on_opened_change=lambda: None)
 
 
 def draw_lines(
@@ -113,7 +166,7 @@ def colour_areas(*keys: str) -> None:
 
 def fits_in_link(text: str) -> bool:
     """Whether a link can hold the text."""
-    return len(quote_plus(text)) <= MOST_IN_LINK
+    return len(quote_plus(text)) <= limits.LINK_PROGRAM
 
 
 def height_of(lines: int) -> int:

@@ -1,5 +1,5 @@
 // A button, and the list it opens: examples in groups, of which those stay that have all the words
-// of the search. Choosing one tells the editor, which can undo it.
+// of the search. Choosing one tells the editor, which can undo it. Uses shared.js.
 
 function fill(list, groups, onChoose) {
   const options = []
@@ -34,7 +34,7 @@ export default function ({ parentElement, data }) {
 
   const choose = (text) => {
     panel.hidePopover()
-    window.dispatchEvent(new CustomEvent("ax-replace", { detail: { text } }))
+    announce("ax-replace", { text })
   }
   const options = fill(list, data.groups, choose)
   const isCurrent = ({ source }) => source === document.querySelector(".st-key-editor textarea")?.value

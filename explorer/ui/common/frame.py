@@ -11,11 +11,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import sandbox, view
 from explorer.ui.common.consent import wait_for_consent
 from explorer.ui.common.copy_link import copy_link
 from explorer.ui.common.glossary_dialog import glossary_button
-from explorer.ui.common.layout import theme_css
 from explorer.ui.common.metrics import time_page
 from explorer.ui.common.pages import HOME, PAGES, Page
 from explorer.ui.common.pages import page as page_of
@@ -23,9 +22,13 @@ from explorer.ui.common.places import wait_for_place
 from explorer.ui.common.reconnect import restore
 from explorer.ui.common.sandbox_call import enter_page
 from explorer.ui.common.startup import prepare_process, refusal
+from explorer.ui.common.widgets import theme_css
 
 _UI = Path(__file__).parents[1]
-_SHARED = [Path(__file__).with_name(name) for name in ("style.css", "editor.css")]
+_SHARED = [
+    Path(view.__file__).with_name("markup.css"),
+    *(Path(__file__).with_name(name) for name in ("style.css", "editor.css")),
+]
 _ICON = str(Path(__file__).with_name("icon.svg"))
 NAME = "Autograd Explorer"
 #: Seen while it has the keyboard's focus. Streamlit's own link leads to before the navigation.

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from html import escape
-from pathlib import Path
 
 import streamlit as st
 
 from explorer.trace.terms import Term
-from explorer.ui.common.glossary import GLOSSARY
 from explorer.ui.common.pages import Page
 from explorer.ui.common.reconnect import keep, restore_once
+from explorer.ui.common.widgets import renderer
+from explorer.view.component import load_component
+from explorer.view.glossary import GLOSSARY
 
 #: The page whose glossary is open, and at which term. It stays open while the page reruns on a
 #: timer, as during playback.
 _OPEN = "lookup-open"
 
-
-_clicks = st.components.v2.component(
-    "word_clicks",
-    js=Path(__file__).with_name("word_clicks.js").read_text(encoding="utf-8"),
-)
+_clicks = renderer(load_component(__file__))
 
 
 @st.fragment

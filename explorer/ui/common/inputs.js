@@ -12,7 +12,7 @@ function make(tag, attributes) {
 }
 
 // The number itself if it is short; otherwise rounded, so that its box need not be wide.
-function format(value) {
+function written(value) {
   const exact = String(value)
   const size = Math.abs(value)
   const plain = exact.length <= 8 ? exact : size >= 1e-3 && size < 1e6 ? +value.toPrecision(6) : (+value.toPrecision(5)).toExponential()
@@ -62,7 +62,7 @@ function makeNumber(row, index) {
 
   number.show = (value) => {
     number.value = value
-    if (field.getRootNode().activeElement !== field) field.value = format(value)
+    if (field.getRootNode().activeElement !== field) field.value = written(value)
     else if ((field.value !== "" || number.held) && Number(field.value) !== value) field.value = value
     if (slider) slider.value = value
   }
@@ -73,7 +73,7 @@ function makeNumber(row, index) {
     if (phase === "end") number.release = setTimeout(() => (number.held = false), PAUSE)
     number.moved = phase === "move"
     const target = index.length ? { input: row.name, index } : { input: row.name }
-    window.dispatchEvent(new CustomEvent("ax-drag", { detail: { target, value, phase } }))
+    announce("ax-drag", { target, value, phase })
   }
   const end = () => {
     clearTimeout(timer)
@@ -102,7 +102,7 @@ function makeNumber(row, index) {
   field.oninput = () => field.value !== "" && (number.value = Number(field.value), slider && (slider.value = field.value), tell(number.value, "move"))
   field.onfocus = () => (field.value = number.value) // all its digits
   field.onchange = end
-  field.onblur = () => (end(), (field.value = format(number.value)))
+  field.onblur = () => (end(), (field.value = written(number.value)))
   field.onkeydown = (event) => (event.key === "Enter" ? end() : onKey(event))
   // Dragging the field sideways; a press without a movement puts the caret into it.
   let from = null
@@ -194,7 +194,7 @@ export default function (component) {
   if (!state) {
     state = { byName: new Map(), drawn: "" }
     rows.set(root, state)
-    state.paint = ({ detail }) => {
+    const paint = (detail) => {
       for (const [name, changed] of Object.entries(detail.inputs ?? {})) {
         const row = state.byName.get(name)
         const { value, grad } = { value: row?.value, grad: row?.gradient, ...changed }
@@ -202,11 +202,10 @@ export default function (component) {
       }
     }
     // A step of the walk hides the gradients that have not arrived.
-    state.hide = ({ detail }) => {
-      for (const [name, { grad }] of state.byName) grad.classList.toggle("later", detail.includes(name))
+    const hide = (names) => {
+      for (const [name, { grad }] of state.byName) grad.classList.toggle("later", names.includes(name))
     }
-    window.addEventListener("ax-numbers", state.paint)
-    window.addEventListener("ax-later", state.hide)
+    state.silence = hear({ "ax-numbers": paint, "ax-later": hide })
   }
   state.hidden = data.hidden
   const drawn = JSON.stringify(data.handles)
@@ -225,8 +224,7 @@ export default function (component) {
     if (wanted.length !== root.children.length || wanted.some((node, i) => node !== root.children[i])) root.replaceChildren(...wanted)
   }
   return () => {
-    window.removeEventListener("ax-numbers", state.paint)
-    window.removeEventListener("ax-later", state.hide)
+    state.silence()
     rows.delete(root)
   }
 }

@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,16 +20,15 @@ import streamlit as st
 
 from explorer import limits
 from explorer.program.completion import complete
-from explorer.trace import TensorRecord, Trace
+from explorer.trace import Trace
 from explorer.trace.running import validate_arguments
-from explorer.trace.text import array_lines
 from explorer.ui.common import query_params
-from explorer.ui.common.widgets import while_drawn
+from explorer.ui.common.widgets import renderer, while_drawn
+from explorer.view.component import load_component
+from explorer.view.live_numbers import input_numbers
 
 #: The start of the name of an input in the link.
 PREFIX = "in."
-#: Most characters of a value in the link, and most numbers that have a field of their own.
-_LONGEST, _MOST_FIELDS = 20_000, 64
 #: The largest number that torch's floats hold; a larger one would be infinite.
 _LARGEST = 3.4e38
 #: In the session: the values, and the shape that was wanted of each where it was set, by name.
@@ -38,12 +36,8 @@ _STATE, _WANTED = "inputs.values", "inputs.wanted"
 
 Value = float | list[Any]
 
-_HERE = Path(__file__).parent
-_component = st.components.v2.component(
-    "input_handles",
-    html='<div class="handles" role="group" aria-label="Inputs"></div>',
-    css=(_HERE / "inputs.css").read_text(encoding="utf-8"),
-    js=(_HERE / "inputs.js").read_text(encoding="utf-8"),
+_component = renderer(
+    load_component(__file__, '<div class="handles" role="group" aria-label="Inputs"></div>')
 )
 
 
@@ -108,7 +102,7 @@ def _parse(key: str, text: str) -> Value | None:
     """The value of an input in the link; None if it cannot be one."""
     name = key.removeprefix(PREFIX)
     try:
-        value = json.loads(text[:_LONGEST], parse_constant=lambda word: None)
+        value = json.loads(text[: limits.LINK_INPUT], parse_constant=lambda word: None)
         return checked_value(name, value)
     except (ValueError, RecursionError):
         return None
@@ -149,21 +143,6 @@ def reach(value: float) -> float:
     return next((size for size in sizes if size >= 5 and abs(value) < 0.98 * size), 10 * power)
 
 
-def leaf_of(trace: Trace, name: str) -> TensorRecord | None:
-    """The tensor of an input."""
-    return next((t for t in trace.tensors if t.name == name and t.is_leaf), None)
-
-
-def input_numbers(trace: Trace) -> dict[str, Any]:
-    """By name, what the handles of a run show: the value, and the gradient as text."""
-    numbers = {}
-    for name, value in trace.inputs.items():
-        leaf = leaf_of(trace, name)
-        lines = array_lines(leaf.grad) if leaf is not None else []
-        numbers[name] = {"value": value, "grad": "\n".join(lines) or "None"}
-    return numbers
-
-
 def draw_handles(
     trace: Trace, *, key: str = "inputs", hidden: bool = False, link: bool = True
 ) -> None:
@@ -181,7 +160,7 @@ def draw_handles(
         rows.append(
             {
                 "name": name,
-                "value": value if len(flat) <= _MOST_FIELDS else None,
+                "value": value if len(flat) <= limits.INPUT_FIELDS else None,
                 "grad": "?" if hidden else numbers["grad"],
                 "reach": max(map(reach, flat)),
                 "changed": name in changed,

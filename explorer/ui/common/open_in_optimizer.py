@@ -7,9 +7,8 @@ import streamlit as st
 from explorer.trace import Trace
 from explorer.training.split import split
 from explorer.ui.common.editor import fits_in_link
-from explorer.ui.common.pages import page
+from explorer.ui.common.pages import LOSS, SETUP, page
 from explorer.ui.common.shared_cache import derived
-from explorer.ui.common.texts import LOSS, SETUP
 
 #: The reader's own program in the list of problems.
 OWN_TITLE = "Your own program"

@@ -7,9 +7,8 @@ import streamlit as st
 from explorer.networks.program_model import makes_network
 from explorer.trace import Trace
 from explorer.ui.common.editor import fits_in_link
-from explorer.ui.common.pages import page
+from explorer.ui.common.pages import MODULE, PROGRAM, page
 from explorer.ui.common.shared_cache import derived
-from explorer.ui.common.texts import MODULE, PROGRAM
 
 #: The choice of the reader's own network, on both pages.
 OWN = "Your own"

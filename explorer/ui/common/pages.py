@@ -1,8 +1,14 @@
-"""The pages of the app: one record each, read by navigation, home page, glossary and tests."""
+"""The pages of the app: one record each, read by navigation, home page, glossary and tests; and the
+texts that are run on them.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+#: The keys of the texts that are run, in the session and in a link: a program, that of a network, a
+#: reader's own problem in two parts, and the home page's box.
+PROGRAM, MODULE, SETUP, LOSS, BOX = TEXTS = ("program", "module", "setup", "loss", "box")
 
 
 @dataclass(frozen=True)

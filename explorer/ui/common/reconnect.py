@@ -18,8 +18,7 @@ import streamlit as st
 
 from explorer import limits
 from explorer.ui.common.consent import mark_foreign
-from explorer.ui.common.pages import HOME, PAGES, Page
-from explorer.ui.common.texts import TEXTS
+from explorer.ui.common.pages import HOME, PAGES, TEXTS, Page
 from explorer.ui.common.widgets import forget_first_query, note
 
 #: In the session: what the browser has kept, by name, and the queries of pages by their key.

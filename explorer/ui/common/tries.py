@@ -17,7 +17,7 @@ from explorer.trace.proof.prove import (
     name_of_answers,
     untried,
 )
-from explorer.trace.render_dot import digest
+from explorer.trace.text import digest
 from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import SharedCache
 

@@ -1,8 +1,11 @@
-"""Small widgets and notes that several pages share."""
+"""Small widgets, notes and errors that several pages share, and how a page is arranged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -10,7 +13,27 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.networks import CPU, devices
-from explorer.ui.common.glossary import html
+from explorer.program import ProgramError, ProgramRefused
+from explorer.view.answers import error_html
+from explorer.view.component import Component
+from explorer.view.glossary import html
+
+#: In place of an answer that no page can draw.
+UNDRAWABLE = "What your network has answered cannot be drawn."
+
+_HUES = ("blue", "green", "orange", "red", "gray", "yellow", "violet")
+#: The options of `[theme.light]` and `[theme.dark]` that become variables.
+NAMES = (
+    *("textColor", "backgroundColor", "secondaryBackgroundColor", "borderColor", "linkColor"),
+    *(f"{hue}{part}Color" for hue in _HUES for part in ("", "Background", "Text")),
+)
+
+
+def renderer(component: Component) -> Any:
+    """What draws a component on a page, as `st.components.v2.component` returns it."""
+    return st.components.v2.component(
+        component.name, html=component.html, css=component.css, js=component.js
+    )
 
 
 def while_drawn(key: str, report: Callable[[], None]) -> Callable[[], None]:
@@ -25,19 +48,31 @@ def while_drawn(key: str, report: Callable[[], None]) -> Callable[[], None]:
     return call
 
 
-def choice(label: str, key: str, options: list[str], help: str) -> str:
-    """One of a few options, kept in the link; the first unless chosen otherwise."""
+def columns(*shares: float) -> list[Any]:
+    """Columns with these shares of the width, whose parts stand close together."""
+    return [column.container(gap="xsmall") for column in st.columns(shares, gap="medium")]
+
+
+def choice(
+    label: str, key: str, options: Iterable[str] | Mapping[str, str], help: str, **more: Any
+) -> str:
+    """One of a few options, kept in the link; the first unless chosen otherwise. A mapping
+    names them for the page."""
+    names = options if isinstance(options, Mapping) else {option: option for option in options}
+    keys = list(names)
     chosen = st.segmented_control(
         label,
-        options,
-        default=options[0],
+        keys,
+        default=keys[0],
         required=True,
+        format_func=names.__getitem__,
         key=key,
         bind="query-params",
         label_visibility="collapsed",
         help=help,
+        **more,
     )
-    return chosen if chosen in options else options[0]
+    return chosen if chosen in names else keys[0]
 
 
 def device(help: str) -> str:
@@ -69,12 +104,26 @@ def download(
     )
 
 
-def menu(label: str, *, icon: str, key: str, help: str) -> Any:
+def download_entry(label: str, data: Callable[[], bytes], name: str, mime: str, help: str) -> None:
+    """An entry of a menu of files; `data` is called when it is pressed."""
+    st.download_button(
+        label,
+        data,
+        name,
+        mime,
+        key=f"download-{name}",
+        on_click="ignore",
+        width="stretch",
+        help=help,
+    )
+
+
+def menu(label: str, *, icon: str = "", key: str, help: str) -> Any:
     """A quiet button and the popover it opens; None while that is closed, so that its content is
     not made. Widgets in it are not bound to the link: one that is not drawn drops out of it."""
     place = st.popover(
         label,
-        icon=f":material/{icon}:",
+        icon=f":material/{icon}:" if icon else None,
         type="tertiary",
         key=key,
         help=help,
@@ -134,6 +183,25 @@ def as_code(name: str) -> str:
 def refuse(sentence: str) -> None:
     """What went wrong and what to do, shown as text."""
     st.html(f'<div class="ax-error" role="alert">{escape(sentence)}</div>')
+
+
+@contextmanager
+def reported(own: object) -> Iterator[None]:
+    """Say what a child refuses inside. With an `own` network of the reader, anything that cannot be
+    drawn is no more than a sentence: its program may have answered what it wants."""
+    try:
+        yield
+    except ProgramRefused as refused:
+        refuse(refused.error.message)
+    except Exception:
+        if not own:
+            raise
+        refuse(UNDRAWABLE)
+
+
+def program_error(error: ProgramError) -> None:
+    """Show what was wrong, where, what to do, and below it the message of torch or Python."""
+    st.html(error_html(error))
 
 
 def whole(
@@ -200,3 +268,27 @@ def forget_in_query(key: str) -> None:
         params.remove_param(key)
         params.set_initial_query_params_from_current()
     st.session_state.pop(key, None)
+
+
+@cache
+def theme_css() -> str:
+    """The theme's colours as CSS variables, so that our own styles follow it.
+
+    Streamlit passes its colours to components only. Here they become variables of the whole
+    document, `blueTextColor` as `--ax-blue-text`, with the browser choosing between light and
+    dark. Dialogs and popovers are outside the app's element, where Streamlit sets no
+    colour scheme: there the system's applies, as it does for the theme."""
+    rules = "".join(
+        f"{variable(name)}: light-dark({_colour('light', name)}, {_colour('dark', name)});"
+        for name in NAMES
+    )
+    return f":root {{ color-scheme: light dark; {rules} }}"
+
+
+def variable(name: str) -> str:
+    """The CSS variable of a theme option."""
+    return "--ax-" + re.sub("([A-Z])", r"-\1", name.removesuffix("Color")).lower()
+
+
+def _colour(theme: str, name: str) -> str:
+    return str(st.get_option(f"theme.{theme}.{name}"))

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 from functools import partial
-from html import escape
 from typing import Any
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
 from explorer.trace import Trace
-from explorer.trace.check import Check, Element, LeafCheck
+from explorer.trace.check import Check
 from explorer.trace.explain.gradient_check import explain_check
 from explorer.trace.records import Answer
-from explorer.trace.render_dot import digest
-from explorer.trace.text import number
+from explorer.trace.text import digest
 from explorer.ui.common import sandbox_call
-from explorer.ui.common.errors import program_error
-from explorer.ui.common.glossary import term_link
 from explorer.ui.common.reconnect import keep, restore_once
+from explorer.ui.common.widgets import program_error
+from explorer.view.checks import check_html
+from explorer.view.glossary import term_link
 
 _KEY, _ASKED = "checked", "check-asked"
 _SLOT, _UNASKED_SLOT = "check", "own-rules"
-#: The time limit in seconds of a check that the app starts itself.
-UNASKED = 2.0
-_VERDICTS = {
-    "agrees": "agrees",
-    "differs": "differs",
-    "kink": "no derivative here",
-    "changed": "changed by a hook",
-    "unchecked": "not checked",
-}
 
 
-_HEAD = "".join(
-    f"<th>{heading}</th>"
-    for heading in (
-        *(term_link("leaf"), "Verdict", "Checked", "Largest deviation"),
-        *(term_link("gradient"), term_link("check", "Measured slope"), "Note"),
-    )
-)
-
-
-def check_panel(trace: Trace, upstream: Any) -> None:
+def draw_check(trace: Trace, upstream: Any) -> None:
     """Offer the check; show its result if it was made for this program."""
     name, request = _request(trace, upstream)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -75,7 +56,7 @@ def check_panel(trace: Trace, upstream: Any) -> None:
     checked, result = st.session_state.get(_KEY, (None, None))
     if checked == name and result is not None:
         keep(_ASKED, name)  # another server checks it again
-        st.html(as_html(result))
+        st.html(check_html(result))
 
 
 def own_rule_answers(trace: Trace, upstream: Any) -> tuple[Answer, ...]:
@@ -86,7 +67,7 @@ def own_rule_answers(trace: Trace, upstream: Any) -> tuple[Answer, ...]:
     name, request = _request(trace, upstream)
     if st.session_state.get(_KEY, (None,))[0] != name:
         try:
-            result = _check(_UNASKED_SLOT, name, request, UNASKED)
+            result = _check(_UNASKED_SLOT, name, request, limits.UNASKED_CHECK_SECONDS)
             if result is None:
                 return ()
             st.session_state[_KEY] = (name, result)
@@ -114,50 +95,3 @@ def _check(
     submit = partial(sandbox.submit_check, **request, timeout=seconds)
     check: Check | None = sandbox_call.ask(slot, name, submit, label=label)
     return check
-
-
-def as_html(check: Check) -> str:
-    """The largest deviation, then a row for each leaf."""
-    if check.reason or not check.leaves:
-        why = check.reason or "The last backward reached no leaf."
-        return f'<div class="ax-note">Not checked: {escape(why)}</div>'
-    rows = "".join(map(_row, check.leaves))
-    return (
-        f'<div class="ax-step">{_summary(check)}</div>'
-        f'<table class="ax-plain ax-check"><tr>{_HEAD}</tr>{rows}</table>'
-    )
-
-
-def _summary(check: Check) -> str:
-    worst = [(leaf.worst.deviation, leaf) for leaf in check.leaves if leaf.worst]
-    wrong = [leaf.name for leaf in check.leaves if leaf.verdict == "differs"]
-    if wrong:
-        return f"<b>The gradient of {escape(', '.join(wrong))} is wrong.</b>"
-    if not worst:
-        return "<b>Nothing could be compared.</b>"
-    largest, leaf = max(worst, key=lambda pair: pair[0])
-    return (
-        f"<b>Largest deviation {number(largest)}</b>, at {escape(_place(leaf, leaf.worst))}. "
-        f"{sum(leaf.checked for leaf in check.leaves):,} elements compared."
-    )
-
-
-def _place(leaf: LeafCheck, element: Element | None) -> str:
-    index = ", ".join(map(str, element.index)) if element else ""
-    return f"{leaf.name}[{index}]" if index else leaf.name
-
-
-def _row(leaf: LeafCheck) -> str:
-    worst = leaf.worst
-    numbers = (
-        (number(worst.deviation), number(worst.gradient), number(worst.numeric))
-        if worst
-        else ("", "", "")
-    )
-    kinks = ", ".join(_place(leaf, kink) for kink in leaf.kinks[:4])
-    note = " ".join(filter(None, (leaf.note, f"At {kinks}." if kinks else "")))
-    cells = (_VERDICTS.get(leaf.verdict, leaf.verdict), f"{leaf.checked} of {leaf.total}", *numbers)
-    return (
-        f'<tr class="ax-{escape(leaf.verdict)}"><th>{escape(leaf.name)}</th>'
-        f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}<td>{escape(note)}</td></tr>"
-    )

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import json
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import streamlit as st
 
-from explorer.trace import (
-    MAX_NODES,
-    BackwardPass,
-    Node,
-    TensorRecord,
-    Trace,
-    dot_text,
-    fold,
-    render_dot,
-)
-from explorer.trace.pass_hooks import hooked_tensors
-from explorer.trace.render_dot import digest
+from explorer import limits
+from explorer.trace import MAX_NODES, BackwardPass, Node, Trace, to_plain
+from explorer.trace.script import script
+from explorer.trace.text import digest
 from explorer.ui.common.drag import draggable_leaves
-from explorer.ui.common.graph import Draggable, Links, before_error, graph, legend
 from explorer.ui.common.inputs import in_link
+from explorer.ui.common.mounts import before_error, draw_legend, graph_files, mount_graph
 from explorer.ui.common.open_in_optimizer import step_program
 from explorer.ui.common.open_network import show_network
 from explorer.ui.common.query_params import report_invalid
 from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.shared_cache import derived, shared
-from explorer.ui.expression import iterations, step_marks, walk
-from explorer.ui.expression.downloads import downloads
+from explorer.ui.common.widgets import download_entry, menu
+from explorer.ui.expression import iterations
 from explorer.ui.expression.program import ProgramRun
-from explorer.ui.expression.selection import Picker, Selection
+from explorer.ui.expression.selection import Picker
+from explorer.ui.expression.walk import draw_walk
+from explorer.view import graphviz
+from explorer.view.drawn_pass import DrawnPass, make_graph
+from explorer.view.graph import Draggable
+from explorer.view.walk import Selection, marks
 
 _UNFOLDED = "unfolded"
 _SAVED = "Draws the values that operations save for backward"
@@ -43,49 +41,37 @@ _STALE = (
 
 
 @dataclass(frozen=True)
-class DrawnPass:
-    """A graph ready to be laid out. `name` is the whole graph's, `unfolded` are the blocks the
-    reader has expanded, and `folded` says whether any block remains. `links` are to the table and
-    the program."""
+class GraphPanel:
+    """The pass that is shown, its graph (by the `name` of all of it), and the places of the list of
+    nodes and of the graph with the walk below it. `draggable` are the leaves whose number can be
+    pulled."""
 
     name: str
-    dot: str
-    nodes: tuple[Node, ...]
-    unfolded: frozenset[str]
-    folded: bool
-    links: Links
-
-
-@dataclass(frozen=True)
-class GraphPanel:
-    """The pass that is shown, its graph, and the places of the list of nodes and of the graph with
-    the walk below it. `draggable` are the leaves whose number can be pulled."""
-
     shown: BackwardPass
     drawn: DrawnPass
     list_place: Any
     place: Any
-    draggable: Draggable = field(default_factory=dict)
+    draggable: Draggable
 
     def draw_graph(self, picker: Picker, picked: Selection) -> None:
         """Draw the graph with what is picked, the list of its nodes and the walk."""
         with self.place:
-            graph(
+            mount_graph(
                 self.drawn.dot,
                 self.drawn.nodes,
                 key="graph",
                 head=self.list_place,
-                marks=step_marks.marks(picked, self.shown, self.drawn.nodes),
+                marks=marks(picked, self.shown, self.drawn.nodes),
                 links=self.drawn.links,
                 draggable=self.draggable,
                 alt=f"Graph of the backward pass from {self.shown.root}",
                 on_choose=picker.node,
             )
-            walk.walk_bar(picker, picked, self.shown)
-            _unfold_buttons(self.drawn, picked.node)
+            draw_walk(picker, picked, self.shown)
+            _unfold_buttons(self.name, self.drawn, picked.node)
 
 
-def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
+def draw_graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
     """Draw what stands above and below the graph and make a place for it, or say why there is
     none. Its download goes into the row `tools`, what is needed rarely into `more`."""
     head = st.container(horizontal=True, vertical_alignment="center", gap="small")
@@ -107,22 +93,25 @@ def graph_panel(run: ProgramRun, tools: Any, more: Any) -> GraphPanel | None:
         report_invalid(**{iterations.KEY: shown.number}, **in_link(run.trace))
     if shown is None:
         with tools:
-            downloads(run, None)
+            _draw_downloads(run, None)
         return None
     place, key = st.container(), head.container(width="content")
     with more:
         saved = st.toggle("Show saved values", key="saved", bind="query-params", help=_SAVED)
-    drawn = draw_pass(run.trace, shown, saved=saved)
+    trace = run.trace
+    name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
+    drawn = _kept_graph(name, trace, shown, saved=saved)
     with key:
-        legend(drawn.dot)
+        draw_legend(drawn.dot)
     with tools:
-        downloads(run, drawn.dot)
-    list_place = more.container() if render_dot.available() else head.container(width="content")
+        _draw_downloads(run, drawn.dot)
+    list_place = more.container() if graphviz.available() else head.container(width="content")
     with more:
         if not run.hidden:
-            step_program(run.trace)
-            show_network(run.trace)
-    return GraphPanel(shown, drawn, list_place, place, draggable_leaves(run.trace, drawn.nodes))
+            step_program(trace)
+            show_network(trace)
+    draggable = draggable_leaves(trace, drawn.nodes)
+    return GraphPanel(name, shown, drawn, list_place, place, draggable)
 
 
 def _choose_pass(trace: Trace) -> BackwardPass | None:
@@ -185,19 +174,14 @@ def _why_no_graph(trace: Trace) -> str:
     return "backward has not run, so no graph is shown."
 
 
-def draw_pass(trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
-    """The graph of `shown`, without the saved tensors unless `saved`.
-
-    Above `MAX_NODES` nodes each line is one block, except those the reader has expanded.
-    """
-    name = digest(f"{trace.source}\0{trace.seed}{trace.capture}{shown.number}\0{shown.dot}")
+def _kept_graph(name: str, trace: Trace, shown: BackwardPass, *, saved: bool) -> DrawnPass:
+    """The graph of `shown` with the blocks that the reader has expanded in the graph `name`."""
     restore_once(_UNFOLDED, _read_unfolded)
     graph_name, unfolded = st.session_state.get(_UNFOLDED, (name, frozenset()))
     if graph_name != name:
         unfolded = frozenset()
-    hide = () if saved else ("saved",)
     identity = derived(trace, "identity", object)
-    return _draw_pass((identity, shown.number, hide, unfolded), name, trace, shown)
+    return _shared_graph((identity, shown.number, saved, unfolded), trace, shown)
 
 
 def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
@@ -207,59 +191,22 @@ def _read_unfolded(kept: Any) -> tuple[str, frozenset[str]]:
 
 
 # By the trace itself, not by what it says: a program may forge its answer.
-@shared(32 * 2**20, key=lambda key, *_: key)
-def _draw_pass(
-    key: tuple[object, int, tuple[str, ...], frozenset[str]],
-    name: str,
-    trace: Trace,
-    shown: BackwardPass,
+@shared(limits.PASSES_KEPT, key=lambda key, *_: key)
+def _shared_graph(
+    key: tuple[object, int, bool, frozenset[str]], trace: Trace, shown: BackwardPass
 ) -> DrawnPass:
-    _, _, hide, unfolded = key
-    nodes = [node for node in shown.nodes if node.kind not in hide]
-    edges = list(shown.edges)
-    folded = len(nodes) > MAX_NODES
-    if folded:
-        nodes, edges = fold(nodes, edges, unfolded)
-    hooked = hooked_tensors(trace, shown)
-    labels = {number: hooks.label for number, hooks in hooked.items()}
-    dot = dot_text(nodes, edges, records_after(trace, shown), hide=hide, hooks=labels)
-    places = {node.id: (_tensor_of(node, shown), node.line) for node in nodes}
-    notes = {n.id: hooked[n.tensor].sentence for n in nodes if n.tensor in hooked}
-    return DrawnPass(name, dot, tuple(nodes), unfolded, folded, Links(places, notes))
+    _, _, saved, unfolded = key
+    return make_graph(trace, shown, saved=saved, unfolded=unfolded)
 
 
-def _tensor_of(node: Node, shown: BackwardPass) -> int | None:
-    """The id of a node's tensor; of an AccumulateGrad, its leaf's."""
-    if node.kind != "accumulate":
-        return node.tensor
-    sources = {edge.source for edge in shown.edges if edge.target == node.id}
-    return next((n.tensor for n in shown.nodes if n.id in sources), None)
-
-
-def records_after(trace: Trace, shown: BackwardPass) -> dict[int, TensorRecord]:
-    """The records by id; where there are several passes, with the gradients this one left."""
-    records = {record.id: record for record in trace.tensors}
-    if trace.pass_count < 2:
-        return records
-    for number, grad in shown.leaf_gradients.items():
-        if number in records:
-            records[number] = replace(records[number], grad=grad)
-    nodes = {node.id: node for node in shown.nodes}
-    for step in shown.steps:
-        tensor = nodes[step.node].tensor if step.node in nodes else None
-        if tensor in records and len(step.grads_in) == 1:
-            records[tensor] = replace(records[tensor], grad=step.grads_in[0])
-    return records
-
-
-def _unfold_buttons(drawn: DrawnPass, chosen: Node | None) -> None:
+def _unfold_buttons(name: str, drawn: DrawnPass, chosen: Node | None) -> None:
     """Say that the graph is folded; expand the chosen block, or collapse all."""
     if not drawn.folded:
         return
 
     def button(label: str, blocks: frozenset[str], help: str) -> None:
         if st.button(label, help=help):
-            st.session_state[_UNFOLDED] = (drawn.name, blocks)
+            st.session_state[_UNFOLDED] = (name, blocks)
             st.rerun()  # the legend and the downloads follow
 
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -272,5 +219,43 @@ def _unfold_buttons(drawn: DrawnPass, chosen: Node | None) -> None:
             label = f"Expand line {chosen.line}" if chosen.line else "Expand"
             button(label, drawn.unfolded | {chosen.id}, "Draws the nodes of the chosen block")
         if drawn.unfolded:
-            keep(_UNFOLDED, [drawn.name, sorted(drawn.unfolded)])
+            keep(_UNFOLDED, [name, sorted(drawn.unfolded)])
             button("Collapse all", frozenset(), "Draws each line as one block again")
+
+
+def _draw_downloads(run: ProgramRun, dot: str | None) -> None:
+    """A menu of files; those of the graph only where there is one. While gradients are hidden the
+    script, which would print them, is left out."""
+    place = menu(
+        "Download",
+        icon="download",
+        key="download",
+        help="The graph, all numbers of the run, or a script that prints them",
+    )
+    if place is None:
+        return
+    with place:
+        if dot is not None:
+            graph_files(dot, "graph")
+        download_entry(
+            "Trace as JSON",
+            lambda: json.dumps(to_plain(run.trace)).encode(),
+            "trace.json",
+            "application/json",
+            "Every tensor, step and event",
+        )
+        download_entry(
+            "Program as it was run",
+            run.trace.completed.encode,
+            "completed.py",
+            "text/x-python",
+            "With the lines that were added; needs only PyTorch",
+        )
+        if not run.hidden:
+            download_entry(
+                "PyTorch script",
+                lambda: script(run.trace, upstream=run.upstream).encode(),
+                "program.py",
+                "text/x-python",
+                "Needs only PyTorch and prints the same table",
+            )

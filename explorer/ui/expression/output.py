@@ -10,7 +10,7 @@ from html import escape
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramRefused
 from explorer.program.notebook import find_cells
 from explorer.trace import Figure, Trace
@@ -19,17 +19,13 @@ from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import SharedCache
 from explorer.ui.common.widgets import download
 
-#: Most characters of printed text that are shown, and of one part of it between two figures.
-_PRINTED, _LEAST = 8000, 600
-#: How many bytes of figures are kept for all readers, and seconds to write one anew.
-_KEPT, _SECONDS = 64 * 2**20, 15.0
 #: Dots of a figure on the screen for each CSS pixel.
 _SHARPNESS = 1.5
 
 #: The key in the session of the figures that could not be shown, by slot.
 _FAILED = "figures.failed"
 
-_repainted_figures: SharedCache[bytes] = SharedCache(_KEPT)
+_repainted_figures: SharedCache[bytes] = SharedCache(limits.FIGURES_KEPT)
 
 
 def draw_output(trace: Trace) -> None:
@@ -61,7 +57,7 @@ def parts(trace: Trace) -> Iterator[str | int | tuple[int, str]]:
         values = zip(trace.echo_at, trace.echo, strict=True)
         shown += [(at, line, (line, text)) for at, (line, text) in values]
     shown.sort(key=lambda item: item[:2])
-    most = max(_PRINTED // (len(shown) + 1), _LEAST)
+    most = max(limits.PRINTED // (len(shown) + 1), limits.PRINTED_PART)
     start = 0
     for position, _, item in shown:
         end = min(max(position, start), len(trace.output))
@@ -118,7 +114,9 @@ def _repainted(figure: Figure, slot: str, label: str, place: object) -> bytes | 
     if failed_key == key and failed is figure:
         return message
     submit = partial(
-        sandbox.submit_repaint, figure, timeout=min(_SECONDS, sandbox.options().seconds)
+        sandbox.submit_repaint,
+        figure,
+        timeout=min(limits.FIGURE_SECONDS, sandbox.options().seconds),
     )
     try:
         png: bytes | None = ask(slot, key, submit, label=label, place=place, shared=True)

@@ -8,17 +8,18 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.program.notebook import find_cells, up_to
 from explorer.program.parsing import parse_literal
 from explorer.trace import Trace
 from explorer.trace.examples import EXAMPLES
 from explorer.trace.records import Answer
-from explorer.ui.common.glossary import term_link
 from explorer.ui.common.inputs import read_inputs
 from explorer.ui.common.sandbox_call import forget, forget_all, is_out_of_time, run
-from explorer.ui.common.widgets import label
+from explorer.ui.common.widgets import choice, label
 from explorer.ui.expression.iterations import asked_pass, compare_runs
+from explorer.view.glossary import term_link
 
 _CAPTURE = {"hook": "hooks", "retain_grad": "retain_grad"}
 _START = {"sum": "its sum", "mean": "its mean", "own": "a gradient of my own"}
@@ -30,8 +31,6 @@ _LAST = "last-run"
 _SOURCE = "run-source"
 #: The text that is run as long as it takes; any other was typed.
 _ASKED = "run-asked"
-#: How long a program that is being typed may run, in seconds.
-LIVE = 1.0
 #: The choice of all cells.
 _ALL = "All cells"
 #: The slot of a second run, made to record a pass.
@@ -112,7 +111,7 @@ def run_program(source: str, more: Any) -> ProgramRun:
     options: dict[str, Any] = {
         "inputs": read_inputs(source),
         "capture": capture,
-        "seconds": LIVE if live else None,
+        "seconds": limits.TYPED_SECONDS if live else None,
     }
     with row:  # how far the run is stands beside the button
         trace, upstream = run(source, **options, afresh=pressed), None
@@ -190,18 +189,13 @@ def run_with_capture(shown: ProgramRun, capture: str) -> Trace | None:
 def _choose_capture() -> str:
     """How gradients of non-leaf tensors are read."""
     label(term_link("non-leaf", "Non-leaf"), " gradients by")
-    return st.segmented_control(
+    return choice(
         "Gradients of non-leaf tensors by",
-        list(_CAPTURE),
-        default="hook",
-        required=True,
-        format_func=_CAPTURE.__getitem__,
-        key="capture",
-        bind="query-params",
+        "capture",
+        _CAPTURE,
+        "A hook sees the gradient pass; retain_grad() keeps it in .grad. The Memory panel compares "
+        "them.",
         persist_state="session",
-        label_visibility="collapsed",
-        help="A hook sees the gradient pass; retain_grad() keeps it in .grad. The Memory panel "
-        "compares them.",
     )
 
 
@@ -211,16 +205,11 @@ def _choose_upstream(name: str) -> str | list | float:
         f'<div class="ax-note"><b>{escape(name)}</b> is not a {term_link("scalar", "scalar")}. '
         "Backward starts from:</div>"
     )
-    start = st.segmented_control(
+    start = choice(
         "Backward starts from",
-        list(_START),
-        default="sum",
-        required=True,
-        format_func=_START.__getitem__,
-        key="start",
-        bind="query-params",
-        label_visibility="collapsed",
-        help="A sum passes 1 to every element, a mean 1/n. Or enter the gradient yourself.",
+        "start",
+        _START,
+        "A sum passes 1 to every element, a mean 1/n. Or enter the gradient yourself.",
     )
     if start != "own":
         return start

@@ -1,4 +1,4 @@
-"""What the reader has picked: one selection that graph, walk, table and program all show."""
+"""What the reader picks: one selection that graph, walk, table and program all show."""
 
 from __future__ import annotations
 
@@ -8,30 +8,14 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from explorer.trace import BackwardPass, Node, TensorRecord, Trace
-from explorer.trace.render_dot import digest
-from explorer.ui.expression.tensor_table import shown_tensors
+from explorer.trace.text import digest
+from explorer.ui.expression.program import ProgramRun
+from explorer.view.graph import inputs_of, users_of
+from explorer.view.tensors import shown_tensors
+from explorer.view.walk import Selection
 
 #: The query parameter of the pick.
 PARAMETER = "at"
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The node, the tensor and the step (its place in `steps`) that belong together; any may be
-    missing. `walking`: it was picked as a step of the walk, which hides what comes later."""
-
-    node: Node | None = None
-    tensor: TensorRecord | None = None
-    step: int | None = None
-    walking: bool = False
-
-    @property
-    def line(self) -> int | None:
-        """The line of the program that made them."""
-        for thing in (self.tensor, self.node):
-            if thing is not None and thing.line:
-                return thing.line
-        return None
 
 
 class Picker:
@@ -100,8 +84,10 @@ class Picker:
         node = next((n for n in nodes if n.id == name), None)
         if node is None:
             return Selection()
-        owner = node if node.tensor is not None else self._fed_by(node)
-        return Selection(node, self._record(owner.tensor if owner else None), self._step(node))
+        owner = node
+        if node.tensor is None and self._shown and node.kind == "accumulate":  # its leaf
+            owner = next(iter(inputs_of(node.id, self._shown)), node)
+        return Selection(node, self._record(owner.tensor), self._step(node))
 
     def _of_tensor(self, number: int) -> Selection:
         record = self._record(number)
@@ -113,28 +99,33 @@ class Picker:
             node = next((n for n in self._nodes if n.id == f"line{record.line}"), None)
         return Selection(node, record, step)
 
-    def _fed_by(self, node: Node) -> Node | None:
-        """The leaf behind an AccumulateGrad."""
-        if node.kind != "accumulate" or self._shown is None:
-            return None
-        sources = {edge.source for edge in self._shown.edges if edge.target == node.id}
-        return next((n for n in self._shown.nodes if n.id in sources), None)
-
     def _step(self, node: Node) -> int | None:
         """The step of a node: its own, that of the function which made the same tensor, or that
         of the node it leads to (a leaf's AccumulateGrad, a saved value's operation)."""
         if self._shown is None:
             return None
         places = {step.node: i for i, step in enumerate(self._shown.steps)}
-        accumulate = {n.id for n in self._shown.nodes if n.kind == "accumulate"}
         made = [n for n in self._shown.nodes if n.tensor is not None]
-        same = [n.id for n in made if n.tensor == node.tensor]
-        after = [edge.target for edge in self._shown.edges if edge.source == node.id]
-        after.sort(key=lambda n: n not in accumulate)
-        return next((places[n] for n in (node.id, *same, *after) if n in places), None)
+        same = [n for n in made if n.tensor == node.tensor]
+        after = sorted(users_of(node.id, self._shown), key=lambda n: n.kind != "accumulate")
+        return next((places[n.id] for n in (node, *same, *after) if n.id in places), None)
 
     def _record(self, number: int | None) -> TensorRecord | None:
         return next((t for t in shown_tensors(self._trace) if t.id == number), None)
 
     def _keep(self, pick: str) -> None:
         st.session_state[self._key] = (self._name, pick)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a panel may show: the run, the backward pass in the graph, and what is picked in it."""
+
+    run: ProgramRun
+    backward: BackwardPass | None
+    picker: Picker
+    picked: Selection
+
+    @property
+    def trace(self) -> Trace:
+        return self.run.trace

@@ -9,15 +9,14 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.glossary import term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.plot import Axis
-from explorer.ui.common.widgets import choice, download, formula, label, note, scrolling
+from explorer.ui.common.widgets import choice, columns, download, formula, label, note, scrolling
 from explorer.ui.feature_maps import comparison, results
 from explorer.ui.feature_maps.live_slider import draw_live_slider
 from explorer.ui.feature_maps.long_run import await_run
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
+from explorer.view.glossary import term_link
+from explorer.view.plot import Axis
 from explorer.vision import AdversarialStep, Sweep, top
 from explorer.vision.drawing import side_by_side, to_png
 from explorer.vision.tiles import to_colours

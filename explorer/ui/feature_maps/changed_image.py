@@ -10,14 +10,13 @@ import numpy as np
 import streamlit as st
 import torch
 
-from explorer.ui.common.layout import columns
-from explorer.ui.common.plot import Axis
-from explorer.ui.common.widgets import download, note, whole
+from explorer.ui.common.widgets import columns, download, note, whole
 from explorer.ui.feature_maps import comparison, results
 from explorer.ui.feature_maps.live_slider import draw_live_slider
 from explorer.ui.feature_maps.long_run import await_run
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
+from explorer.view.plot import Axis
 from explorer.vision import TRANSFORMATIONS, transform
 from explorer.vision.drawing import side_by_side, to_png
 

@@ -9,13 +9,14 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.plot import Axis, Line, Plot, draw_plots
+from explorer.ui.common.mounts import mount_plots
 from explorer.ui.common.widgets import download, label, note
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.decision import doubt, is_doubtful
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
+from explorer.view.plot import Axis, Line, Plot
 from explorer.vision import LayerDifference, Sweep, tile
 from explorer.vision.drawing import to_png
 
@@ -72,7 +73,7 @@ def draw_layer_chart(
                 state = st.session_state
                 state["layer"], state["call"], state[_CHOSEN] = chosen.layer, chosen.call, nested
 
-    draw_plots(
+    mount_plots(
         {
             "cosine": (plot("cosine distance", [d.cosine for d in differences]), _CHART),
             "relative": (plot("‖b − a‖ / ‖a‖", [d.relative for d in differences]), _CHART),
@@ -180,7 +181,7 @@ def draw_score_curve(
         mark=at,
         pointer=True,
     )
-    draw_plots({"probability": (plot, 210)}, "", key=key)
+    mount_plots({"probability": (plot, 210)}, "", key=key)
 
 
 def draw_pair(

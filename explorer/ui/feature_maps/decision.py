@@ -12,9 +12,7 @@ import streamlit as st
 
 from explorer.networks.image_networks import stated_accuracy
 from explorer.trace.text import number
-from explorer.ui.common.glossary import term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import download, label, note
+from explorer.ui.common.widgets import columns, download, label, note
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.automatic import (
     draw_offer,
@@ -26,6 +24,7 @@ from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
 from explorer.ui.feature_maps.target_class import choose_class
+from explorer.view.glossary import term_link
 from explorer.vision import Prediction
 from explorer.vision.attribution import top
 from explorer.vision.drawing import overlay_heat, to_png

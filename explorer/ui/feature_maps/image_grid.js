@@ -1,5 +1,5 @@
 // Shows images in a row that wraps. They are replaced only when their digest changes; marks and
-// the selection are laid over them, so scrolling survives a choice. elements.js comes before it.
+// the selection are laid over them, so scrolling survives a choice. shared.js comes before it.
 
 const drawn = new WeakMap()
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.trace.render_dot import digest
-from explorer.ui.common.glossary import ELEMENTS
+from explorer.trace.text import digest
 from explorer.ui.common.widgets import while_drawn
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "picture_frames",
     html='<div class="frames"></div>',
     css=(_HERE / "image_grid.css").read_text(encoding="utf-8"),
-    js=ELEMENTS + (_HERE / "image_grid.js").read_text(encoding="utf-8"),
+    js=SHARED + (_HERE / "image_grid.js").read_text(encoding="utf-8"),
 )
 
 #: A part of an image as fractions of its width and height: left, top, width, height.

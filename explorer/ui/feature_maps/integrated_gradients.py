@@ -8,14 +8,13 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.glossary import term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import download, formula, label, note
+from explorer.ui.common.widgets import columns, download, formula, label, note
 from explorer.ui.feature_maps import comparison
 from explorer.ui.feature_maps.long_run import await_run
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
 from explorer.ui.feature_maps.target_class import choose_class
+from explorer.view.glossary import term_link
 from explorer.vision import IntegratedGradients
 from explorer.vision.drawing import to_png
 from explorer.vision.integrated_gradients import make_baseline

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.ui.common.glossary import term_link
 from explorer.ui.common.widgets import choice, download, note, page, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.channels import describe_colours
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
+from explorer.view.glossary import term_link
 from explorer.vision import tile
 
 _ONE, _EVERY = "of this channel", "of all channels"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from explorer.ui.common.errors import reported
-from explorer.ui.common.widgets import choice, note
+from explorer.ui.common.widgets import choice, note, reported
 from explorer.ui.feature_maps.adversarial import draw_adversarial
 from explorer.ui.feature_maps.changed_image import draw_changed_image
 from explorer.ui.feature_maps.integrated_gradients import draw_integrated_gradients

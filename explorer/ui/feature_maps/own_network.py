@@ -17,9 +17,9 @@ from explorer.program import ProgramRefused
 from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.editor import TOO_LONG, fits_in_link
 from explorer.ui.common.open_network import take_program
+from explorer.ui.common.pages import MODULE
 from explorer.ui.common.sandbox_call import wait_for
 from explorer.ui.common.shared_cache import SharedCache
-from explorer.ui.common.texts import MODULE
 from explorer.ui.common.widgets import note, refuse
 from explorer.ui.feature_maps.weights_file import upload
 from explorer.vision.own_network import OwnNetwork

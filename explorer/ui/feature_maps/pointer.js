@@ -1,5 +1,5 @@
 // One channel of a layer: the pointer's pixel, its receptive field on the image, and the layer's
-// window over its input with the sum as it is formed. elements.js and the other pointer_*.js come
+// window over its input with the sum as it is formed. shared.js and the other pointer_*.js come
 // before it.
 
 const NAMED = 4 // terms of a sum that are written one by one

@@ -18,13 +18,13 @@ import streamlit as st
 from PIL import Image
 
 from explorer.trace.colours import NAN, SIGNED
-from explorer.trace.render_dot import digest
-from explorer.ui.common.glossary import ELEMENTS
+from explorer.trace.text import digest
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import while_drawn
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_position
+from explorer.view.component import SHARED
 from explorer.vision import LayerArithmetic
 from explorer.vision.geometry import Reads
 from explorer.vision.receptive_field import Field
@@ -35,7 +35,7 @@ _component = st.components.v2.component(
     "channel_pointer",
     html='<div class="pointer"></div>',
     css=(_HERE / "pointer.css").read_text(encoding="utf-8"),
-    js=ELEMENTS
+    js=SHARED
     + "".join(
         (_HERE / f"{name}.js").read_text(encoding="utf-8")
         for name in ("pointer_numbers", "pointer_maps", "pointer_sums", "pointer_tables", "pointer")

@@ -10,10 +10,10 @@ import numpy as np
 import streamlit as st
 
 from explorer.networks.image_networks import FILTER_BANK_CHANNELS
-from explorer.ui.common.glossary import html, term_link
 from explorer.ui.common.widgets import whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, Of
+from explorer.view.glossary import html, term_link
 from explorer.vision import FeatureMaps, MapLayer
 from explorer.vision.layer_names import describe_size, number_layers
 from explorer.vision.receptive_field import Axis, Field

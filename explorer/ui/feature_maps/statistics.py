@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from explorer.ui.common.glossary import term_link
 from explorer.ui.common.widgets import note
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection, channel_names
+from explorer.view.glossary import term_link
 
 
 def draw_statistics(model_input: ModelInput, selected: Selection) -> None:

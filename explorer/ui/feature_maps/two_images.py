@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from explorer.ui.common.layout import columns
-from explorer.ui.common.widgets import download
+from explorer.ui.common.widgets import columns, download
 from explorer.ui.feature_maps import comparison, results
 from explorer.ui.feature_maps.image_choice import choose_second_image
 from explorer.ui.feature_maps.results import ModelInput

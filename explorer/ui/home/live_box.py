@@ -3,27 +3,26 @@ and the hand."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
-from explorer.trace import Trace, dot_text
-from explorer.trace.recording.pass_graph import node_numbers
-from explorer.ui.common import errors
+from explorer import limits
+from explorer.trace import Trace
 from explorer.ui.common.drag import draggable_leaves, follow_drag
 from explorer.ui.common.editor import draw_lines, height_of
-from explorer.ui.common.fix import fix_html
-from explorer.ui.common.graph import before_error, graph, legend
-from explorer.ui.common.inputs import draw_handles, input_numbers, read_inputs
-from explorer.ui.common.pages import page
+from explorer.ui.common.inputs import draw_handles, read_inputs
+from explorer.ui.common.mounts import before_error, draw_legend, mount_graph
+from explorer.ui.common.pages import BOX, PROGRAM, page
 from explorer.ui.common.sandbox_call import run
-from explorer.ui.common.texts import BOX, PROGRAM
 from explorer.ui.common.tries import proved
+from explorer.view.answers import error_html
+from explorer.view.drawn_pass import make_graph
+from explorer.view.fix import fix_html
+from explorer.view.live_numbers import Numbers, graph_numbers, input_numbers
 
-#: What the box opens with, and how long what is typed there may run, in seconds: on a busy machine
-#: the first run takes more than one.
-START, _SECONDS = "x**2 + 3*x", 5.0
+#: What the box opens with.
+START = "x**2 + 3*x"
 #: The last run that has something to show.
 _LAST = "home.last"
 #: The lines the box has room for.
@@ -44,12 +43,12 @@ def live_box(left: Any, right: Any) -> None:
                 label_visibility="collapsed",
             )
         source = text or ""
-        trace = run(source, inputs=read_inputs(source), seconds=_SECONDS)
+        trace = run(source, inputs=read_inputs(source), seconds=limits.HOME_SECONDS)
         shown = _last_good(trace)
         draw_handles(shown, key="home-inputs")
         error_place = st.empty()
         if trace is not None and trace.error:
-            error_place.html(f'<div class="ax-rest">{errors.as_html(trace.error)}</div>')
+            error_place.html(f'<div class="ax-rest">{error_html(trace.error)}</div>')
         _open_button(source)
     with right:
         _draw_graph(shown, failed=trace is not None and shown is not trace)
@@ -64,7 +63,7 @@ def _offer_fix(trace: Trace, error_place: Any) -> None:
     tried = proved(trace, st.empty(), typing=True)
     if tried is not None and tried.error is not None and tried.error.fix is not None:
         change = fix_html(trace.source, tried.error.fix)
-        error_place.html(errors.as_html(tried.error, change=change))
+        error_place.html(error_html(tried.error, change=change))
 
 
 def _last_good(trace: Trace | None) -> Trace:
@@ -82,32 +81,24 @@ def _draw_graph(trace: Trace, *, failed: bool) -> None:
         st.html(f'<div class="ax-note">{why or "The graph appears here."}</div>')
         return
     shown = trace.passes[0]
-    nodes = tuple(node for node in shown.nodes if node.kind != "saved")
-    dot = dot_text(nodes, shown.edges, _records(trace), hide=("saved",))
-    graph(
-        dot,
-        nodes,
+    drawn = make_graph(trace, shown, saved=False)
+    mount_graph(
+        drawn.dot,
+        drawn.nodes,
         key="home-graph",
-        draggable=draggable_leaves(trace, nodes),
+        draggable=draggable_leaves(trace, drawn.nodes),
         alt=f"Graph of the backward pass from {shown.root}",
     )
     if failed:
         before_error("home-graph", "home-inputs")  # in the legend's place, so that nothing moves
     else:
-        legend(dot)
+        draw_legend(drawn.dot)
 
 
-def _records(trace: Trace) -> dict[int, Any]:
-    return {record.id: record for record in trace.tensors}
-
-
-def _numbers(trace: Trace) -> Mapping[str, Mapping[str, Any]]:
+def _numbers(trace: Trace) -> Numbers:
     """The numbers of a frame: those of the graph and of the handles."""
-    nodes = trace.passes[0].nodes if trace.passes else ()
-    return {
-        "nodes": node_numbers(nodes, _records(trace), {}),
-        "inputs": input_numbers(trace),
-    }
+    number = trace.passes[0].number if trace.passes else None
+    return {"nodes": graph_numbers(number, trace), "inputs": input_numbers(trace)}
 
 
 def _open_button(source: str) -> None:

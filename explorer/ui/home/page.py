@@ -3,9 +3,9 @@
 import streamlit as st
 
 from explorer.ui.common.frame import draw_frame
-from explorer.ui.common.layout import columns
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.startup import warning_for_operator
+from explorer.ui.common.widgets import columns
 from explorer.ui.home.live_box import live_box
 
 

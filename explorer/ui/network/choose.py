@@ -25,18 +25,25 @@ from explorer.networks.settings import (
     make_script,
 )
 from explorer.program import ProgramError, ProgramRefused
-from explorer.ui.common.downloads import file, graph_files
 from explorer.ui.common.editor import draw_lines, editor
-from explorer.ui.common.errors import program_error
-from explorer.ui.common.layout import columns
+from explorer.ui.common.mounts import graph_files
 from explorer.ui.common.open_in_optimizer import step_network, step_texts
 from explorer.ui.common.open_network import OWN, show_maps, take_program
+from explorer.ui.common.pages import MODULE
 from explorer.ui.common.query_params import accept_renamed
 from explorer.ui.common.sandbox_call import ask, forget
 from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.texts import MODULE
 from explorer.ui.common.weights_download import download_weights
-from explorer.ui.common.widgets import choice, device, menu, note, whole
+from explorer.ui.common.widgets import (
+    choice,
+    columns,
+    device,
+    download_entry,
+    menu,
+    note,
+    program_error,
+    whole,
+)
 from explorer.ui.network.graph import DrawnGraph
 from explorer.ui.network.selection import Shown, clear_selection
 from explorer.ui.network.table import layers_csv, parameters_csv
@@ -207,14 +214,14 @@ def download_menu(shown: Shown, drawn: DrawnGraph | None) -> None:
     if place is None:
         return
     with place:
-        file(
+        download_entry(
             "Layers as CSV",
             partial(layers_csv, shown.report),
             "layers.csv",
             "text/csv",
             "The tree with every column, and why a gradient is None",
         )
-        file(
+        download_entry(
             "Parameters as CSV",
             partial(parameters_csv, shown.report),
             "parameters.csv",
@@ -223,7 +230,7 @@ def download_menu(shown: Shown, drawn: DrawnGraph | None) -> None:
         )
         if drawn is not None:
             graph_files(drawn.dot, "network")
-        file(
+        download_entry(
             "PyTorch script",
             lambda: make_script(shown.settings, shown.facts).encode(),
             "network.py",

@@ -12,10 +12,11 @@ from explorer.networks.presets import FAMILIES
 from explorer.networks.runs import InspectedNetwork
 from explorer.networks.settings import Settings
 from explorer.trace.text import number
-from explorer.ui.common.plot import Line, Plot, around, draw_plots
+from explorer.ui.common.mounts import mount_plots
 from explorer.ui.common.widgets import note
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
+from explorer.view.plot import Line, Plot, around
 
 _KINDS = ("main", "beside", "second")
 
@@ -46,7 +47,7 @@ def draw_comparison(shown: Shown) -> None:
     count = max(len(values) for values in norms.values())
     title = f"Gradient norm of each weight of {' and '.join(norms)}"
     with st.container(key="compare"):
-        draw_plots(
+        mount_plots(
             {
                 "compare": (
                     Plot(

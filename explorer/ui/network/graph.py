@@ -14,13 +14,14 @@ from explorer.networks.records import Structure
 from explorer.networks.settings import Settings
 from explorer.trace import MAX_NODES, Node, dot_text
 from explorer.trace.text import number
-from explorer.ui.common.glossary import html, term_link
-from explorer.ui.common.graph import Marks, graph, legend
+from explorer.ui.common.mounts import draw_legend, mount_graph
 from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import as_code, choice, note
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown, pick
+from explorer.view.glossary import html, term_link
+from explorer.view.graph import Marks
 
 #: The query parameter with the names of the unfolded blocks, separated by commas.
 UNFOLDED = "open"
@@ -98,7 +99,7 @@ def _draw_full_graph(settings: Settings, head: Any) -> DrawnGraph | None:
     selected = st.session_state[_NODE]
     if selected:
         keep(_NODE, selected)
-    graph(
+    mount_graph(
         drawn.dot,
         drawn.nodes,
         key="network-graph",
@@ -107,7 +108,7 @@ def _draw_full_graph(settings: Settings, head: Any) -> DrawnGraph | None:
         alt=f"Autograd graph of {settings.name}",
         on_choose=select,
     )
-    legend(drawn.dot)
+    draw_legend(drawn.dot)
     return drawn
 
 
@@ -139,7 +140,7 @@ def _draw_modules(shown: Shown, structure: Structure, head: Any, colour: str) ->
         else:
             shown.select_layer(_layer(node))
 
-    graph(
+    mount_graph(
         drawn.dot,
         nodes,
         key="network-graph",
@@ -164,7 +165,7 @@ def _draw_foot(
     values = [v for v in map(measure, folded.nodes) if v is not None and math.isfinite(v)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         span = f" 0 to {number(max(values))}" if values else " not known"
-        legend("", (full, html(term_link(_TERMS[colour], colour), span)))
+        draw_legend("", (full, html(term_link(_TERMS[colour], colour), span)))
         if folded.hidden:
             note(f"{folded.hidden:,} operations hidden. Click a block to expand it.")
         if marked is not None and marked.unfolds and marked.id not in unfolded:

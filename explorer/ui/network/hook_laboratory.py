@@ -11,13 +11,12 @@ from explorer import limits
 from explorer.networks import HOOK_KINDS, Hook, Report
 from explorer.networks.hooks import GradientChange, HookEvent, HookExperiment, HookValue
 from explorer.trace.text import array_lines, number, shape_text
-from explorer.ui.common.glossary import term_link
-from explorer.ui.common.layout import columns
 from explorer.ui.common.query_params import accept_renamed
-from explorer.ui.common.widgets import label, note, refuse, scrolling
+from explorer.ui.common.widgets import columns, label, note, refuse, scrolling
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import PLACE, Shown, pick
 from explorer.ui.network.table import figures_table
+from explorer.view.glossary import term_link
 
 _MODEL = "(model)"
 #: The label of each action, and its initial amount.

@@ -17,7 +17,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.colours import HATCH, NAN, SIGNED, TEXT
-from explorer.ui.common.plot import AXES
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _COLOURS = "".join(
@@ -32,7 +32,7 @@ _component = st.components.v2.component(
 <div class="words"><span class="caption"></span><span class="scale"></span></div>
 <div class="maps"></div>""",
     css=(_HERE / "maps.css").read_text(encoding="utf-8"),
-    js=AXES + _COLOURS + (_HERE / "maps.js").read_text(encoding="utf-8"),
+    js=SHARED + _COLOURS + (_HERE / "maps.js").read_text(encoding="utf-8"),
 )
 
 

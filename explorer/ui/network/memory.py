@@ -23,14 +23,14 @@ from explorer.networks.memory import (
 )
 from explorer.networks.settings import Settings
 from explorer.trace.colours import COMPARED, FIGURE_TEXT
-from explorer.ui.common.glossary import Html, html, term_link
-from explorer.ui.common.layout import columns
-from explorer.ui.common.table import Column, Row, table
-from explorer.ui.common.widgets import choice, label, note, refuse
+from explorer.ui.common.mounts import mount_table
+from explorer.ui.common.widgets import choice, columns, label, note, refuse
 from explorer.ui.network.charts import draw_chart, field, nominal
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.table import figures_table, to_size
+from explorer.view.glossary import Html, html, term_link
+from explorer.view.table import Column, Row
 
 _MB = 2**20
 PASS, HOOKS = "Forward and backward", "Kept by hooks"
@@ -180,7 +180,7 @@ def _draw_kept(run: MemoryRun, shown: Shown) -> None:
     def clicked(position: int | None) -> None:
         shown.select_layer("" if position is None else kept_first[position].layer or "")
 
-    table(
+    mount_table(
         _KEPT,
         rows,
         key="kept-memory",

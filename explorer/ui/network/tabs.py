@@ -12,7 +12,7 @@ import streamlit as st
 from explorer.networks.attention import may_have_attention
 from explorer.networks.normalisation import is_norm
 from explorer.networks.time_steps import RECURRENT
-from explorer.ui.common.errors import reported
+from explorer.ui.common.widgets import reported
 from explorer.ui.network import norms
 from explorer.ui.network.accumulation import draw_accumulation
 from explorer.ui.network.attention import draw_attention

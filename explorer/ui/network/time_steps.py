@@ -12,11 +12,11 @@ import streamlit as st
 from explorer import limits
 from explorer.networks.settings import Settings
 from explorer.networks.time_steps import RecurrentLayer, TimeSteps
-from explorer.ui.common.plot import AXES
 from explorer.ui.common.widgets import note
 from explorer.ui.network.families import relatives
 from explorer.ui.network.runs import await_run
 from explorer.ui.network.selection import Shown
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -28,7 +28,7 @@ _component = st.components.v2.component(
 <figure><svg></svg><button type="button" class="save" title="Download as SVG"
   aria-label="Download as SVG">↓</button></figure>""",
     css=(_HERE / "time_steps.css").read_text(encoding="utf-8"),
-    js=AXES + (_HERE / "time_steps.js").read_text(encoding="utf-8"),
+    js=SHARED + (_HERE / "time_steps.js").read_text(encoding="utf-8"),
 )
 _PLAIN = (
     "At each step it multiplies by W_hh and by the slope of the activation function. Dashed: by "

@@ -17,11 +17,11 @@ from explorer.networks.records import LayerRecord, ParameterRecord
 from explorer.networks.statistics import Statistics
 from explorer.networks.tree import TreeNode, extreme_gradients, make_tree, walk
 from explorer.ui.common.copy_link import ADDRESS
-from explorer.ui.common.glossary import ELEMENTS
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import while_drawn
 from explorer.ui.network.selection import Shown
 from explorer.ui.network.table import NOT_COUNTED, to_shape_text, totals
+from explorer.view.component import SHARED
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -40,7 +40,7 @@ _component = st.components.v2.component(
 <div class="frame"><table><thead></thead><tbody></tbody></table></div>
 """,
     css=(_HERE / "tree.css").read_text(encoding="utf-8"),
-    js=ELEMENTS + ADDRESS + (_HERE / "tree.js").read_text("utf-8"),
+    js=SHARED + ADDRESS + (_HERE / "tree.js").read_text("utf-8"),
 )
 
 #: Tells the tree which layer is selected. Of its own, because the tree's rows are not sent again as

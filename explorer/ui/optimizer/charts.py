@@ -14,12 +14,12 @@ from PIL import Image
 from explorer.networks.planar import PlanarProblem
 from explorer.training import Point, Problem, ProgramProblem, View
 from explorer.training.batches import Batch
-from explorer.ui.common import heatmap
-from explorer.ui.common.graph import miniature
-from explorer.ui.common.plot import Axis, Blank, Line, Plot, around, draw_plots
+from explorer.ui.common.mounts import mount_miniature, mount_plots
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.optimizer.surface import Run
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.view import heatmap
+from explorer.view.plot import Axis, Blank, Line, Plot, around
 
 #: Heights in CSS pixels: of the curves, and of the picture beside the surface.
 _LOWER, _BESIDE = 220, 330
@@ -40,7 +40,7 @@ def draw_fit(workspace: Workspace) -> None:
     """Draw the model's output for its data, where there is a picture of it."""
     if workspace.chosen.key in _FITS:
         fit = _fit(workspace, workspace.points()[-1])
-        draw_plots({"fit": (fit, _BESIDE)}, "", key="fit")
+        mount_plots({"fit": (fit, _BESIDE)}, "", key="fit")
 
 
 def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False) -> None:
@@ -55,14 +55,14 @@ def draw_curves(workspace: Workspace, runs: Sequence[Run], behind: bool = False)
         cells["curve-lr"] = (_curve("lr", rates, runs), _LOWER)
     again = PAUSE if workspace.run is not None or behind else None
     frame = -sum(run.view.steps for run in runs) if behind else workspace.version
-    draw_plots(cells, "", key="curves", again=again, frame=frame)
+    mount_plots(cells, "", key="curves", again=again, frame=frame)
 
 
 def draw_graph(view: View) -> None:
     """Draw the graph of the last forward; optimizer.css makes a used one pale."""
     dot = view.dot()
     if dot:
-        miniature(dot, alt=f"The autograd graph ({view.graph})", height=_LOWER - 26, zoom=True)
+        mount_miniature(dot, alt=f"The autograd graph ({view.graph})", height=_LOWER - 26)
 
 
 def _curve(label: str, curves: Sequence[Any], runs: Sequence[Run]) -> Plot:

@@ -10,11 +10,11 @@ import streamlit as st
 from explorer.program import ProgramRefused
 from explorer.training import View
 from explorer.training.formatting import pluralize
-from explorer.ui.common.errors import as_html, program_error
-from explorer.ui.common.glossary import GLOSSARY, Html, html, term_link
 from explorer.ui.common.query_params import is_finite, validate
-from explorer.ui.common.widgets import whole
+from explorer.ui.common.widgets import program_error, whole
 from explorer.ui.optimizer.workspace import MOST, Workspace
+from explorer.view.answers import error_html
+from explorer.view.glossary import GLOSSARY, Html, html, term_link
 
 #: The calls of a training loop in their order, with what each does in PyTorch and the key that
 #: presses it. Clipping and a scheduler are there if they are chosen.
@@ -159,7 +159,7 @@ def _outcome(workspace: Workspace) -> str:
             message = f"<b>{escape(name)}</b> {escape(event.message)}"
         elif event.action == "run":
             message = escape(event.message)
-        error = as_html(event.error) if event.error else ""
+        error = error_html(event.error) if event.error else ""
     style = "ax-said failed" if error else "ax-said"
     trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
     return (

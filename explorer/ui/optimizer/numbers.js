@@ -1,6 +1,6 @@
 // Draws the parameters from plain texts (textContent only) and reports which number was picked.
 // While the hand moves the point, `ax-numbers` brings values and gradients, which are painted over
-// the texts until the page draws them again. elements.js comes before it.
+// the texts until the page draws them again. shared.js comes before it.
 
 const followers = new WeakMap() // by the root: what listens to the window
 
@@ -99,7 +99,7 @@ function neighbour(stops, here, key) {
   return alike.findLast((stop) => stop.closest("tr") === next && column(stop) <= column(here))
 }
 
-const format = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replaceAll("-", "−")
+const written = (value) => (value === null ? "nan" : String(+value.toPrecision(5)).replace("e+", "e")).replaceAll("-", "−")
 
 // Paints the numbers of a frame: by parameter {value: […], grad: […]}, flattened.
 function paint(root, parameters) {
@@ -107,7 +107,7 @@ function paint(root, parameters) {
     const numbers = parameters[tr.dataset.name]?.[tr.dataset.label]
     if (!numbers) continue
     for (const td of tr.querySelectorAll("td:not(.index)")) {
-      const text = format(numbers[Number(td.dataset.place ?? 0)])
+      const text = written(numbers[Number(td.dataset.place ?? 0)])
       td.classList.toggle("changed", td.textContent !== text || td.classList.contains("changed"))
       td.textContent = text
     }

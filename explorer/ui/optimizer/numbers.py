@@ -26,19 +26,20 @@ from explorer.training.clipping import Clip
 from explorer.training.formatting import element_name
 from explorer.training.optimizer_spec import OptimizerSpec
 from explorer.training.optimizers import optimizer_spec
-from explorer.ui.common import heatmap
 from explorer.ui.common.copy_link import ADDRESS
-from explorer.ui.common.glossary import ELEMENTS, term_link
 from explorer.ui.common.reconnect import keep, restore_once
 from explorer.ui.common.widgets import while_drawn, with_formula
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.view import heatmap
+from explorer.view.component import SHARED
+from explorer.view.glossary import term_link
 
 _FOLDER = Path(__file__).parent
 _component = st.components.v2.component(
     "numbers",
     html='<div class="blocks"></div>',
     css=(_FOLDER / "numbers.css").read_text(encoding="utf-8"),
-    js=ADDRESS + ELEMENTS + (_FOLDER / "numbers.js").read_text(encoding="utf-8"),
+    js=ADDRESS + SHARED + (_FOLDER / "numbers.js").read_text(encoding="utf-8"),
 )
 _PICKED, _PARAMETER = "steps.picked", "parameter"
 #: Presses after which the step just taken is written out.

@@ -18,10 +18,11 @@ from explorer.training import schedulers
 from explorer.training.arguments import Argument
 from explorer.training.clipping import CLIPPING
 from explorer.training.schedulers import SCHEDULERS
-from explorer.ui.common.plot import Axis, Line, Plot, draw_plots
+from explorer.ui.common.mounts import mount_plots
 from explorer.ui.common.query_params import validate
 from explorer.ui.common.widgets import formula
 from explorer.ui.optimizer import groups
+from explorer.view.plot import Axis, Line, Plot
 
 #: The options of a session by name, with what may be chosen.
 KINDS: dict[str, Mapping[str, Any]] = {"scheduler": SCHEDULERS, "clip": CLIPPING}
@@ -179,7 +180,7 @@ def _draw_curve(call: dict[str, Any], lr: float, losses: tuple[float, ...]) -> N
         "The learning rate at each step",
         pointer=True,
     )
-    draw_plots({"lr": (plot, 120)}, "", key="lr-curve")
+    mount_plots({"lr": (plot, 120)}, "", key="lr-curve")
 
 
 @lru_cache(maxsize=64)

@@ -21,8 +21,8 @@ from explorer.ui.common import open_in_optimizer
 from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.editor import TOO_LONG, colour_areas, fits_in_link, height_of
 from explorer.ui.common.open_in_optimizer import OWN_TITLE, is_own_problem
+from explorer.ui.common.pages import LOSS, SETUP
 from explorer.ui.common.query_params import validate, validate_named
-from explorer.ui.common.texts import LOSS, SETUP
 from explorer.ui.common.widgets import note
 
 

@@ -30,15 +30,15 @@ from explorer.training.extent import (
     seen_points,
 )
 from explorer.training.formatting import pluralize
-from explorer.ui.common.errors import program_error
 from explorer.ui.common.live_run import end_live_run
-from explorer.ui.common.plot import AXES, Axis, around
 from explorer.ui.common.shared_cache import shared
-from explorer.ui.common.widgets import while_drawn
+from explorer.ui.common.widgets import program_error, while_drawn
 from explorer.ui.optimizer import planes
 from explorer.ui.optimizer.planes import PlaneChoice
 from explorer.ui.optimizer.problems import OWN
 from explorer.ui.optimizer.workspace import Workspace
+from explorer.view.component import SHARED
+from explorer.view.plot import Axis, around
 
 _KEY, _RUNS = "surface", "surface.runs"
 #: Most points that are sent of one run's path, and of all together.
@@ -71,7 +71,7 @@ _component = st.components.v2.component(
   <div class="words"><span class="reading"></span><span class="about"></span></div>
 </div>""",
     css=(_HERE / "surface.css").read_text(encoding="utf-8"),
-    js=AXES
+    js=SHARED
     + "".join(
         (_HERE / f"{name}.js").read_text(encoding="utf-8")
         for name in ("surface_map", "surface_scene", "surface_play", "surface_planes", "surface")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from explorer.trace.colours import FILLS, GRADIENT, REMARK, TEXT
-from explorer.ui.common import layout
+from explorer.ui.common import widgets
 
 pytestmark = pytest.mark.fast
 
@@ -58,18 +58,18 @@ def test_no_colour_is_written_elsewhere() -> None:
 
 
 def test_every_colour_of_the_theme_is_a_variable_in_both_themes() -> None:
-    css = layout.theme_css()
-    for name in layout.NAMES:
+    css = widgets.theme_css()
+    for name in widgets.NAMES:
         values = [THEME[theme][name] for theme in THEMES]
-        assert f"{layout.variable(name)}: light-dark({', '.join(values)});" in css
+        assert f"{widgets.variable(name)}: light-dark({', '.join(values)});" in css
 
 
 def test_no_variable_is_used_that_does_not_exist() -> None:
-    known = {layout.variable(name) for name in layout.NAMES} | {
+    known = {widgets.variable(name) for name in widgets.NAMES} | {
         "--ax-graph-height",
         "--ax-error-line",
     }
-    files = [p for p in (ROOT / "explorer/ui").rglob("*") if p.suffix in (".py", ".css", ".js")]
+    files = [p for p in (ROOT / "explorer").rglob("*") if p.suffix in (".py", ".css", ".js")]
     used = {
         name for path in files for name in re.findall(r"var\((--ax-[a-z-]+)\)", path.read_text())
     }

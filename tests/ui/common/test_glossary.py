@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 import explorer
-from explorer.trace import Answer, Trace
+from explorer.trace import Answer
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.ui.common import glossary_dialog
-from explorer.ui.common.glossary import GLOSSARY, Html, html, optional_term_link, term_link
-from explorer.ui.expression import answers, tensor_table
-from explorer.ui.expression.program import ProgramRun
 from explorer.ui.network import tree
 from explorer.ui.optimizer import numbers
+from explorer.view import answers, tensors
+from explorer.view.glossary import GLOSSARY, Html, html, optional_term_link, term_link
 
 pytestmark = pytest.mark.fast
 
@@ -39,10 +38,8 @@ def test_text_is_escaped_and_mark_up_is_not() -> None:
 @pytest.mark.parametrize("key", ["laef", "", "__class__", '"><script>'])
 def test_what_a_run_tells_may_name_no_word(key: str) -> None:
     assert optional_term_link(key) == ""
-    shown = answers.as_html(
-        Answer(key="none.failed", title="Why?", text="Because.", glossary=key),
-        ProgramRun(Trace("")),
-    )
+    answer = Answer(key="none.failed", title="Why?", text="Because.", glossary=key)
+    shown = answers.answer_html(answer, "")
     assert "data-term" not in shown
     assert key not in shown or not key
 
@@ -54,7 +51,7 @@ def test_what_the_browser_says_may_be_anything(said: object) -> None:
 
 
 def test_headings_open_words_that_exist() -> None:
-    headed = [column.term for column in tensor_table.COLUMNS if column.term]
+    headed = [column.term for column in tensors.COLUMNS if column.term]
     columns = (*tree.LAYER_COLUMNS, *tree.PARAMETER_COLUMNS)
     in_tree = [column for column in columns if column.term]
     assert all(column.term and column.term[0] in column.title for column in in_tree)
@@ -72,5 +69,5 @@ def test_a_none_opens_the_word_behind_its_reason() -> None:
     )
     terms = {record.name: record.why_term for record in trace.tensors if record.named}
     assert terms == {"x": "", "y": "non-leaf", "lost": "unused", "fixed": "requires_grad"}
-    rows = {row.cells[0]: row for row in tensor_table.tensor_rows(trace.tensors)}
+    rows = {row.cells[0]: row for row in tensors.tensor_rows(trace.tensors)}
     assert {name: rows[name].term for name in terms} == terms | {"y": "hook"}

@@ -8,20 +8,21 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from explorer.trace import render_dot
+from explorer.view import graphviz
 
 pytestmark = pytest.mark.fast
 
 SCRIPT = """
 import streamlit as st
 from explorer.trace import Node
-from explorer.ui.common.graph import Marks, graph
+from explorer.view.graph import Marks
+from explorer.ui.common.mounts import mount_graph
 
 count = {count}
 nodes = [Node(f"n{{i}}", "function", f"Op{{i}}", line=i) for i in range(1, count + 1)]
 boxes = [f'{{n.id}} [id="{{n.id}}" label="{{n.name}}"];' for n in nodes]
 dot = "digraph {{ " + " ".join(boxes) + " }}"
-graph(
+mount_graph(
     dot,
     nodes,
     key="g",
@@ -39,7 +40,7 @@ def shown(count: int) -> Any:
     return at
 
 
-@pytest.mark.skipif(not render_dot.available(), reason="the dot program is not installed")
+@pytest.mark.skipif(not graphviz.available(), reason="the dot program is not installed")
 def test_with_dot_it_can_be_clicked() -> None:
     at = shown(3)
     assert len(at.get("bidi_component")) == 1

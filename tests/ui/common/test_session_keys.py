@@ -21,17 +21,13 @@ KEYS = {
         common/drag.py {key}
         common/editor.py {key}
         common/glossary_dialog.py asked
-        common/graph.py {key}
         common/inputs.py {key}
-        common/plot.py {key}
+        common/mounts.py {key}
         common/query_params.py {key}
-        common/table.py {key}
         common/widgets.py {key}
         expression/iterations.py iteration
         expression/lesson.py lesson-{key}
-        expression/live_numbers.py {LINE_VALUES}
-        expression/panels.py panel
-        expression/tensor_panel.py {key}
+        expression/panels.py panel {LINE_VALUES} {key}
         feature_maps/automatic.py network weights
         feature_maps/comparison.py call layer
         feature_maps/filmstrip.py call layer
@@ -113,10 +109,10 @@ KEYS = {
         common/network_call.py network.calls
         common/open_in_optimizer.py step_program
         common/open_network.py network-program
-        common/player.py {self.key}.moved {self.key}.playing
-        common/places.py frame.rerun-rate
+         common/places.py frame.rerun-rate
         common/sandbox_call.py sandbox.arrived sandbox.jobs sandbox.page
         expression/iterations.py iteration.program
+        expression/walk.py walk.moved walk.playing
         feature_maps/automatic.py network-turned
         feature_maps/comparison.py comparison.chosen
         network/runs.py {place}

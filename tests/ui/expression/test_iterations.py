@@ -11,8 +11,8 @@ import explorer
 from explorer.program import ProgramError
 from explorer.trace import Trace
 from explorer.trace.records import Curve
-from explorer.ui.expression import curves_panel
 from explorer.ui.expression.iterations import compare_runs
+from explorer.view import curves
 
 pytestmark = pytest.mark.fast
 
@@ -73,32 +73,32 @@ def test_the_curves_are_those_of_the_loop(runs: tuple[Trace, Trace]) -> None:
     for number in range(1, 10):
         rows.append((number, (w - 3) ** 2, abs(2 * (w - 3))))
         w -= 0.1 * 2 * (w - 3)
-    head, *lines = curves_panel.to_csv(runs[0].curves).decode().splitlines()
+    head, *lines = curves.to_csv(runs[0].curves).decode().splitlines()
     assert head == "backward pass,loss,gradient norm of w"
     for line, row in zip(lines, rows, strict=True):
         assert [float(cell) for cell in line.split(",")] == pytest.approx(row, rel=1e-5)
 
 
 def test_what_was_not_kept_is_empty_in_the_file() -> None:
-    curves = (Curve("loss", "", (1, 2, 3), (4.0, math.nan, 2.0)), Curve("norm", "w", (2,), (1.0,)))
-    lines = curves_panel.to_csv(curves).decode().splitlines()
+    some = (Curve("loss", "", (1, 2, 3), (4.0, math.nan, 2.0)), Curve("norm", "w", (2,), (1.0,)))
+    lines = curves.to_csv(some).decode().splitlines()
     assert lines[1:] == ["1,4.0,", "2,nan,1.0", "3,2.0,"]
 
 
 def test_the_first_values_that_are_not_finite() -> None:
     inf = math.inf
-    curves = (
+    some = (
         Curve("loss", "", (1, 2, 3), (4.0, inf, math.nan)),
         Curve("norm", "b", (1, 2, 3), (1.0, 1.0, 1.0)),
         Curve("norm", "w", (1, 3), (1.0, math.nan)),
     )
-    said = curves_panel.describe_nonfinite(curves)
+    said = curves.describe_nonfinite(some)
     assert said.endswith("first: loss at pass 2 (inf), gradient norm of w at pass 3 (nan).")
-    assert curves_panel.describe_nonfinite(curves[1:2]) == ""
+    assert curves.describe_nonfinite(some[1:2]) == ""
 
 
 def test_a_wide_span_gets_a_logarithmic_axis() -> None:
     falling = Curve("loss", "", (1, 2, 3), (1.0, 1e-3, 1e-6))
-    assert curves_panel.to_plot(falling, 3, 2).y.log
-    assert curves_panel.to_plot(falling, 3, 2).mark == 2
-    assert not curves_panel.to_plot(replace(falling, values=(1.0, 0.5, -1.0)), 3, 2).y.log
+    assert curves.to_plot(falling, 3, 2).y.log
+    assert curves.to_plot(falling, 3, 2).mark == 2
+    assert not curves.to_plot(replace(falling, values=(1.0, 0.5, -1.0)), 3, 2).y.log

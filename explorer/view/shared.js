@@ -1,0 +1,115 @@
+// What the scripts of several components share: elements, events, axes, numbers and colours. It comes
+// before their own code.
+
+const SPACE = "http://www.w3.org/2000/svg"
+
+function node(name, attributes, text) {
+  const element = document.createElementNS(SPACE, name)
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
+  if (text !== undefined) element.textContent = text
+  return element
+}
+
+function element(tag, className, text) {
+  const node = document.createElement(tag)
+  if (className) node.className = className
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+// A word of the glossary: a button with its key, which glossary_dialog.js listens to.
+function word(term, text, help) {
+  const button = element("button", "", text)
+  button.type = "button"
+  button.dataset.term = term
+  button.title = help
+  return button
+}
+
+// Tells the other components of the page.
+const announce = (name, detail) => window.dispatchEvent(new CustomEvent(name, { detail }))
+
+// Calls the listeners by the names of their events, with what is announced; returns what stops that.
+function hear(listeners) {
+  const stop = new AbortController()
+  for (const [name, listener] of Object.entries(listeners)) {
+    window.addEventListener(name, ({ detail }) => listener(detail), { signal: stop.signal })
+  }
+  return () => stop.abort()
+}
+
+// As many digits as distinguish ticks that are `step` apart.
+const format = (value, step) => {
+  if (value === 0) return "0"
+  const size = Math.abs(value)
+  const digits = Math.min(10, Math.max(1, Math.ceil(Math.log10(size / step) + 1e-9) + 1))
+  const text = size >= 1e5 || size < 1e-3 ? String(value.toExponential(digits - 1)).replace(/\.?0+e/, "e") : String(+value.toPrecision(digits))
+  return text.replaceAll("-", "−").replace("e+", "e")
+}
+
+// Positions of numbers on an axis, and its ticks.
+function scale(axis, from, to) {
+  const by = axis.log ? Math.log10 : (v) => v
+  const low = by(axis.low), high = by(axis.high)
+  const span = high - low || 1
+  const place = (v) => (axis.log && v <= 0 ? null : from + ((by(v) - low) / span) * (to - from))
+  const ticks = []
+  let step = Infinity
+  if (axis.log) {
+    const every = Math.max(1, Math.ceil(span / 4))
+    for (let e = Math.ceil(low); e <= high; e += every) ticks.push(10 ** e)
+    if (ticks.length < 2) ticks.push(axis.low, axis.high)
+  } else {
+    const rough = span / Math.max(3, Math.abs(to - from) / 60)
+    const unit = 10 ** Math.floor(Math.log10(rough))
+    step = [1, 2, 5, 10].map((m) => m * unit).find((s) => s >= rough)
+    for (let i = Math.ceil(low / step); i * step <= high + 1e-9 * span; i++) ticks.push(i * step)
+  }
+  // The value at a place, within the axis and as round as the width allows.
+  const value = (at) => {
+    const v = Math.max(axis.low, Math.min(axis.high, axis.low + ((at - from) / (to - from)) * (axis.high - axis.low)))
+    const fine = 10 ** Math.floor(Math.log10(span / 200))
+    return +(Math.round(v / fine) * fine).toPrecision(12)
+  }
+  return { place, value, ticks, step, low: axis.low, high: axis.high }
+}
+
+function colours(root) {
+  const style = getComputedStyle(root)
+  const read = (name) => style.getPropertyValue(`--st-${name}-color`).trim()
+  const { runs } = SURFACE[isDark(root) ? "dark" : "light"]
+  return {
+    text: read("text"),
+    ground: read("background"),
+    border: read("border"),
+    main: read("blue"),
+    beside: read("orange"),
+    first: read("blue"),
+    second: read("red"),
+    faint: read("gray"),
+    mark: read("red"),
+    ...Object.fromEntries(runs.map((colour, i) => [`run-${i + 1}`, colour])),
+  }
+}
+
+function isDark(root) {
+  // An element that is no longer in the page has no colour.
+  const [r, g, b] = (getComputedStyle(root).color.match(/\d+/g) ?? [0, 0, 0]).map(Number)
+  return 0.3 * r + 0.6 * g + 0.1 * b > 128
+}
+
+// Saves a drawing as a file of its own.
+function save(svg, paint, file, size = 11) {
+  const copy = svg.cloneNode(true)
+  copy.querySelector(".reading")?.replaceChildren()
+  const [, , width, height] = svg.getAttribute("viewBox").split(" ")
+  copy.setAttribute("width", width)
+  copy.setAttribute("font-family", "sans-serif")
+  copy.setAttribute("font-size", size)
+  copy.prepend(node("rect", { width, height, fill: paint.ground }))
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(new Blob([copy.outerHTML], { type: "image/svg+xml" }))
+  link.download = file
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}

@@ -1,0 +1,269 @@
+"""What a step of the walk shows in the graph: the gradients that have arrived, and those on their
+way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from explorer.trace import Array, BackwardPass, BackwardStep, Node, Summary, TensorRecord
+from explorer.trace.text import number, shape_text
+from explorer.view.graph import Marks, Sum, inputs_of
+
+#: Most characters of an array on an edge, and of one term of a sum.
+_WIDTH, _TERM = 22, 9
+#: Most terms of a sum that are written out.
+_TERMS = 4
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The node, the tensor and the step (its place in `steps`) that belong together; any may be
+    missing. `walking`: it was picked as a step of the walk, which hides what comes later."""
+
+    node: Node | None = None
+    tensor: TensorRecord | None = None
+    step: int | None = None
+    walking: bool = False
+
+    @property
+    def line(self) -> int | None:
+        """The line of the program that made them."""
+        for thing in (self.tensor, self.node):
+            if thing is not None and thing.line:
+                return thing.line
+        return None
+
+
+def marks(picked: Selection, shown: BackwardPass, nodes: Sequence[Node]) -> Marks:
+    """What is highlighted in the graph: the chosen node, the step's node, and the edges along
+    which it passes gradients. In a walk also what the step sends along them, and the gradients
+    that have not arrived. A node inside a folded block is marked by its block."""
+    drawn = {node.id for node in nodes}
+    lines = {node.id: f"line{node.line or 0}" for node in shown.nodes}
+
+    def where(name: str) -> str:
+        return name if name in drawn else lines.get(name, name)
+
+    chosen = where(picked.node.id) if picked.node else None
+    if picked.step is None:
+        return Marks(selected=chosen)
+    step = shown.steps[picked.step]
+    ways = [(flow.to, step.node) for flow in step.grads_out if flow.to is not None]
+    if not ways:  # AccumulateGrad: into its leaf
+        ways = [(leaf.id, step.node) for leaf in inputs_of(step.node, shown)]
+    edges = [f"{where(a)}-{where(b)}" for a, b in ways]
+    found = Marks(selected=chosen, current=where(step.node), active=tuple(edges))
+    if not picked.walking:
+        return found
+    arrival = arrival_steps(shown)
+    return replace(
+        found,
+        hidden=tuple(n.id for n in nodes if arrival.get(n.id, -1) > picked.step),
+        arriving=tuple(n.id for n in nodes if arrival.get(n.id) == picked.step),
+        moving=_moving(step, edges),
+        sums=tuple(_sums(picked.step, shown, drawn)),
+    )
+
+
+def awaited(
+    picked: Selection, shown: BackwardPass, records: Sequence[TensorRecord]
+) -> Mapping[int, int]:
+    """The tensors whose gradient has not arrived at this step of a walk, by their ids, each with
+    the number of the step that brings it."""
+    if picked.step is None or not picked.walking:
+        return {}
+    arrival = arrival_steps(shown)
+    of_tensor = {n.tensor: arrival[n.id] for n in shown.nodes if n.id in arrival}
+    # Of an operation with several results, the graph shows one.
+    of_line = {(n.line, n.name): arrival[n.id] for n in shown.nodes if n.id in arrival}
+    found = {}
+    for record in records:
+        place = of_tensor.get(record.id)
+        if place is None and record.visits == 1:
+            place = of_line.get((record.line, record.grad_fn or ""))
+        if place is not None and place > picked.step and record.grad is not None:
+            found[record.id] = shown.steps[place].number
+    return found
+
+
+def arrival_steps(shown: BackwardPass) -> dict[str, int]:
+    """By node, the step (its place in `steps`) that completes its gradient: the last that sends it
+    a part; for a leaf that of its AccumulateGrad. Nodes where backward starts are not listed."""
+    place = {step.node: i for i, step in enumerate(shown.steps)}
+    arrival: dict[str, int] = {}
+    for i, step in enumerate(shown.steps):
+        arrival |= {flow.to: i for flow in step.grads_out if flow.to is not None}
+    if len(shown.steps) < shown.step_count:  # what sends to a node may not be recorded
+        first = shown.steps[0].node
+        arrival = {name: i for name, i in place.items() if name != first}
+    nodes = {node.id: node for node in shown.nodes}
+    for edge in shown.edges:
+        source, target = nodes.get(edge.source), nodes.get(edge.target)
+        if source is None or target is None:
+            continue
+        if source.kind == "leaf" and target.kind == "accumulate":
+            arrived = place.get(target.id, arrival.get(target.id))
+            if arrived is not None:
+                arrival[source.id] = arrived
+        elif target.kind == "output" and source.id in arrival:
+            arrival[target.id] = arrival[source.id]
+    return arrival
+
+
+def flows_into(name: str, slot: int, shown: BackwardPass) -> list[tuple[str, Array | None]]:
+    """The gradients sent to one input of a node, each with the node that sends it."""
+    return [
+        (step.node, flow.grad)
+        for step in shown.steps
+        for flow in step.grads_out
+        if (flow.to, flow.slot) == (name, slot)
+    ]
+
+
+def sums_at(step: BackwardStep, shown: BackwardPass) -> list[str]:
+    """The gradients that were added to give those the step takes in, one sum for each."""
+    found = []
+    for slot, grad in enumerate(step.grads_in):
+        parts = [part for _, part in flows_into(step.node, slot, shown) if part is not None]
+        if len(parts) > 1:
+            found.append(_equation(parts, grad))
+    return found
+
+
+def _moving(step: BackwardStep, edges: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The edges along which the step sends a gradient, each with the gradient in short."""
+    flows = [(flow.grad, flow.slot) for flow in step.grads_out if flow.to is not None]
+    if not flows and step.grads_in:
+        flows = [(step.grads_in[0], 0)] * len(edges)
+    sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for edge, (grad, slot) in zip(edges, flows, strict=False):
+        if grad is not None:
+            sent[edge].append((short(grad), slot))
+    return tuple((edge, _together(parts)) for edge, parts in sent.items())
+
+
+def _together(parts: Sequence[tuple[str, int]]) -> str:
+    """Parts on one edge: those for the same input are added."""
+    by_slot = groupby(sorted(parts, key=lambda part: part[1]), key=lambda part: part[1])
+    return ", ".join(_joined([text for text, _ in same]) for _, same in by_slot)
+
+
+def _sums(now: int, shown: BackwardPass, drawn: Collection[str]) -> list[Sum]:
+    """What stands at the nodes that have received a gradient and have not run before this step."""
+    steps = {step.node: (i, step) for i, step in enumerate(shown.steps)}
+    kinds = {node.id: node.kind for node in shown.nodes}
+    ways: dict[str, dict[int, list[tuple[int, Array]]]] = defaultdict(lambda: defaultdict(list))
+    for i, step in enumerate(shown.steps):
+        for flow in step.grads_out:
+            if flow.to in drawn and flow.to is not None and flow.grad is not None:
+                ways[flow.to][flow.slot].append((i, flow.grad))
+    found = []
+    for name, slots in ways.items():
+        place, step_of = steps.get(name, (len(shown.steps), None))
+        started = any(i <= now for parts in slots.values() for i, _ in parts)
+        done = place < now or (place == now and kinds.get(name) == "accumulate")
+        if started and not done:
+            totals = step_of.grads_in if step_of else ()
+            found.append(_sum(name, now, slots, totals))
+    if kinds.get(shown.steps[now].node) == "accumulate":
+        found += _accumulated(shown.steps[now], shown)
+    return found
+
+
+def _sum(
+    name: str,
+    now: int,
+    slots: Mapping[int, Sequence[tuple[int, Array]]],
+    totals: Sequence[Array | None],
+) -> Sum:
+    """The sum at one node before the numbers of this step arrive, and with them."""
+    before, landed, total, added = [], [], [], False
+    for slot, parts in sorted(slots.items()):
+        value = totals[slot] if slot < len(totals) else None
+        here = [grad for i, grad in parts if i <= now]
+        complete = len(here) == len(parts)
+        added |= len(parts) > 1 and (not complete or parts[-1][0] == now)
+        before.append(_added([grad for i, grad in parts if i < now], len(parts)))
+        landed.append(_added(here, len(parts)))
+        if complete and parts[-1][0] < now:  # this input was complete before
+            before[-1] = landed[-1] = _total(here, value)
+        total.append(_equation(here, value) if complete and parts[-1][0] == now else landed[-1])
+    texts = [", ".join(filter(None, part)) for part in (before, landed, total)]
+    return Sum(name, texts[0], texts[1], texts[2], added)
+
+
+def _accumulated(step: BackwardStep, shown: BackwardPass) -> list[Sum]:
+    """At a leaf whose `.grad` was there before: that and the gradient that is added."""
+    if step.before is None or step.after is None or not step.grads_in or step.grads_in[0] is None:
+        return []
+    leaves = inputs_of(step.node, shown)
+    parts = [step.before, step.grads_in[0]]
+    return [
+        Sum(leaf.id, _term(step.before), _added(parts, 2), _equation(parts, step.after), True)
+        for leaf in leaves
+    ]
+
+
+def _added(parts: Sequence[Array], count: int) -> str:
+    """Parts of a sum of `count`: "2 + 5", and "2 + …" while some are missing."""
+    texts = [_term(part) if count > 1 else short(part) for part in parts]
+    return _joined(texts) + (" + …" if 0 < len(parts) < count else "")
+
+
+def _term(array: Array) -> str:
+    """An array as one term of a sum."""
+    return short(array, _TERM, shape=False)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    if len(texts) > _TERMS:
+        texts = [*texts[: _TERMS - 2], "…", texts[-1]]
+    return " + ".join(texts)
+
+
+def _equation(parts: Sequence[Array], total: Array | None) -> str:
+    """The parts and their sum: "2 + 5 = 7". A hook, or a gradient that backward was given here,
+    makes the total another: "2 + 5 → 14"."""
+    if len(parts) < 2:
+        return _total(parts, total)
+    whole = _whole_sum(parts)
+    result = whole if total is None else total
+    if result is None or isinstance(result, Summary):
+        return _added(parts, len(parts))
+    same = whole is None or np.allclose(whole, result, 1e-4, 1e-6, equal_nan=True)
+    return f"{_added(parts, len(parts))} {'=' if same else '→'} {_term(result)}"
+
+
+def _total(parts: Sequence[Array], total: Array | None) -> str:
+    whole = _whole_sum(parts) if total is None else total
+    return short(parts[0] if whole is None else whole)
+
+
+def _whole_sum(parts: Sequence[Array]) -> np.ndarray | None:
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) < len(parts) or len({array.shape for array in arrays}) > 1:
+        return None
+    return np.asarray(sum(arrays))
+
+
+def short(array: Array, width: int = _WIDTH, *, shape: bool = True) -> str:
+    """An array in one line: all of it if that fits, else its first number and its `shape`."""
+    if isinstance(array, np.ndarray) and array.size <= width:
+        text = _nested(array)
+        if len(text) <= width:
+            return text
+    first = array.corner if isinstance(array, Summary) else array
+    text = f"[{number(first.reshape(-1)[0])}, …]"
+    return f"{text} {shape_text(array.shape)}" if shape else text
+
+
+def _nested(array: np.ndarray) -> str:
+    if array.ndim == 0:
+        return number(array[()])
+    return f"[{', '.join(map(_nested, array))}]"
