@@ -1,13 +1,17 @@
-"""The image network of a reader's program: what it takes, and the runs of `RUNS` on it.
+"""What may be asked of a network by name, and the image network of a reader's program, of which a
+child process alone asks it.
 
-It runs in a child process only. The app gets plain data, checked by `explorer.vision.validation`.
+Each function of `RUNS` takes a model, its input and more arguments, and returns plain data. The app
+calls it itself on a network of its own; to a child only the name and the arguments go, and what
+comes back is checked by `explorer.vision.validation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
@@ -19,9 +23,54 @@ from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import from_plain, to_plain
 from explorer.training.problem import random_stream
 from explorer.vision import checkpoint
-from explorer.vision.feature_maps import map_layers
-from explorer.vision.runs import RUNS
+from explorer.vision.adversarial import adversarial_step, epsilon_sweep
+from explorer.vision.feature_maps import (
+    feature_maps,
+    first_channels,
+    first_not_finite,
+    layer_differences,
+    layer_kernels,
+    map_layers,
+)
+from explorer.vision.grad_cam import grad_cam
+from explorer.vision.integrated_gradients import integrated_gradients
+from explorer.vision.layer_arithmetic import layer_arithmetic
+from explorer.vision.occlusion import occlusion
+from explorer.vision.predictions import class_scores, sweep, switch_off
+from explorer.vision.receptive_field import receptive_fields
+from explorer.vision.saliency import saliency
 from explorer.vision.weights import MOST_CLASSES, copy_weights, is_pickled, load_weights
+
+#: To add one: a function whose annotations say what it returns, a dataclass of plain data.
+RUNS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        adversarial_step,
+        class_scores,
+        epsilon_sweep,
+        feature_maps,
+        first_channels,
+        first_not_finite,
+        grad_cam,
+        integrated_gradients,
+        layer_differences,
+        layer_arithmetic,
+        layer_kernels,
+        map_layers,
+        occlusion,
+        receptive_fields,
+        saliency,
+        sweep,
+        switch_off,
+    )
+}
+
+
+@cache
+def result_type(name: str) -> Any:
+    """The type of a run's result."""
+    return get_type_hints(RUNS[name])["return"]
+
 
 #: The sides of the square images that a network here may take, in pixels.
 SIDES = (8, 512)

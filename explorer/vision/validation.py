@@ -16,13 +16,14 @@ import numpy as np
 from explorer.trace import from_plain
 from explorer.trace.validation import require
 from explorer.trace.validation import validate as validate_sizes
-from explorer.vision.attribution import ChannelAblation, GradCam, Saliency
 from explorer.vision.feature_maps import FeatureMaps, MapLayer
-from explorer.vision.field_axes import Axis
 from explorer.vision.geometry import Reads
-from explorer.vision.layer_arithmetic import KINDS_SHOWN, LayerArithmetic
-from explorer.vision.own_network import SIDES, OwnNetwork
-from explorer.vision.runs import result_type
+from explorer.vision.grad_cam import GradCam
+from explorer.vision.layer_arithmetic import KINDS, LayerArithmetic
+from explorer.vision.own_network import SIDES, OwnNetwork, result_type
+from explorer.vision.predictions import ChannelAblation
+from explorer.vision.receptive_field import Axis
+from explorer.vision.saliency import Saliency
 from explorer.vision.weights import MOST_CLASSES
 
 #: The most elements of an array: the maps of a large layer.
@@ -91,7 +92,7 @@ def _check_axis(axis: Axis) -> None:
 def _check_arithmetic(a: LayerArithmetic) -> None:
     require(a.output.ndim == 2 and a.output.dtype.kind == "f", "output")
     require(all(map(math.isfinite, (a.bias, a.eps, a.weight))), "numbers")
-    require(a.kind in KINDS_SHOWN, "kind")
+    require(a.kind in KINDS, "kind")
     if not a.kind:
         return
     require(a.inputs is not None and a.inputs.ndim == 3, "inputs")
@@ -132,9 +133,8 @@ def _check_saliency(saliency: Saliency) -> None:
 
 
 def _check_ablation(ablation: ChannelAblation) -> None:
-    parts = (ablation.scores_before, ablation.scores_after)
-    shares = (ablation.probabilities_before, ablation.probabilities_after)
-    require({part.shape for part in (*parts, *shares)} == {(len(parts[0]),)}, "scores")
+    before, after = ablation.scores_before, ablation.scores_after
+    require(before.ndim == 1 and before.shape == after.shape, "scores")
 
 
 #: What is checked of each kind of result, besides its numbers.

@@ -27,8 +27,8 @@ from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection
 from explorer.ui.feature_maps.target_class import choose_class
 from explorer.vision import Prediction
-from explorer.vision.attribution import top
 from explorer.vision.drawing import overlay_heat, to_png
+from explorer.vision.predictions import top
 from explorer.vision.tiles import to_colours
 
 _WIDTH = 288

@@ -14,8 +14,7 @@ from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.automatic import IMAGENET
 from explorer.ui.feature_maps.results import ModelInput, Of
 from explorer.ui.feature_maps.selection import Selection
-from explorer.vision.drawing import to_png
-from explorer.vision.filmstrip_picture import CHANNELS, draw_filmstrip
+from explorer.vision.drawing import STRIP_CHANNELS, draw_filmstrip, to_png
 from explorer.vision.script import can_write_script, pack_script, write_script
 
 #: A file of all maps holds no more bytes of values.
@@ -69,8 +68,9 @@ def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
 def filmstrip_png(model_input: ModelInput, of: Of) -> bytes:
     """The whole filmstrip as one image, with the names of the layers."""
     sizes = {layer.name: layer.sizes(of) for layer in results.layers(model_input, of)}
-    shown = (maps for maps in results.filmstrip(model_input, of, CHANNELS) if maps.layer in sizes)
-    return to_png(draw_filmstrip([(maps, sizes[maps.layer][maps.call]) for maps in shown]))
+    strip = results.filmstrip(model_input, of, STRIP_CHANNELS)
+    sized = [(each, sizes[each.layer][each.call]) for each in strip if each.layer in sizes]
+    return to_png(draw_filmstrip(sized))
 
 
 def layer_npz(model_input: ModelInput, layer: str, of: Of, call: int) -> bytes:

@@ -11,7 +11,7 @@ from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
 from explorer.ui.feature_maps.results import FilmstripFrame, ModelInput, Of
 from explorer.ui.feature_maps.selection import Selection
-from explorer.vision.layer_names import describe_size, number_layers
+from explorer.vision.feature_maps import describe_size, number_layers
 
 _HELP = "Each layer's output or its input, before anything changes it in place"
 

@@ -18,8 +18,8 @@ from explorer.ui.feature_maps.selection import Selection
 from explorer.ui.feature_maps.target_class import choose_class
 from explorer.vision import IntegratedGradients
 from explorer.vision.drawing import to_png
-from explorer.vision.integrated_gradients import make_baseline
 from explorer.vision.tiles import to_colours
+from explorer.vision.transformations import make_baseline
 
 _IMAGE = 288
 _AUTOMATIC = "as needed"

@@ -15,7 +15,7 @@ from explorer.ui.common.widgets import whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, Of
 from explorer.vision import FeatureMaps, MapLayer
-from explorer.vision.layer_names import describe_size, number_layers
+from explorer.vision.feature_maps import describe_size, number_layers
 from explorer.vision.receptive_field import Axis, Field
 
 
