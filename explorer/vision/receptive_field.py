@@ -227,8 +227,8 @@ def _applied(
     if name in ("transpose", "permute"):
         return _permuted(of, name, args, kwargs, result.dim())
     if name in ("linear", "layer_norm"):
-        shape = _by_name(args, kwargs, "input", "normalized_shape").get("normalized_shape")
-        mixed = 1 if name == "linear" else len(shape)
+        given = _by_name(args, kwargs, "input", "normalized_shape")
+        mixed = 1 if name == "linear" else len(given["normalized_shape"])
         return _whole(of, result) if min(map(abs, of.dims)) <= mixed else of
     if name in _ELEMENTWISE:
         return of
