@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.sandbox import exit_reasons
 from explorer.sandbox.calls import Call, WithData
 from explorer.sandbox.client import Sandbox, app_sandbox
 from explorer.vision.weights import (
-    MOST_CLASSES,
     OPTIONAL,
     FittedWeights,
     WeightsError,
@@ -60,7 +60,7 @@ def submit_weights(
     listed = [
         [name, list(t.shape), str(t.dtype).removeprefix("torch.")] for name, t in needed.items()
     ]
-    largest = [needed, with_classes(needed, MOST_CLASSES)] if any_classes else [needed]
+    largest = [needed, with_classes(needed, limits.MOST_CLASSES)] if any_classes else [needed]
     return sandbox.submit(
         "weights",
         {"needed": listed, "any_classes": any_classes},
@@ -94,7 +94,7 @@ def _read(
 def _classes(answer: Any) -> int:
     """How many classes the file has, if not the network's number. Raises ValueError."""
     classes = answer.get("classes", 0)
-    if type(classes) is not int or not 0 <= classes <= MOST_CLASSES:
+    if type(classes) is not int or not 0 <= classes <= limits.MOST_CLASSES:
         raise ValueError("not a number of classes")
     return classes
 

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.borrow import borrow_frozen
 from explorer.vision.feature_maps import (
     Inputs,
@@ -26,9 +27,8 @@ from explorer.vision.feature_maps import (
 )
 from explorer.vision.geometry import NOTHING_READ, Reads, Window, adaptive_reads, padding_reads
 
-#: Bytes of the layer's input that are kept; more channels are summed, unless there are no more than
-#: an image has.
-ROOM, _COLOURS = 450_000, 3
+#: So few input channels are all kept: an image has as many.
+_COLOURS = 3
 #: The kinds of arithmetic, and none.
 KINDS = ("convolution", "maximum", "average", "normalization", "function", "")
 #: What is said may differ from what the layer computed by this share of the largest number: some
@@ -83,7 +83,7 @@ def layer_arithmetic(
     channel: int,
     *,
     call: int = 0,
-    room: int = ROOM,
+    room: int = limits.POINTER_BYTES,
 ) -> LayerArithmetic:
     """How one channel of a layer's output is computed, for the first image of the batch.
 

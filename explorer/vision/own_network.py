@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.borrow import borrow_frozen
 from explorer.networks.from_program import from_program
 from explorer.program import ProgramError, ProgramRefused
@@ -39,7 +40,7 @@ from explorer.vision.occlusion import occlusion
 from explorer.vision.predictions import class_scores, sweep, switch_off
 from explorer.vision.receptive_field import receptive_fields
 from explorer.vision.saliency import saliency
-from explorer.vision.weights import MOST_CLASSES, copy_weights, is_pickled, load_weights
+from explorer.vision.weights import copy_weights, is_pickled, load_weights
 
 #: To add one: a function whose annotations say what it returns, a dataclass of plain data.
 RUNS: dict[str, Callable[..., Any]] = {
@@ -72,8 +73,6 @@ def result_type(name: str) -> Any:
     return get_type_hints(RUNS[name])["return"]
 
 
-#: The sides of the square images that a network here may take, in pixels.
-SIDES = (8, 512)
 #: What `perform` calls the question what the network takes.
 DESCRIBE = "describe"
 
@@ -139,11 +138,12 @@ def _describe(model: nn.Module, inputs: Sequence[Any], notes: tuple[str, ...]) -
     first = inputs[0] if len(inputs) == 1 else None
     shape = tuple(first.shape) if isinstance(first, Tensor) else ()
     is_image = len(shape) == 4 and shape[1] in (1, 3) and shape[2] == shape[3]
-    if not is_image or not SIDES[0] <= shape[2] <= SIDES[1]:
+    least, most = limits.OWN_IMAGE_SIDES
+    if not is_image or not least <= shape[2] <= most:
         size = " × ".join(map(str, shape[:8])) or "no single tensor"
         raise ValueError(
             f"The network's input is {size}. Feature maps needs square images: samples × 1 or 3 × "
-            f"height × width, with sides from {SIDES[0]} to {SIDES[1]} pixels. To set the size, "
+            f"height × width, with sides from {least} to {most} pixels. To set the size, "
             "add the line model(torch.randn(1, 3, 32, 32))."
         )
     assert isinstance(first, Tensor)
@@ -154,6 +154,6 @@ def _describe(model: nn.Module, inputs: Sequence[Any], notes: tuple[str, ...]) -
         output = model(image)
     scores = isinstance(output, Tensor) and output.dim() == 2 and output.is_floating_point()
     classes = output.shape[1] if scores else 0
-    classes = classes if 2 <= classes <= MOST_CLASSES else 0
+    classes = classes if 2 <= classes <= limits.MOST_CLASSES else 0
     name = type(model).__name__[:60]
     return OwnNetwork(name, shape[2], shape[1], classes, notes)

@@ -191,15 +191,16 @@ class _FieldTracker(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
+        given = _tensors_in((args, kwargs))
         # Looked up before the call: an in-place operation changes its own input's field.
-        sources = [self._tracked[t] for t in _tensors_in((args, kwargs)) if t in self._tracked]
-        before = [tuple(t.shape) for t in _tensors_in((args, kwargs))][:1]
+        sources = [self._tracked[t] for t in given if t in self._tracked]
+        before = tuple(given[0].shape) if given else ()
         result = func(*args, **kwargs)
         if sources:
             joined = _join_branches(sources)
             for tensor in _tensors_in(result):
                 self._tracked[tensor] = joined and _field_after(
-                    joined, func, args, kwargs, before[0], tensor
+                    joined, func, args, kwargs, before, tensor
                 )
         return result
 

@@ -21,7 +21,7 @@ from explorer.ui.common import glossary as words
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
-from explorer.ui.feature_maps.more import LOOKS
+from explorer.ui.feature_maps.tabs import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
 from tests.conftest import clean_tab
 

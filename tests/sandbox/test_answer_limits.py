@@ -3,11 +3,11 @@
 import pytest
 
 from explorer import trace
+from explorer.limits import IMAGE_SIDE
 from explorer.sandbox import protocol
 from explorer.sandbox.answer_limits import LIMITS, fits
 from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
-from explorer.vision.image import LONGEST
 
 pytestmark = pytest.mark.fast
 
@@ -64,7 +64,7 @@ def test_long_texts_fit() -> None:
 
 
 def test_the_largest_image_fits() -> None:
-    pixels = b'{"rgb":{"$bytes":"' + b"A" * (4 * LONGEST**2) + b'"}}'
+    pixels = b'{"rgb":{"$bytes":"' + b"A" * (4 * IMAGE_SIDE**2) + b'"}}'
     assert len(pixels) < LIMITS["image"].bytes
     assert fits(pixels, LIMITS["image"].memory)
 

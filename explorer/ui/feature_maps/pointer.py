@@ -17,6 +17,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
+from explorer import limits
 from explorer.trace.colours import NAN, SIGNED
 from explorer.trace.render_dot import digest
 from explorer.ui.common.glossary import ELEMENTS
@@ -25,7 +26,8 @@ from explorer.ui.common.widgets import while_drawn
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_position
-from explorer.vision import LayerArithmetic
+from explorer.vision import LayerArithmetic, layer_arithmetic
+from explorer.vision.feature_maps import Of
 from explorer.vision.geometry import Reads
 from explorer.vision.receptive_field import Field
 
@@ -38,7 +40,7 @@ _component = st.components.v2.component(
     js=ELEMENTS
     + "".join(
         (_HERE / f"{name}.js").read_text(encoding="utf-8")
-        for name in ("pointer_numbers", "pointer_maps", "pointer_sums", "pointer_tables", "pointer")
+        for name in ("pointer_sums", "pointer_drawing", "pointer")
     ),
 )
 #: Tells the other one which position is selected: its own data is large, and stays as it is.
@@ -88,9 +90,9 @@ def read_position(placed: Any, shape: tuple[int, ...]) -> tuple[int, int] | None
     return (row, column) if 0 <= row < shape[0] and 0 <= column < shape[1] else None
 
 
-@shared(32 * 2**20, key=by_input)
+@shared(limits.KEPT_INPUTS, key=by_input)
 def _channel(
-    model_input: ModelInput, layer: str, of: results.Of, call: int, channel: int
+    model_input: ModelInput, layer: str, of: Of, call: int, channel: int
 ) -> tuple[str, dict[str, Any]]:
     """What the browser gets of a channel, and a name for it."""
     data: dict[str, Any] = {
@@ -104,7 +106,9 @@ def _channel(
         data["output"] = _packed(values.astype(np.float32))
         data["about"] = "An input of the layer. Choose “output” to see how a value is computed."
     else:
-        arithmetic = results.arithmetic(model_input, layer, call, channel)
+        arithmetic = results.ask(
+            model_input, layer_arithmetic, layer=layer, channel=channel, call=call
+        )
         data["output"] = _packed(arithmetic.output)
         data["arithmetic"] = _arithmetic(arithmetic)
     data["field"] = _field(results.field(model_input, layer, of, call), data["output"]["shape"])

@@ -32,17 +32,15 @@ KEYS = {
         expression/live_numbers.py {LINE_VALUES}
         expression/panels.py panel
         expression/tensor_panel.py {key}
-        feature_maps/automatic.py network weights
-        feature_maps/comparison.py call layer
-        feature_maps/filmstrip.py call layer
+        feature_maps/decision.py class
         feature_maps/image_choice.py picture second
         feature_maps/image_grid.py {key}
         feature_maps/live_slider.py {key}
-        feature_maps/more.py look
+        feature_maps/network_choice.py network weights
         feature_maps/own_network.py {MODULE}
         feature_maps/pointer.py map
-        feature_maps/selection.py channel column layer row
-        feature_maps/target_class.py class
+        feature_maps/selection.py call channel column layer row
+        feature_maps/tabs.py look
         home/live_box.py {PROGRAM}
         network/accumulation.py sample
         network/attention.py attention-layer attention-sample {key}
@@ -74,16 +72,16 @@ KEYS = {
         expression/gradient_check.py check-asked
         expression/graph_panel.py unfolded
         expression/lesson.py revealed
-        feature_maps/automatic.py network-automatic
-        feature_maps/long_run.py {stopped}
+        feature_maps/network_choice.py network-automatic
+        feature_maps/results.py {stopped}
         network/graph.py network-node
         optimizer/numbers.py steps.picked
         """,
     "it is asked for again": """
         common/reconnect.py {key}.asked {asked}
-        feature_maps/automatic.py {key}
         feature_maps/image_choice.py picture-file picture-read-image picture-read-{slot}
-        feature_maps/weights_file.py weights-digest
+        feature_maps/network_choice.py {key}
+        feature_maps/own_network.py weights-digest
         """,
     "it follows from the others": """
         common/consent.py consent.begun consent.foreign consent.opened
@@ -96,7 +94,7 @@ KEYS = {
         expression/program.py last-run run-asked run-source
         expression/walk.py walk-slider
         feature_maps/image_choice.py picture-last
-        feature_maps/more.py look-drawn
+        feature_maps/tabs.py look-drawn
         home/live_box.py home.last
         network/charts.py norms-picked
         network/own_program.py own-failed own-network
@@ -116,8 +114,8 @@ KEYS = {
         common/rerun_rate.py frame.rerun-rate frame.use
         common/sandbox_call.py sandbox.arrived sandbox.jobs sandbox.page
         expression/iterations.py iteration.program
-        feature_maps/automatic.py network-turned
         feature_maps/comparison.py comparison.chosen
+        feature_maps/network_choice.py network-turned
         network/runs.py {place}
         optimizer/options.py settings.options.refused
         """,
