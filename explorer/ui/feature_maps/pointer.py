@@ -26,7 +26,7 @@ from explorer.ui.common.widgets import while_drawn
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_position
-from explorer.vision import LayerArithmetic, layer_arithmetic
+from explorer.vision import layer_arithmetic
 from explorer.vision.feature_maps import Of
 from explorer.vision.geometry import Reads
 from explorer.vision.receptive_field import Field
@@ -110,7 +110,8 @@ def _channel(
             model_input, layer_arithmetic, layer=layer, channel=channel, call=call
         )
         data["output"] = _packed(arithmetic.output)
-        data["arithmetic"] = _arithmetic(arithmetic)
+        parts = vars(arithmetic).items()
+        data["arithmetic"] = {name: _to_plain(part) for name, part in parts if name != "output"}
     data["field"] = _field(results.field(model_input, layer, of, call), data["output"]["shape"])
     token = digest(repr((model_input.key, layer, of, call, channel)))
     return token, {**data, "token": token}
@@ -133,39 +134,14 @@ def _field(field: Field, shape: tuple[int, ...]) -> dict[str, Any] | None:
     return {"rows": field.rows.spans, "columns": field.columns.spans, "size": size}
 
 
-def _arithmetic(a: LayerArithmetic) -> dict[str, Any]:
-    return {
-        "kind": a.kind,
-        "type": a.type,
-        "formula": a.formula,
-        "inputs": _packed(a.inputs),
-        "channels": a.channels,
-        "count": a.count,
-        "rest": _packed(a.rest),
-        "kernels": _packed(a.kernels),
-        "bias": a.bias,
-        "rows": _reads(a.rows, a.row_counts),
-        "columns": _reads(a.columns, a.column_counts),
-        "mean": _packed(a.mean),
-        "variance": _packed(a.variance),
-        "eps": a.eps,
-        "weight": a.weight,
-    }
+def _to_plain(part: Any) -> Any:
+    """A field of a layer's arithmetic as JSON has it."""
+    if isinstance(part, np.ndarray):
+        return _packed(part)
+    return vars(part) if isinstance(part, Reads) else part
 
 
-def _reads(reads: Reads, counts: tuple[int, ...]) -> dict[str, Any]:
-    return {
-        "positions": reads.positions,
-        "taps": reads.taps,
-        "sources": reads.sources,
-        "before": reads.before,
-        "counts": counts,
-    }
-
-
-def _packed(values: np.ndarray | None) -> dict[str, Any] | None:
+def _packed(values: np.ndarray) -> dict[str, Any]:
     """An array as the browser unpacks it: float32, deflated, which halves it or better."""
-    if values is None:
-        return None
     packed = zlib.compress(np.ascontiguousarray(values, "<f4").tobytes(), 1)
     return {"shape": values.shape, "data": base64.b64encode(packed).decode()}

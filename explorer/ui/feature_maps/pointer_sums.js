@@ -82,7 +82,7 @@ function pool(a, row, column) {
   const inside = cells.flat().filter((cell) => !cell.empty)
   const best = inside.reduce((most, cell) => (cell.value > most.value ? cell : most), inside[0])
   const sum = inside.reduce((all, cell) => all + cell.value, 0)
-  const divisor = (a.rows.counts[row] ?? 1) * (a.columns.counts[column] ?? 1)
+  const divisor = (a.row_counts[row] ?? 1) * (a.column_counts[column] ?? 1)
   return { cells, best, sum, divisor }
 }
 

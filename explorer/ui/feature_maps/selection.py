@@ -98,7 +98,7 @@ def channel_names(model_input: ModelInput, selected: Selection) -> tuple[str, ..
 
 def pick_layer(layer: str, call: int) -> None:
     """In a callback: select another layer."""
-    st.session_state.layer, st.session_state.call = layer, call
+    st.session_state["layer"], st.session_state["call"] = layer, call
 
 
 def pick_channel(channel: int) -> None:
