@@ -5,15 +5,13 @@ import streamlit as st
 import explorer.ui.common.early  # noqa: F401  (first)
 from explorer.ui.common.frame import draw_frame
 from explorer.ui.common.widgets import draw_tabs, reported
-from explorer.ui.feature_maps.automatic import draw_turn
 from explorer.ui.feature_maps.decision import draw_prediction
 from explorer.ui.feature_maps.downloads import draw_downloads
 from explorer.ui.feature_maps.filmstrip import choose_side, draw_filmstrip
 from explorer.ui.feature_maps.image_choice import choose_image
-from explorer.ui.feature_maps.long_run import leave_long_run
-from explorer.ui.feature_maps.network_choice import choose_network
+from explorer.ui.feature_maps.network_choice import choose_network, draw_turn
 from explorer.ui.feature_maps.preprocessing import draw_preprocessing_menu, draw_thumbnails
-from explorer.ui.feature_maps.results import make_model_input
+from explorer.ui.feature_maps.results import leave_long_run, make_model_input
 from explorer.ui.feature_maps.selection import choose_position
 from explorer.ui.feature_maps.tabs import TABS, tab_titles
 

@@ -109,7 +109,7 @@ class AnswerLimits:
 #: hundred tensors of four thousand elements most of the bytes. `replay` sends its progress about
 #: fifty times.
 _LARGE = AnswerLimits(limits.MESSAGE, memory=100 * 10**6, progress=100)
-#: The bytes of the largest image (`LONGEST` of `vision.image`, twice), three a pixel, as base64.
+#: The bytes of the largest image (`limits.IMAGE_SIDE`, twice), three a pixel, as base64.
 _PIXELS = 4 * 2048**2
 
 #: The bytes of a drawn figure as base64.

@@ -41,7 +41,6 @@ from explorer.vision.own_network import OwnNetwork
 from explorer.vision.validation import read_network
 from explorer.vision.validation import read_run as read_vision_run
 from explorer.vision.weights import (
-    MOST_CLASSES,
     OPTIONAL,
     FittedWeights,
     WeightsError,
@@ -322,7 +321,7 @@ def submit_weights(
     listed = [
         [name, list(t.shape), str(t.dtype).removeprefix("torch.")] for name, t in needed.items()
     ]
-    largest = [needed, with_classes(needed, MOST_CLASSES)] if any_classes else [needed]
+    largest = [needed, with_classes(needed, limits.MOST_CLASSES)] if any_classes else [needed]
     return _submit(
         "weights",
         {"needed": listed, "any_classes": any_classes},
@@ -356,7 +355,7 @@ def _read_fitted(
 def _classes(answer: Any) -> int:
     """How many classes the file has, if not the network's number. Raises ValueError."""
     classes = answer.get("classes", 0)
-    if type(classes) is not int or not 0 <= classes <= MOST_CLASSES:
+    if type(classes) is not int or not 0 <= classes <= limits.MOST_CLASSES:
         raise ValueError("not a number of classes")
     return classes
 

@@ -11,19 +11,6 @@ torchvision is imported when one of its networks or transforms is first needed.
 
 from explorer.networks.borrow import copy_on
 from explorer.vision.adversarial import AdversarialStep, adversarial_step, epsilon_sweep
-from explorer.vision.arithmetic import PixelArithmetic, pixel_arithmetic
-from explorer.vision.attribution import (
-    ChannelAblation,
-    GradCam,
-    Prediction,
-    Saliency,
-    class_scores,
-    grad_cam,
-    predict,
-    saliency,
-    switch_off,
-    top,
-)
 from explorer.vision.backbones import (
     BACKBONES,
     Backbone,
@@ -36,25 +23,39 @@ from explorer.vision.download import DownloadError
 from explorer.vision.feature_maps import (
     ChannelStatistics,
     FeatureMaps,
+    LayerDifference,
     MapLayer,
     capture,
     feature_maps,
     filmstrip,
+    first_channels,
     first_not_finite,
     kernels,
+    layer_differences,
+    layer_kernels,
     layers_of,
     map_layers,
 )
+from explorer.vision.grad_cam import GradCam, grad_cam
 from explorer.vision.image import DecodedImage, ImageError, decode, open_image
 from explorer.vision.integrated_gradients import IntegratedGradients, integrated_gradients
 from explorer.vision.layer_arithmetic import LayerArithmetic, layer_arithmetic
-from explorer.vision.layer_differences import LayerDifference, layer_differences
-from explorer.vision.normalisation import Normalisation
 from explorer.vision.occlusion import Occlusion, occlusion
+from explorer.vision.own_network import RUNS
+from explorer.vision.predictions import (
+    ChannelAblation,
+    Prediction,
+    Sweep,
+    class_scores,
+    predict,
+    sweep,
+    switch_off,
+    top,
+)
 from explorer.vision.receptive_field import ReceptiveField, receptive_fields
-from explorer.vision.runs import RUNS
+from explorer.vision.saliency import Saliency, saliency
 from explorer.vision.tiles import Tiling, tile
-from explorer.vision.transformations import TRANSFORMATIONS, Sweep, sweep, transform
+from explorer.vision.transformations import TRANSFORMATIONS, Normalisation, transform
 from explorer.vision.weights import WeightsError, copy_weights, load_weights
 
 __all__ = [
@@ -76,7 +77,6 @@ __all__ = [
     "MapLayer",
     "Normalisation",
     "Occlusion",
-    "PixelArithmetic",
     "Prediction",
     "PreparedImage",
     "ReceptiveField",
@@ -94,12 +94,14 @@ __all__ = [
     "epsilon_sweep",
     "feature_maps",
     "filmstrip",
+    "first_channels",
     "first_not_finite",
     "grad_cam",
     "integrated_gradients",
     "kernels",
     "layer_arithmetic",
     "layer_differences",
+    "layer_kernels",
     "layers_of",
     "load_published",
     "load_weights",
@@ -107,7 +109,6 @@ __all__ = [
     "occlusion",
     "open_image",
     "own_backbone",
-    "pixel_arithmetic",
     "predict",
     "receptive_fields",
     "saliency",

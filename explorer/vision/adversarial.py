@@ -20,9 +20,15 @@ import torch
 from torch import Tensor, nn
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision.attribution import require_finite, softmax
-from explorer.vision.normalisation import Normalisation
-from explorer.vision.transformations import Progress, Sweep, sweep_over
+from explorer.vision.predictions import (
+    Progress,
+    Sweep,
+    class_of,
+    require_finite,
+    softmax,
+    sweep_over,
+)
+from explorer.vision.transformations import Normalisation
 
 #: Several steps together may go further than ε, and are then limited to it; Madry et al. do the
 #: same.
@@ -151,12 +157,7 @@ def _slope(
     multiplied last: where the network is very sure, float32 would round it to 0."""
     leaf = pixels.detach().clone().requires_grad_()
     output = model(normalisation.to_inputs(leaf))
-    scores = output[0].detach().cpu().numpy()
-    target = int(scores.argmax()) if target is None else target
-    if not 0 <= target < len(scores):
-        raise ValueError(
-            f"The network has {len(scores)} classes, 0 to {len(scores) - 1}; {target} is not one."
-        )
+    target, scores = class_of(output, target), output[0].detach().cpu().numpy()
     others = np.delete(scores.astype(np.float64), target)
     if not len(others):
         raise ValueError("The network has a single class, so nothing can change its prediction.")

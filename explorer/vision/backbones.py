@@ -17,7 +17,7 @@ from explorer.networks.image_networks import IMAGE_SIZE, ShapesNet, filter_bank,
 from explorer.networks.synthetic_images import CLASSES
 from explorer.training.problem import random_stream
 from explorer.vision.download import DownloadError, Progress, fetch
-from explorer.vision.normalisation import Normalisation
+from explorer.vision.transformations import Normalisation
 from explorer.vision.weights import WeightsError, copy_weights, current_name
 
 Box = tuple[float, float, float, float]

@@ -19,10 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.vision.weights import FittedWeights, WeightsError, fit
 
-#: The most entries of a file, bytes of its pickle, and bytes that all entries have unpacked.
-MAX_ENTRIES, MAX_PICKLE, MAX_UNPACKED = 50_000, 4 * 2**20, 512 * 2**20
 #: How a training script may name the entry with the state dict, the likeliest first.
 _ENTRIES = (
     *("state_dict", "model_state_dict", "model_state", "model", "net", "network", "weights"),
@@ -114,14 +113,15 @@ def _unpacked_size(data: bytes | bytearray) -> int:
     names = [entry.filename for entry in entries]
     unpacked = sum(entry.file_size for entry in entries)
     pickles = [entry for entry in entries if entry.filename.endswith("/data.pkl")]
-    if len(entries) > MAX_ENTRIES or any(entry.file_size > MAX_PICKLE for entry in pickles):
+    largest = max((entry.file_size for entry in pickles), default=0)
+    if len(entries) > limits.CHECKPOINT_ENTRIES or largest > limits.CHECKPOINT_PICKLE:
         raise WeightsError("The file lists far more tensors than any network here has.")
     if len({*names}) < len(names):
         raise WeightsError("The file has two parts with the same name.")
-    if unpacked > max(len(data), MAX_UNPACKED):
+    if unpacked > max(len(data), limits.CHECKPOINT_UNPACKED):
         raise WeightsError(
             f"The file is compressed and would unpack to {unpacked / 2**20:,.0f} MB; "
-            f"{MAX_UNPACKED // 2**20} are allowed."
+            f"{limits.CHECKPOINT_UNPACKED // 2**20} are allowed."
         )
     if any(_leads_outside(entry) for entry in entries):
         raise WeightsError("A part of the file is a link or lies outside the file's own folder.")

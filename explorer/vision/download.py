@@ -17,11 +17,12 @@ from urllib.request import urlopen
 
 import torch
 
+from explorer import limits
+
 #: Called with the bytes received so far and the total (0 where the server does not give it).
 Progress = Callable[[int, int], None]
 
 _CHUNK = 2**18
-_TIMEOUT = 15.0  # seconds without a byte
 
 
 class DownloadError(RuntimeError):
@@ -72,7 +73,7 @@ def fetch(url: str, *, folder: Path | None = None, progress: Progress | None = N
 def _download(url: str, part: Path, progress: Progress | None) -> str:
     """Write the file of `url` to `part`; return its SHA-256."""
     digest, received = hashlib.sha256(), 0
-    with urlopen(url, timeout=_TIMEOUT) as response, part.open("wb") as file:
+    with urlopen(url, timeout=limits.SILENT_DOWNLOAD) as response, part.open("wb") as file:
         total = int(response.headers.get("Content-Length") or 0)
         while chunk := response.read(_CHUNK):
             file.write(chunk)

@@ -1,10 +1,11 @@
-"""The inputs and outputs of each layer, copied before anything changes them in place."""
+"""The inputs and outputs of each layer, copied before anything changes them in place, and how much
+they differ for two images."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -81,39 +82,56 @@ def capture(
     model: nn.Module, inputs: Inputs, layers: Iterable[str], *, of: Of = "output"
 ) -> list[FeatureMaps]:
     """Every call of each of `layers`, in the order in which they ran, from one forward pass."""
-    names = {get_layer(model, name): name for name in layers}
-    records: list[tuple[nn.Module, Tensor]] = []
+    modules = {name: get_layer(model, name) for name in layers}
+    records: list[tuple[str, int, np.ndarray]] = []
 
-    def record(module: nn.Module, values: Any) -> None:
+    def record(name: str, call: int, tensor: Tensor, args: Any) -> None:
+        records.append((name, call, _copy_to_cpu(tensor).numpy()))
+
+    observe(model, inputs, modules, record, of=of)
+    calls = Counter(name for name, _, _ in records)
+    return [
+        FeatureMaps(name, call, of, type(modules[name]).__name__, calls[name], values)
+        for name, call, values in records
+    ]
+
+
+#: Called with a layer's name, the number of its call, the tensor there, and the call's arguments.
+Visit = Callable[[str, int, Tensor, Any], None]
+
+
+def observe(
+    model: nn.Module,
+    inputs: Inputs,
+    layers: Mapping[str, nn.Module],
+    visit: Visit,
+    *,
+    of: Of = "output",
+) -> None:
+    """Run the model without gradients; `visit` is called each time that one of `layers`, given by
+    name, has run, or for its input each time before it runs. Later layers may change the tensor in
+    place. Calls without a tensor are left out."""
+    calls: Counter[str] = Counter()
+
+    def record(name: str, values: Any, args: Any) -> None:
         tensor = first_tensor(values)
         if tensor is not None:
-            records.append((module, _copy_to_cpu(tensor)))
+            visit(name, calls[name], tensor, args)
+            calls[name] += 1
 
-    hook: Callable[..., None]
+    def before(name: str) -> Callable[..., None]:
+        return lambda module, args, kwargs: record(name, (args, kwargs), args)
+
+    def after(name: str) -> Callable[..., None]:
+        return lambda module, args, output: record(name, output, args)
+
     with borrow_frozen(model) as loan:
-        if of == "input":
-            hook = lambda module, args, kwargs: record(module, (args, kwargs))  # noqa: E731
-            loan.keep(*(m.register_forward_pre_hook(hook, with_kwargs=True) for m in names))
-        else:
-            hook = lambda module, args, output: record(module, output)  # noqa: E731
-            loan.keep(*(m.register_forward_hook(hook) for m in names))
+        for name, module in layers.items():
+            if of == "input":
+                loan.keep(module.register_forward_pre_hook(before(name), with_kwargs=True))
+            else:
+                loan.keep(module.register_forward_hook(after(name)))
         model(*to_arguments(inputs))
-    calls = Counter(module for module, _ in records)
-    calls_so_far: Counter[nn.Module] = Counter()
-    maps = []
-    for module, tensor in records:
-        maps.append(
-            FeatureMaps(
-                layer=names[module],
-                call=calls_so_far[module],
-                of=of,
-                type=type(module).__name__,
-                calls=calls[module],
-                activations=tensor.numpy(),
-            )
-        )
-        calls_so_far[module] += 1
-    return maps
 
 
 @dataclass(frozen=True)
@@ -141,17 +159,12 @@ def map_layers(model: nn.Module, inputs: Inputs, *, of: Of = "output") -> tuple[
     sizes: defaultdict[str, list[tuple[Size, Size]]] = defaultdict(list)
     modules = leaf_layers(model)
 
-    def record(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
-            input, result = first_tensor(args), first_tensor(output)
-            if input is not None and result is not None:
-                sizes[name].append((tuple(input.shape[1:]), tuple(result.shape[1:])))
+    def record(name: str, call: int, output: Tensor, args: Any) -> None:
+        input = first_tensor(args)
+        if input is not None:
+            sizes[name].append((tuple(input.shape[1:]), tuple(output.shape[1:])))
 
-        return hook
-
-    with borrow_frozen(model) as loan:
-        loan.keep(*(module.register_forward_hook(record(name)) for name, module in modules.items()))
-        model(*to_arguments(inputs))
+    observe(model, inputs, modules, record)
     layers = (
         MapLayer(name, type(modules[name]).__name__, *zip(*calls, strict=True))
         for name, calls in sizes.items()
@@ -175,6 +188,70 @@ def _channels_last(
     return last - first
 
 
+@dataclass(frozen=True)
+class LayerDifference:
+    """How much the output b of one call of a layer for the second image differs from its output a
+    for the first.
+
+    `cosine` is the cosine distance 1 − a·b / (‖a‖ ‖b‖): 0 for equal directions, 1 for unrelated
+    ones, 2 for opposite ones. `relative` is ‖b − a‖ / ‖a‖. `size` is the output's shape without the
+    batch.
+    """
+
+    layer: str
+    call: int
+    type: str
+    size: tuple[int, ...]
+    cosine: float
+    relative: float
+
+
+def layer_differences(
+    model: nn.Module, first: Inputs, second: Inputs
+) -> tuple[LayerDifference, ...]:
+    """Every call of every layer without sublayers, in the order in which they ran.
+
+    Runs the model for both inputs, in evaluation mode. Where a layer runs more often for one of
+    them, or its outputs have different sizes, there is nothing to compare and it is left out.
+    """
+    layers = leaf_layers(model)
+    before: dict[tuple[str, int], Tensor] = {}
+    differences = []
+
+    def keep(layer: str, call: int, output: Tensor, args: Any) -> None:
+        before[layer, call] = output.detach().clone()
+
+    def compare(layer: str, call: int, output: Tensor, args: Any) -> None:
+        other = before.pop((layer, call), None)
+        if other is not None and other.shape == output.shape:
+            kind = type(layers[layer]).__name__
+            cosine, relative = distances(other, output.detach())
+            size = tuple(output.shape[1:])
+            differences.append(LayerDifference(layer, call, kind, size, cosine, relative))
+
+    observe(model, first, layers, keep)
+    observe(model, second, layers, compare)
+    return tuple(differences)
+
+
+def distances(first: Tensor, second: Tensor) -> tuple[float, float]:
+    """The cosine distance of two tensors, and ‖second − first‖ / ‖first‖.
+
+    Without a direction, if all values are 0, the cosine distance is 0 from another such tensor, and
+    1 from any other.
+    """
+    a, b = (t.flatten().cpu().to(torch.float64) for t in (first, second))
+    lengths, gap = (float(a.norm()), float(b.norm())), float((b - a).norm())
+    if not gap:
+        return 0.0, 0.0
+    relative = gap / lengths[0] if lengths[0] else float("inf")
+    if not all(lengths):
+        return 1.0, relative
+    # |a/‖a‖ − b/‖b‖|² / 2, which is exact for small angles too.
+    apart = float((a / lengths[0] - b / lengths[1]).square().sum()) / 2
+    return apart, relative
+
+
 def first_not_finite(model: nn.Module, inputs: Inputs) -> str | None:
     """The name of the first layer whose output holds infinite values or NaN, or None.
 
@@ -182,18 +259,11 @@ def first_not_finite(model: nn.Module, inputs: Inputs) -> str | None:
     """
     overflowing: list[str] = []
 
-    def check(name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: Any, output: Any) -> None:
-            result = first_tensor(output)
-            if result is not None and not torch.isfinite(result).all():
-                overflowing.append(name)
+    def check(name: str, call: int, output: Tensor, args: Any) -> None:
+        if not torch.isfinite(output).all():
+            overflowing.append(name)
 
-        return hook
-
-    with borrow_frozen(model) as loan:
-        layers = leaf_layers(model)
-        loan.keep(*(layer.register_forward_hook(check(name)) for name, layer in layers.items()))
-        model(*to_arguments(inputs))
+    observe(model, inputs, leaf_layers(model), check)
     return next(iter(overflowing), None)
 
 
@@ -213,6 +283,16 @@ def filmstrip(
     return capture(model, inputs, layers_of(model, kind), of=of)
 
 
+def first_channels(
+    model: nn.Module, inputs: Tensor, *, count: int, of: Of = "output"
+) -> tuple[FeatureMaps, ...]:
+    """The filmstrip with only the first `count` channels of each convolution."""
+    return tuple(
+        replace(maps, activations=maps.activations[:, :count].copy())
+        for maps in filmstrip(model, inputs, of=of)
+    )
+
+
 def layers_of(model: nn.Module, kind: type[nn.Module] = nn.Conv2d) -> list[str]:
     """The names of the layers of one type, in the order in which the model registers them."""
     return [name for name, module in model.named_modules() if isinstance(module, kind)]
@@ -224,6 +304,11 @@ def kernels(model: nn.Module, layer: str) -> np.ndarray:
     Raises ValueError for a layer that is not a 2-D convolution.
     """
     return get_convolution(model, layer).weight.detach().cpu().numpy().copy()
+
+
+def layer_kernels(model: nn.Module, inputs: Inputs, layer: str) -> np.ndarray:
+    """The same, with the arguments of all that is asked of a network on an image."""
+    return kernels(model, layer)
 
 
 def get_convolution(model: nn.Module, layer: str) -> nn.Conv2d:
@@ -292,3 +377,25 @@ def _copy_to_cpu(tensor: Tensor) -> Tensor:
 def to_arguments(inputs: Inputs) -> tuple[Tensor, ...]:
     """The positional arguments of the model: one tensor or several."""
     return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
+#: What the names of layers call their kinds.
+_SHORT_KINDS = {"Conv2d": "conv"}
+
+
+def number_layers(layers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """For each layer, given as name and type in order, its number among those of its type:
+    `{"layer1.0.conv1": "conv 2 of 20"}`."""
+    kinds = dict(layers)
+    totals, so_far = Counter(kinds.values()), Counter[str]()
+    numbered = {}
+    for name, kind in kinds.items():
+        so_far[kind] += 1
+        numbered[name] = f"{_SHORT_KINDS.get(kind, kind)} {so_far[kind]} of {totals[kind]}"
+    return numbered
+
+
+def describe_size(size: Iterable[int]) -> str:
+    """Channels, height and width in words: "64 channels · 56 × 56"."""
+    channels, *rest = size
+    return " · ".join((f"{channels} channel{'s' * (channels != 1)}", " × ".join(map(str, rest))))

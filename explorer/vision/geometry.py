@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 Pair = tuple[int, int]
 
@@ -64,71 +63,9 @@ class Window:
 
     @classmethod
     def of(cls, layer: Any) -> Window:
-        """The window of a convolution or pooling layer. What a pooling layer leaves out is 0 or 1,
-        but for the stride, which is as long as the kernel."""
-        stride = layer.kernel_size if layer.stride is None else layer.stride
+        """The window of a convolution or pooling layer."""
         dilation = getattr(layer, "dilation", 1)
-        return _window(layer.kernel_size, stride, layer.padding, dilation)
-
-    @classmethod
-    def of_convolution(
-        cls,
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-    ) -> Window:
-        """The window of a call of `torch.conv2d` with these arguments."""
-        return _window(weight.shape[2:], stride, padding, dilation)
-
-    @classmethod
-    def of_transposed(
-        cls,
-        input: Tensor,
-        weight: Tensor,
-        bias: Tensor | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Window:
-        """The window of a call of `torch.conv_transpose2d` with these arguments."""
-        return _window(weight.shape[2:], stride, padding, dilation)
-
-    @classmethod
-    def of_pooling(
-        cls,
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
-        **other: Any,
-    ) -> Window:
-        """The window of a call of `F.max_pool2d` with these arguments."""
-        return _window(kernel_size, stride or kernel_size, padding, dilation)
-
-    @classmethod
-    def of_average(
-        cls,
-        input: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        *other: Any,
-        **more: Any,
-    ) -> Window:
-        """The window of a call of `F.avg_pool2d` with these arguments."""
-        return _window(kernel_size, stride or kernel_size, padding, 1)
-
-    def positions(self, row: int, column: int) -> tuple[list[int], list[int]]:
-        """The input rows and columns under the window of one output pixel. In the padding they are
-        negative, or beyond the last row or column."""
-        return self._along(0, row), self._along(1, column)
+        return make_window(layer.kernel_size, layer.stride, layer.padding, dilation)
 
     def _along(self, axis: int, at: int) -> list[int]:
         start = self.stride[axis] * at - self.padding[axis][0]
@@ -197,8 +134,10 @@ def _reads(places: Sequence[Sequence[Pair]], sources: tuple[int, ...], before: i
     )
 
 
-def _window(kernel: Any, stride: Any, padding: Any, dilation: Any) -> Window:
-    kernel, stride, dilation = _pair(kernel), _pair(stride), _pair(dilation)
+def make_window(kernel: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Window:
+    """The window of an operation called with these arguments; without a stride it moves by its own
+    length, as pooling does."""
+    kernel, stride, dilation = _pair(kernel), _pair(stride or kernel), _pair(dilation)
     if padding == "same":  # an odd total puts the extra one at the end
         whole = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         rows, columns = [(total // 2, total - total // 2) for total in whole]

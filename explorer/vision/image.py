@@ -16,30 +16,11 @@ import numpy as np
 from PIL import AvifImagePlugin, Image, ImageFile, ImageOps, UnidentifiedImageError
 from PIL.ExifTags import Base
 
+from explorer import limits
+
 # Children of the sandbox are forked with every decoder loaded, and may start no threads.
 Image.init()
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
-
-#: Files of more bytes are refused.
-MAX_BYTES = 20 * 2**20
-#: The supported formats, and how many pixels a file of each may declare. The limits keep decoding
-#: under 300 MB: a JPEG is shrunk while it is decoded; WebP and AVIF need several copies.
-MAX_PIXELS = {
-    "JPEG": 100_000_000,
-    "PNG": 40_000_000,
-    "GIF": 40_000_000,
-    "BMP": 40_000_000,
-    "TIFF": 30_000_000,
-    "PPM": 40_000_000,
-    "WEBP": 16_000_000,
-    "AVIF": 16_000_000,
-}
-#: Networks resize the shorter side to about 256 pixels; the longer side must stay bounded too.
-MAX_ASPECT = 10
-#: An image whose longer side has more pixels is shrunk by a whole factor.
-LONGEST = 2048
-#: Most characters of a message or a note, and most notes.
-MAX_TEXT, MAX_NOTES = 300, 10
 
 #: Files often mistaken for images: the position of their signature, the signature, what they are.
 _NOT_SUPPORTED = (
@@ -75,10 +56,10 @@ class DecodedImage:
 
 
 def open_image(data: bytes) -> Image.Image:
-    """The image in a file's bytes, upright and RGB, its longer side at most `LONGEST` pixels.
+    """The image in a file's bytes, upright and RGB, its longer side at most `limits.IMAGE_SIDE`.
 
-    Reads the formats of `MAX_PIXELS`; of an animation, the first frame. Raises ImageError, with a
-    message for the reader, for anything else and for files beyond the limits above.
+    Reads the formats of `limits.IMAGE_PIXELS`; of an animation, the first frame. Raises ImageError,
+    with a message for the reader, for anything else and for files beyond the limits.
     """
     return Image.fromarray(decode(data).rgb)
 
@@ -87,10 +68,10 @@ def decode(data: bytes) -> DecodedImage:
     """Like `open_image`, with the properties of the file. Raises ImageError."""
     if not data:
         raise ImageError("The file is empty.")
-    if len(data) > MAX_BYTES:
-        raise ImageError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
+    if len(data) > limits.IMAGE_BYTES:
+        raise ImageError(f"The file is larger than {limits.IMAGE_BYTES // 2**20} MB.")
     try:
-        image = Image.open(io.BytesIO(data), formats=list(MAX_PIXELS))
+        image = Image.open(io.BytesIO(data), formats=list(limits.IMAGE_PIXELS))
     except UnidentifiedImageError:
         raise ImageError(_unknown(data)) from None
     except Exception as error:  # decoders raise many types for damaged files
@@ -143,7 +124,7 @@ def from_plain(plain: Any) -> DecodedImage:
     any other answer: a file that has taken over its decoder can answer anything."""
     try:
         if "error" in plain:
-            refused = ImageError(plain["error"][:MAX_TEXT])
+            refused = ImageError(plain["error"][: limits.IMAGE_TEXT])
         else:
             return _checked(**plain)
     except (ValueError, TypeError, KeyError):
@@ -158,12 +139,14 @@ def _checked(
     rows, columns, channels = shape
     width, height = file_size
     numbers = {rows, columns, width, height}
-    if channels != 3 or max(rows, columns) > LONGEST or {type(n) for n in numbers} != {int}:
+    if {type(n) for n in numbers} != {int} or max(rows, columns) > limits.IMAGE_SIDE:
+        raise ValueError("not the sides of an image")
+    if channels != 3:
         raise ValueError("not the shape of an image")
-    if min(numbers) < 1 or format not in {*MAX_PIXELS} or len(notes) > MAX_NOTES:
+    if min(numbers) < 1 or format not in {*limits.IMAGE_PIXELS} or len(notes) > limits.IMAGE_NOTES:
         raise ValueError("not an image")
     pixels = np.frombuffer(rgb, np.uint8).reshape(shape)
-    texts = tuple("".join(note)[:MAX_TEXT] for note in notes)
+    texts = tuple("".join(note)[: limits.IMAGE_TEXT] for note in notes)
     return DecodedImage(pixels, format, (width, height), texts)
 
 
@@ -171,7 +154,7 @@ def _unknown(data: bytes) -> str:
     for start, signature, kind in _NOT_SUPPORTED:
         if data[start : start + len(signature)] == signature:
             return f"This is {kind}."
-    return f"This is not an image in a supported format ({', '.join(MAX_PIXELS)})."
+    return f"This is not an image in a supported format ({', '.join(limits.IMAGE_PIXELS)})."
 
 
 def _damaged(error: Exception) -> str:
@@ -186,7 +169,8 @@ def _damaged(error: Exception) -> str:
 
 def _check_size(image: ImageFile.ImageFile) -> None:
     width, height = image.size
-    limit = MAX_PIXELS.get(str(image.format), MAX_PIXELS["JPEG"])  # otherwise MPO: a phone's JPEG
+    format_ = str(image.format)
+    limit = limits.IMAGE_PIXELS["JPEG" if format_ == "MPO" else format_]  # MPO: a phone's JPEG
     if image.info.get("progressive"):
         limit //= 4  # its decoder keeps every coefficient until the end
     if min(width, height) < 1:
@@ -196,10 +180,10 @@ def _check_size(image: ImageFile.ImageFile) -> None:
             f"The image has {width} × {height} pixels; the limit for this format is "
             f"{limit // 10**6} million."
         )
-    if max(width, height) > MAX_ASPECT * min(width, height):
+    if max(width, height) > limits.IMAGE_ASPECT * min(width, height):
         raise ImageError(
             f"The image has {width} × {height} pixels; its longer side may be at most "
-            f"{MAX_ASPECT} times the shorter."
+            f"{limits.IMAGE_ASPECT} times the shorter."
         )
 
 
@@ -210,24 +194,24 @@ def _frame_notes(image: ImageFile.ImageFile) -> Iterator[str]:
 
 def _load(image: ImageFile.ImageFile) -> None:
     width, height = image.size
-    ratio = LONGEST / max(width, height)
+    ratio = limits.IMAGE_SIDE / max(width, height)
     if ratio < 1:
         image.draft(None, (max(1, int(width * ratio)), max(1, int(height * ratio))))
     image.load()
 
 
 def _to_upright_rgb(image: ImageFile.ImageFile) -> tuple[Image.Image, list[str]]:
-    """The loaded image as RGB, at most LONGEST pixels long, turned as its EXIF data say."""
+    """The loaded image as RGB, at most `IMAGE_SIDE` pixels long, turned as its EXIF data say."""
     notes = []
-    limits, note = _value_range(image)
+    ends, note = _value_range(image)
     if note:
         notes.append(note)
     if image.mode == "CMYK":
         notes.append("Printing colours (CMYK) are converted without a colour profile.")
-    factor = -(-max(image.size) // LONGEST)
+    factor = -(-max(image.size) // limits.IMAGE_SIDE)
     small = Image.new("RGB", (-(-image.width // factor), -(-image.height // factor)))
     for top, band in _bands(image, 64 * factor):  # converting all at once would need several copies
-        small.paste(_to_rgb(band, limits).reduce(factor), (0, top // factor))
+        small.paste(_to_rgb(band, ends).reduce(factor), (0, top // factor))
     try:
         orientation = image.getexif().get(Base.Orientation)
     except Exception:  # a damaged EXIF block does not make the pixels useless
@@ -261,10 +245,10 @@ def _value_range(image: Image.Image) -> tuple[tuple[float, float], str]:
     return (low, high), f"Its values, from {low:g} to {high:g}, are shown from black to white."
 
 
-def _to_rgb(band: Image.Image, limits: tuple[float, float]) -> Image.Image:
+def _to_rgb(band: Image.Image, ends: tuple[float, float]) -> Image.Image:
     """One band as RGB: pixels of more than 8 bits are scaled, transparent ones put on white."""
     if band.mode[0] in "IF":
-        return Image.fromarray(_to_eight_bits(np.asarray(band), *limits)).convert("RGB")
+        return Image.fromarray(_to_eight_bits(np.asarray(band), *ends)).convert("RGB")
     if band.has_transparency_data:
         colours = band.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", band.size, "white"), colours).convert("RGB")

@@ -13,22 +13,16 @@ gradient jumps, so how many steps are enough depends on the network and the imag
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision.attribution import require_finite, score_of
-from explorer.vision.normalisation import Normalisation
-from explorer.vision.transformations import Progress, blur
+from explorer.vision.predictions import Progress, class_of, count_scores, require_finite
+from explorer.vision.transformations import Baseline, Normalisation, make_baseline
 
-Baseline = Literal["black", "blurred"]
-#: Of the longer side, in percent: shapes and edges are gone, colours stay.
-_BLUR = 10.0
 #: The steps that are tried until the sum is as close to f(x) − f(x′) as that, relative to it.
 STEPS, CLOSE = (32, 64, 128, 256, 512), 0.01
 #: How many of the steps run together.
@@ -84,41 +78,16 @@ def integrated_gradients(
     start = make_baseline(inputs, Normalisation(*normalisation), baseline)
     with borrow_frozen(model, grad=True):
         with torch.no_grad():
-            score, target = score_of(model(inputs.clone()), target)
-            baseline_score, _ = score_of(model(start.clone()), target)
+            scores = model(inputs.clone())
+            target = class_of(scores, target)
+            score, baseline_score = float(scores[0, target]), float(model(start.clone())[0, target])
         for count in STEPS if steps is None else (steps,):
-            attributions = Captum(_counted(model, target, count, progress)).attribute(
+            attributions = Captum(count_scores(model, target, count, progress)).attribute(
                 inputs.detach(), start, n_steps=count, internal_batch_size=_TOGETHER
             )
             require_finite(attributions)
             values = attributions[0].detach().cpu().numpy()
-            result = IntegratedGradients(
-                target, baseline, count, values, float(score), float(baseline_score)
-            )
+            result = IntegratedGradients(target, baseline, count, values, score, baseline_score)
             if abs(result.sum - result.change) <= CLOSE * abs(result.change):
                 break
     return result
-
-
-def make_baseline(inputs: Tensor, normalisation: Normalisation, kind: Baseline) -> Tensor:
-    """The network's input for a black image, or for this image so blurred that nothing is left of
-    its shapes."""
-    pixels = normalisation.to_pixels(inputs.detach())
-    changed = torch.zeros_like(pixels) if kind == "black" else blur(pixels, _BLUR)
-    return normalisation.to_inputs(changed)
-
-
-def _counted(
-    model: nn.Module, target: int, total: int, progress: Progress | None
-) -> Callable[[Tensor], Tensor]:
-    """The score of one class for each image of a batch; reports how many it has computed."""
-    done = 0
-
-    def scores(images: Tensor) -> Tensor:
-        nonlocal done
-        if progress:
-            progress(done, total)
-        done += len(images)
-        return model(images.clone())[:, target]  # a first layer in place would change a leaf
-
-    return scores

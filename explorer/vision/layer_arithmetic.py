@@ -6,14 +6,17 @@ itself. What is said is first compared with what the layer computed, over the wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.borrow import borrow_frozen
 from explorer.vision.feature_maps import (
     Inputs,
@@ -22,14 +25,12 @@ from explorer.vision.feature_maps import (
     nth_call,
     to_arguments,
 )
-from explorer.vision.geometry import NOTHING_READ, Reads
-from explorer.vision.layer_kinds import KINDS
+from explorer.vision.geometry import NOTHING_READ, Reads, Window, adaptive_reads, padding_reads
 
-#: Bytes of the layer's input that are kept; more channels are summed, unless there are no more than
-#: an image has.
-ROOM, _COLOURS = 450_000, 3
+#: So few input channels are all kept: an image has as many.
+_COLOURS = 3
 #: The kinds of arithmetic, and none.
-KINDS_SHOWN = ("convolution", "maximum", "average", "normalization", "function", "")
+KINDS = ("convolution", "maximum", "average", "normalization", "function", "")
 #: What is said may differ from what the layer computed by this share of the largest number: some
 #: devices multiply with fewer digits.
 _TOLERANCE = 2e-3
@@ -82,7 +83,7 @@ def layer_arithmetic(
     channel: int,
     *,
     call: int = 0,
-    room: int = ROOM,
+    room: int = limits.POINTER_BYTES,
 ) -> LayerArithmetic:
     """How one channel of a layer's output is computed, for the first image of the batch.
 
@@ -100,7 +101,7 @@ def layer_arithmetic(
         "channel": channel,
         "output": output[channel].numpy().copy(),
     }
-    kinds = (explain for kind, explain in KINDS.items() if isinstance(module, kind))
+    kinds = (explain for kind, explain in _EXPLAIN.items() if isinstance(module, kind))
     explain = next(kinds, None)
     parts = explain(module, image, channel, output) if explain and image.dim() == 3 else None
     if parts is None:
@@ -176,3 +177,232 @@ def _keep_strongest(parts: dict[str, Any], room: int) -> dict[str, Any]:
         "count": len(order),
         "rest": rest if len(left_out) else None,
     }
+
+
+#: What is known of a layer: the fields of LayerArithmetic, and the whole map `computed` from them.
+_Parts = dict[str, Any] | None
+
+
+def _convolution(conv: Any, image: Tensor, channel: int, output: Tensor) -> _Parts:
+    window = Window.of(conv)
+    (above, below), (left, right) = window.padding
+    mode = "constant" if conv.padding_mode == "zeros" else conv.padding_mode
+    group = channel // (conv.out_channels // conv.groups)
+    size = conv.in_channels // conv.groups
+    images = image[group * size : (group + 1) * size]
+    kernels = conv.weight[channel].detach().cpu().float()
+    contributions = F.conv2d(
+        F.pad(images[None], (left, right, above, below), mode),
+        kernels[:, None],
+        stride=window.stride,
+        dilation=window.dilation,
+        groups=size,
+    )[0]
+    rows, columns = (
+        window.reads(axis, image.shape[1 + axis], output.shape[1 + axis], conv.padding_mode)
+        for axis in (0, 1)
+    )
+    return _sum(conv, channel, images, kernels, contributions, group * size, rows, columns)
+
+
+def _transposed(conv: Any, image: Tensor, channel: int, output: Tensor) -> _Parts:
+    window = Window.of(conv)
+    group, within = divmod(channel, conv.out_channels // conv.groups)
+    size = conv.in_channels // conv.groups
+    chosen = slice(group * size, (group + 1) * size)
+    kernels = conv.weight[chosen, within].detach().cpu().float()
+    contributions = F.conv_transpose2d(
+        image[chosen][None],
+        kernels[:, None],
+        stride=conv.stride,
+        padding=conv.padding,
+        output_padding=conv.output_padding,
+        groups=size,
+        dilation=conv.dilation,
+    )[0]
+    rows, columns = (
+        window.transposed_reads(axis, image.shape[1 + axis], output.shape[1 + axis])
+        for axis in (0, 1)
+    )
+    return _sum(conv, channel, image[chosen], kernels, contributions, chosen.start, rows, columns)
+
+
+def _sum(
+    conv: Any,
+    channel: int,
+    images: Tensor,
+    kernels: Tensor,
+    contributions: Tensor,
+    first: int,
+    rows: Reads,
+    columns: Reads,
+) -> _Parts:
+    bias = 0.0 if conv.bias is None else float(conv.bias[channel].detach())
+    return {
+        "kind": "convolution",
+        "inputs": images.numpy(),
+        "kernels": kernels.numpy(),
+        "bias": bias,
+        "rows": rows,
+        "columns": columns,
+        "first": first,
+        "contributions": contributions,
+        "computed": (contributions.sum(0) + bias).numpy(),
+        "scale": float(contributions.abs().sum(0).max()),
+    }
+
+
+def _pooled(kind: str, reads: Callable[[Any, int, int, int], Reads]) -> Callable[..., _Parts]:
+    """The explanation of a pooling layer that reads along each axis (of 0 and 1) what `reads` says,
+    from its length and the number of outputs."""
+
+    def explain(pool: Any, image: Tensor, channel: int, output: Tensor) -> _Parts:
+        rows, columns = (
+            reads(pool, axis, image.shape[1 + axis], output.shape[1 + axis]) for axis in (0, 1)
+        )
+        image_map = image[channel].numpy().copy()
+        row_counts, column_counts = _counts(pool, rows), _counts(pool, columns)
+        reduce = np.max if kind == "maximum" else np.sum
+        computed = _reduced(_reduced(image_map, rows, reduce).T, columns, reduce).T
+        if kind == "average":
+            if getattr(pool, "divisor_override", None):
+                row_counts = (pool.divisor_override,) * len(row_counts)
+                column_counts = (1,) * len(column_counts)
+            computed = computed / np.outer(np.array(row_counts), np.array(column_counts))
+        return {
+            "kind": kind,
+            "inputs": image_map[None],
+            "channels": (channel,),
+            "count": 1,
+            "rows": rows,
+            "columns": columns,
+            "row_counts": row_counts,
+            "column_counts": column_counts,
+            "computed": computed,
+        }
+
+    return explain
+
+
+def _reduced(values: np.ndarray, reads: Reads, reduce: Any) -> np.ndarray:
+    """The maximum or sum over what each position along the first axis reads."""
+    positions = range(len(reads.positions))
+    return np.stack([reduce(values[list(reads.read(at))], axis=0) for at in positions])
+
+
+def _counts(pool: Any, reads: Reads) -> tuple[int, ...]:
+    """How many positions along one axis an average counts, with or without the padding."""
+    if getattr(pool, "count_include_pad", True):
+        return tuple(map(len, reads.positions))
+    return tuple(len(reads.read(at)) for at in range(len(reads.positions)))
+
+
+def _normalized(statistics: Callable[[Any, Tensor, int], Any]) -> Callable[..., _Parts]:
+    """The explanation of a layer that subtracts a mean and divides by a standard deviation, which
+    `statistics` gives for the input and a channel."""
+
+    def explain(norm: Any, image: Tensor, channel: int, output: Tensor) -> _Parts:
+        per_channel = norm.weight, getattr(norm, "bias", None)
+        if any(values is not None and values.shape != image.shape[:1] for values in per_channel):
+            return None
+        mean, variance = (np.atleast_2d(s.numpy()) for s in statistics(norm, image, channel))
+        weight, bias = (
+            otherwise if values is None else float(values[channel].detach())
+            for values, otherwise in zip(per_channel, (1.0, 0.0), strict=True)
+        )
+        centred = (image[channel].numpy() - mean) / np.sqrt(variance + norm.eps)
+        return {
+            "kind": "normalization",
+            **_same_position(image, channel),
+            "mean": mean,
+            "variance": variance,
+            "eps": norm.eps,
+            "weight": weight,
+            "bias": bias,
+            "computed": centred * weight + bias,
+            "scale": abs(bias),
+        }
+
+    return explain
+
+
+def _running(norm: Any, image: Tensor, channel: int) -> Any:
+    """The statistics that a normalization keeps from training; without any, those of the image."""
+    if norm.running_mean is None:
+        return _of_image(norm, image, channel)
+    return norm.running_mean[channel].cpu(), norm.running_var[channel].cpu()
+
+
+def _of_image(norm: Any, image: Tensor, channel: int) -> Any:
+    return image[channel].mean(), image[channel].var(correction=0)
+
+
+def _of_group(norm: Any, image: Tensor, channel: int) -> Any:
+    size = norm.num_channels // norm.num_groups
+    group = image[channel // size * size :][:size]
+    return group.mean(), group.var(correction=0)
+
+
+def _of_channels(norm: Any, image: Tensor, channel: int) -> Any:
+    """Over all channels at each position, as ConvNeXt does."""
+    return image.mean(0), image.var(0, correction=0)
+
+
+def _same_position(image: Tensor, channel: int) -> dict[str, Any]:
+    """One input channel, of which each position is read by the same position of the output."""
+    rows, columns = (padding_reads(length, 0, 0, "zeros") for length in image.shape[1:])
+    values = image[channel].numpy()[None].copy()
+    return {"inputs": values, "channels": (channel,), "count": 1, "rows": rows, "columns": columns}
+
+
+def _function(
+    formula: str | Callable[[Any], str], function: Callable[[Tensor], Tensor] | None = None
+) -> Callable[..., _Parts]:
+    """The explanation of a layer that computes each value from the one at the same position, by
+    `function`, or by its own forward."""
+
+    def explain(layer: Any, image: Tensor, channel: int, output: Tensor) -> _Parts:
+        if image.shape != output.shape:
+            return None
+        with torch.no_grad():
+            computed = (function or layer.forward)(image[channel].clone()).numpy()
+        return {
+            "kind": "function",
+            "formula": formula if isinstance(formula, str) else formula(layer),
+            "computed": computed,
+            **_same_position(image, channel),
+        }
+
+    return explain
+
+
+_slide = lambda pool, axis, length, count: Window.of(pool).reads(axis, length, count)  # noqa: E731
+_adapt = lambda pool, axis, length, count: adaptive_reads(length, count)  # noqa: E731
+
+#: Subclasses stand before their base.
+_EXPLAIN: dict[type[nn.Module], Callable[..., _Parts]] = {
+    nn.Conv2d: _convolution,
+    nn.ConvTranspose2d: _transposed,
+    nn.MaxPool2d: _pooled("maximum", _slide),
+    nn.AdaptiveMaxPool2d: _pooled("maximum", _adapt),
+    nn.AvgPool2d: _pooled("average", _slide),
+    nn.AdaptiveAvgPool2d: _pooled("average", _adapt),
+    nn.BatchNorm2d: _normalized(_running),
+    nn.InstanceNorm2d: _normalized(_running),
+    nn.GroupNorm: _normalized(_of_group),
+    nn.LayerNorm: _normalized(_of_channels),
+    nn.ReLU: _function("max(0, x)"),
+    nn.ReLU6: _function("min(max(0, x), 6)"),
+    nn.LeakyReLU: _function(lambda layer: f"x if x > 0 else {layer.negative_slope:g} · x"),
+    nn.ELU: _function(lambda layer: f"x if x > 0 else {layer.alpha:g} · (e^x − 1)"),
+    nn.Sigmoid: _function("1 / (1 + e^(−x))"),
+    nn.Tanh: _function("tanh(x)"),
+    nn.SiLU: _function("x / (1 + e^(−x))"),
+    nn.GELU: _function("x · Φ(x)"),
+    nn.Softplus: _function("log(1 + e^x)"),
+    nn.Hardswish: _function("x · min(max(0, x + 3), 6) / 6"),
+    nn.Hardsigmoid: _function("min(max(0, x + 3), 6) / 6"),
+    nn.Dropout: _function("x", torch.clone),
+    nn.Dropout2d: _function("x", torch.clone),
+    nn.Identity: _function("x", torch.clone),
+}

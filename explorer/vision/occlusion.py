@@ -12,17 +12,14 @@ cover it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor, nn
 
 from explorer.networks.borrow import borrow_frozen
-from explorer.vision.attribution import require_finite, score_of
-from explorer.vision.integrated_gradients import Baseline, make_baseline
-from explorer.vision.normalisation import Normalisation
-from explorer.vision.transformations import Progress
+from explorer.vision.predictions import Progress, class_of, count_scores, require_finite
+from explorer.vision.transformations import Baseline, Normalisation, make_baseline
 
 
 @dataclass(frozen=True)
@@ -70,9 +67,11 @@ def occlusion(
     cover = make_baseline(inputs, Normalisation(*normalisation), baseline)
     channels = inputs.shape[1]
     with borrow_frozen(model):
-        score, target = score_of(model(inputs.clone()), target)
+        scores = model(inputs.clone())
+        target = class_of(scores, target)
         total = positions((height, width), window, stride)
-        drops = Captum(_counted(model, target, total, progress)).attribute(
+        # The whole image comes first.
+        drops = Captum(count_scores(model, target, total, progress, uncounted=1)).attribute(
             inputs.detach(),
             sliding_window_shapes=(channels, window, window),
             strides=(channels, stride, stride),
@@ -80,27 +79,10 @@ def occlusion(
         )
     require_finite(drops)
     values = drops[0, 0].cpu().numpy()  # a window covers all colours of a pixel
-    return Occlusion(target, baseline, window, stride, values, float(score))
+    return Occlusion(target, baseline, window, stride, values, float(scores[0, target]))
 
 
 def positions(size: tuple[int, int], window: int, stride: int) -> int:
     """How many positions a window has in an image of this height and width."""
     rows, columns = (-(-(length - window) // stride) + 1 for length in size)
     return rows * columns
-
-
-def _counted(
-    model: nn.Module, target: int, total: int, progress: Progress | None
-) -> Callable[[Tensor], Tensor]:
-    """The score of one class; reports how many positions of the window it has been computed for,
-    after the whole image."""
-    done = -1
-
-    def scores(images: Tensor) -> Tensor:
-        nonlocal done
-        if progress and done >= 0:
-            progress(done, total)
-        done += 1
-        return model(images)[:, target]
-
-    return scores

@@ -1,30 +1,78 @@
-"""The image network of a reader's program: what it takes, and the runs of `RUNS` on it.
+"""What may be asked of a network by name, and the image network of a reader's program, of which a
+child process alone asks it.
 
-It runs in a child process only. The app gets plain data, checked by `explorer.vision.validation`.
+Each function of `RUNS` takes a model, its input and more arguments, and returns plain data. The app
+calls it itself on a network of its own; to a child only the name and the arguments go, and what
+comes back is checked by `explorer.vision.validation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.borrow import borrow_frozen
 from explorer.networks.from_program import from_program
 from explorer.program import ProgramError, ProgramRefused
 from explorer.trace import from_plain, to_plain
 from explorer.training.problem import random_stream
 from explorer.vision import checkpoint
-from explorer.vision.feature_maps import map_layers
-from explorer.vision.runs import RUNS
-from explorer.vision.weights import MOST_CLASSES, copy_weights, is_pickled, load_weights
+from explorer.vision.adversarial import adversarial_step, epsilon_sweep
+from explorer.vision.feature_maps import (
+    feature_maps,
+    first_channels,
+    first_not_finite,
+    layer_differences,
+    layer_kernels,
+    map_layers,
+)
+from explorer.vision.grad_cam import grad_cam
+from explorer.vision.integrated_gradients import integrated_gradients
+from explorer.vision.layer_arithmetic import layer_arithmetic
+from explorer.vision.occlusion import occlusion
+from explorer.vision.predictions import class_scores, sweep, switch_off
+from explorer.vision.receptive_field import receptive_fields
+from explorer.vision.saliency import saliency
+from explorer.vision.weights import copy_weights, is_pickled, load_weights
 
-#: The sides of the square images that a network here may take, in pixels.
-SIDES = (8, 512)
+#: To add one: a function whose annotations say what it returns, a dataclass of plain data.
+RUNS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        adversarial_step,
+        class_scores,
+        epsilon_sweep,
+        feature_maps,
+        first_channels,
+        first_not_finite,
+        grad_cam,
+        integrated_gradients,
+        layer_differences,
+        layer_arithmetic,
+        layer_kernels,
+        map_layers,
+        occlusion,
+        receptive_fields,
+        saliency,
+        sweep,
+        switch_off,
+    )
+}
+
+
+@cache
+def result_type(name: str) -> Any:
+    """The type of a run's result."""
+    return get_type_hints(RUNS[name])["return"]
+
+
 #: What `perform` calls the question what the network takes.
 DESCRIBE = "describe"
 
@@ -90,11 +138,12 @@ def _describe(model: nn.Module, inputs: Sequence[Any], notes: tuple[str, ...]) -
     first = inputs[0] if len(inputs) == 1 else None
     shape = tuple(first.shape) if isinstance(first, Tensor) else ()
     is_image = len(shape) == 4 and shape[1] in (1, 3) and shape[2] == shape[3]
-    if not is_image or not SIDES[0] <= shape[2] <= SIDES[1]:
+    least, most = limits.OWN_IMAGE_SIDES
+    if not is_image or not least <= shape[2] <= most:
         size = " × ".join(map(str, shape[:8])) or "no single tensor"
         raise ValueError(
             f"The network's input is {size}. Feature maps needs square images: samples × 1 or 3 × "
-            f"height × width, with sides from {SIDES[0]} to {SIDES[1]} pixels. To set the size, "
+            f"height × width, with sides from {least} to {most} pixels. To set the size, "
             "add the line model(torch.randn(1, 3, 32, 32))."
         )
     assert isinstance(first, Tensor)
@@ -105,6 +154,6 @@ def _describe(model: nn.Module, inputs: Sequence[Any], notes: tuple[str, ...]) -
         output = model(image)
     scores = isinstance(output, Tensor) and output.dim() == 2 and output.is_floating_point()
     classes = output.shape[1] if scores else 0
-    classes = classes if 2 <= classes <= MOST_CLASSES else 0
+    classes = classes if 2 <= classes <= limits.MOST_CLASSES else 0
     name = type(model).__name__[:60]
     return OwnNetwork(name, shape[2], shape[1], classes, notes)

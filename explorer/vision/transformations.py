@@ -1,4 +1,5 @@
-"""Changes of an image by an amount: turned, shifted, blurred, brighter or darker, noisy.
+"""The pixels behind a network's input, and changes of an image by an amount: turned, shifted,
+blurred, brighter or darker, noisy.
 
 A transformation is a function of pixels (1 × 3 × height × width, from 0 to 1), an amount and a
 seed. The amount 0 changes nothing; the same arguments give the same image every time.
@@ -7,19 +8,42 @@ seed. The amount 0 changes nothing; the same arguments give the same image every
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from explorer.networks.borrow import borrow_frozen
-from explorer.vision.normalisation import Normalisation
 
-#: Called with how many of how many steps are done. What it raises ends the run.
-Progress = Callable[[int, int], None]
+class Normalisation(NamedTuple):
+    """A network's input is (pixel − mean) / std, with a mean and a std for each colour.
+
+    Functions take it as these two tuples, as a child process gets it.
+    """
+
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+    def to_pixels(self, inputs: Tensor) -> Tensor:
+        """The pixels (n × colours × height × width) of a network's inputs."""
+        return inputs * self._tensor(self.std, inputs) + self._tensor(self.mean, inputs)
+
+    def to_inputs(self, pixels: Tensor) -> Tensor:
+        """The network's inputs for these pixels."""
+        return (pixels - self._tensor(self.mean, pixels)) / self._tensor(self.std, pixels)
+
+    def to_rgb(self, inputs: Tensor) -> np.ndarray:
+        """One input (3 or 1 × height × width) as it is seen: height × width × 3, uint8."""
+        pixels = self.to_pixels(inputs.cpu()).numpy()
+        rgb = np.rint(255 * pixels).clip(0, 255).astype(np.uint8).transpose(1, 2, 0)
+        return rgb if rgb.shape[2] == 3 else rgb[..., :1].repeat(3, axis=2)
+
+    @staticmethod
+    def _tensor(values: tuple[float, ...], like: Tensor) -> Tensor:
+        return torch.tensor(values, dtype=like.dtype, device=like.device)[:, None, None]
 
 
 def turn(pixels: Tensor, degrees: float, seed: int = 0) -> Tensor:
@@ -106,56 +130,15 @@ def transform(
     return normalisation.to_inputs(TRANSFORMATIONS[name].apply(pixels, amount, seed))
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """The class scores (amounts × classes) of one image changed by each of the amounts."""
-
-    amounts: np.ndarray
-    scores: np.ndarray
-
-    @property
-    def probabilities(self) -> np.ndarray:
-        """The softmax of the scores (amounts × classes)."""
-        powers = np.exp(self.scores - self.scores.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
-
-    @property
-    def classes(self) -> np.ndarray:
-        """The index of the class with the highest score, for each amount."""
-        return self.scores.argmax(axis=1)
+#: An image that shows nothing, which methods of attribution compare with.
+Baseline = Literal["black", "blurred"]
+#: Of the longer side, in percent: shapes and edges are gone, colours stay.
+_NOTHING_LEFT = 10.0
 
 
-def sweep(
-    model: nn.Module,
-    inputs: Tensor,
-    normalisation: Normalisation,
-    transformation: str,
-    amounts: Sequence[float],
-    seed: int = 0,
-    *,
-    progress: Progress | None = None,
-) -> Sweep:
-    """The class scores for each amount of a transformation. Runs the network once for each."""
-    normalisation = Normalisation(*normalisation)
-    return sweep_over(
-        model,
-        lambda amount: transform(inputs, normalisation, transformation, amount, seed),
-        amounts,
-        progress,
-    )
-
-
-def sweep_over(
-    model: nn.Module,
-    change: Callable[[float], Tensor],
-    amounts: Sequence[float],
-    progress: Progress | None = None,
-) -> Sweep:
-    """The class scores for the input that `change` makes of each amount."""
-    scores = []
-    for done, amount in enumerate(amounts):
-        if progress:
-            progress(done, len(amounts))
-        with borrow_frozen(model):
-            scores.append(model(change(amount))[0].cpu().numpy().astype(np.float64))
-    return Sweep(np.asarray(amounts, dtype=np.float64), np.stack(scores))
+def make_baseline(inputs: Tensor, normalisation: Normalisation, kind: Baseline) -> Tensor:
+    """The network's input for a black image, or for this image so blurred that nothing is left of
+    its shapes."""
+    pixels = normalisation.to_pixels(inputs.detach())
+    changed = torch.zeros_like(pixels) if kind == "black" else blur(pixels, _NOTHING_LEFT)
+    return normalisation.to_inputs(changed)

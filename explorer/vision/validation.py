@@ -13,23 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.trace import from_plain
 from explorer.trace.validation import require
 from explorer.trace.validation import validate as validate_sizes
-from explorer.vision.attribution import ChannelAblation, GradCam, Saliency
 from explorer.vision.feature_maps import FeatureMaps, MapLayer
-from explorer.vision.field_axes import Axis
 from explorer.vision.geometry import Reads
-from explorer.vision.layer_arithmetic import KINDS_SHOWN, LayerArithmetic
-from explorer.vision.own_network import SIDES, OwnNetwork
-from explorer.vision.runs import result_type
-from explorer.vision.weights import MOST_CLASSES
-
-#: The most elements of an array: the maps of a large layer.
-MOST_ELEMENTS = 2**23
-_SIDE = 2**16
-#: The most rows or columns of an input with its padding, which a browser draws.
-_LONGEST = 4096
+from explorer.vision.grad_cam import GradCam
+from explorer.vision.layer_arithmetic import KINDS, LayerArithmetic
+from explorer.vision.own_network import OwnNetwork, result_type
+from explorer.vision.predictions import ChannelAblation
+from explorer.vision.receptive_field import Axis
+from explorer.vision.saliency import Saliency
 
 
 def read_run(name: str, plain: Any) -> Any:
@@ -45,7 +40,7 @@ def read_network(plain: Any) -> OwnNetwork:
 
 
 def _checked(value: Any) -> Any:
-    validate_sizes(value, elements=MOST_ELEMENTS)
+    validate_sizes(value, elements=limits.MAP_VALUES)
     _check(value)
     return value
 
@@ -64,9 +59,10 @@ def _check(value: Any) -> None:
 
 
 def _check_network(network: OwnNetwork) -> None:
-    require(SIDES[0] <= network.side <= SIDES[1], "side")
+    least, most = limits.OWN_IMAGE_SIDES
+    require(least <= network.side <= most, "side")
     require(network.channels in (1, 3), "channels")
-    require(network.classes == 0 or 2 <= network.classes <= MOST_CLASSES, "classes")
+    require(network.classes == 0 or 2 <= network.classes <= limits.MOST_CLASSES, "classes")
 
 
 def _check_maps(maps: FeatureMaps) -> None:
@@ -78,7 +74,7 @@ def _check_maps(maps: FeatureMaps) -> None:
 def _check_layer(layer: MapLayer) -> None:
     require(len(layer.inputs) == len(layer.outputs) > 0, "calls")
     for size in (*layer.inputs, *layer.outputs):
-        require(all(type(side) is int and 0 <= side <= _SIDE for side in size), "a size")
+        require(all(type(side) is int and 0 <= side <= limits.MAP_SIDE for side in size), "a size")
 
 
 def _check_axis(axis: Axis) -> None:
@@ -91,7 +87,7 @@ def _check_axis(axis: Axis) -> None:
 def _check_arithmetic(a: LayerArithmetic) -> None:
     require(a.output.ndim == 2 and a.output.dtype.kind == "f", "output")
     require(all(map(math.isfinite, (a.bias, a.eps, a.weight))), "numbers")
-    require(a.kind in KINDS_SHOWN, "kind")
+    require(a.kind in KINDS, "kind")
     if not a.kind:
         return
     require(a.inputs is not None and a.inputs.ndim == 3, "inputs")
@@ -115,7 +111,7 @@ def _check_arithmetic(a: LayerArithmetic) -> None:
 def _check_reads(reads: Reads, length: int, count: int, taps: int) -> None:
     """`count` outputs read an input of this length through a kernel with so many rows."""
     require(len(reads.positions) == len(reads.taps) == count, "positions")
-    require(0 < len(reads.sources) <= _LONGEST and type(reads.before) is int, "sources")
+    require(0 < len(reads.sources) <= limits.PADDED_SIDE and type(reads.before) is int, "sources")
     require(all(type(s) is int and -1 <= s < length for s in reads.sources), "sources")
     for positions, used in zip(reads.positions, reads.taps, strict=True):
         require(len(positions) == len(used), "positions")
@@ -132,9 +128,8 @@ def _check_saliency(saliency: Saliency) -> None:
 
 
 def _check_ablation(ablation: ChannelAblation) -> None:
-    parts = (ablation.scores_before, ablation.scores_after)
-    shares = (ablation.probabilities_before, ablation.probabilities_after)
-    require({part.shape for part in (*parts, *shares)} == {(len(parts[0]),)}, "scores")
+    before, after = ablation.scores_before, ablation.scores_after
+    require(before.ndim == 1 and before.shape == after.shape, "scores")
 
 
 #: What is checked of each kind of result, besides its numbers.

@@ -14,22 +14,14 @@ import torch
 from safetensors.torch import load
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.borrow import model_lock
-
-#: Files of more bytes are refused; the largest network here has 133 million parameters.
-MAX_BYTES = 600 * 2**20
-#: A safetensors file begins with the list of its tensors, preceded by its length. Longer lists are
-#: refused: reading one of 30 MB takes seconds and 700 MB; the longest of a network here has 0.1 MB.
-MAX_LIST = 2**20
 
 #: A batch norm layer's count of batches: older files lack it and evaluation does not use it.
 OPTIONAL = "num_batches_tracked"
-#: The most wrappers around a saved model, and who adds which name.
-_WRAPPERS = 4
+#: Who adds which name around a saved model's.
 _ADDED_BY = {"module": "nn.DataParallel adds it", "_orig_mod": "torch.compile adds it"}
 _COMPILED = "_orig_mod."
-#: The most classes of a network, and of a file's last layer.
-MOST_CLASSES = 2000
 #: Characters of a name, and sides of a tensor, that a sentence has room for.
 _NAME, _SIDES = 80, 8
 
@@ -63,14 +55,14 @@ def load_weights(model: nn.Module, data: bytes) -> tuple[str, ...]:
 
 def read_safetensors(data: bytes) -> dict[str, Tensor]:
     """The tensors of a safetensors file. Raises WeightsError."""
-    if len(data) > MAX_BYTES:
-        raise WeightsError(f"The file is larger than {MAX_BYTES // 2**20} MB.")
+    if len(data) > limits.WEIGHTS_BYTES:
+        raise WeightsError(f"The file is larger than {limits.WEIGHTS_BYTES // 2**20} MB.")
     if is_pickled(data):
         raise WeightsError(
             "This is a pickled checkpoint (.pt, .pth), which can run code when it is opened. "
             "Save the state dict with safetensors instead."
         )
-    if MAX_LIST < int.from_bytes(data[:8], "little") < len(data):
+    if limits.WEIGHTS_LIST < int.from_bytes(data[:8], "little") < len(data):
         raise WeightsError("The file lists far more tensors than any network here has.")
     try:
         return load(data)
@@ -145,7 +137,7 @@ def _other_classes(needed: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) 
     classes = shapes[0][0] if shapes and shapes[0] else 0
     fits = shapes == [(classes, *needed[name].shape[1:]) for name in last]
     differs = classes != needed[last[0]].shape[0]
-    return classes if fits and differs and 2 <= classes <= MOST_CLASSES else 0
+    return classes if fits and differs and 2 <= classes <= limits.MOST_CLASSES else 0
 
 
 def _with_own_names(
@@ -155,7 +147,7 @@ def _with_own_names(
     own = {name.partition(".")[0] for name in needed}
     renamed = {current_name(name.replace(_COMPILED, "")): t for name, t in tensors.items()}
     removed = ["_orig_mod"] * any(_COMPILED in name for name in tensors)
-    for _ in range(_WRAPPERS):
+    for _ in range(limits.MOST_WRAPPERS):
         heads = {name.partition(".")[0] for name in renamed}
         if len(heads) != 1 or heads & own or not all("." in name for name in renamed):
             break

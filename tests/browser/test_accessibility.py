@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 from explorer.ui.common.pages import HOME, PAGES
 from explorer.ui.common.pages import page as page_of
 from explorer.ui.expression.panels import PANELS
-from explorer.ui.feature_maps.more import LOOKS
+from explorer.ui.feature_maps.tabs import LOOKS
 from explorer.ui.feature_maps.tabs import TABS as FEATURE_MAPS_TABS
 from explorer.view import glossary as words
 from tests.conftest import clean_tab

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from explorer.trace.text import number
 from explorer.ui.feature_maps.image_choice import load_sample
-from explorer.vision import BACKBONES, build, feature_maps, pixel_arithmetic
+from explorer.vision import BACKBONES, build, feature_maps
 from tests.marks import thorough
+from tests.vision.pixels import pixel_of
 from tests.vision.test_receptive_field import all_positive, box_of_gradient
 
 pytestmark = pytest.mark.browser
@@ -72,7 +73,7 @@ def test_the_arithmetic_under_the_pointer_is_that_of_the_library(
     positive = all_positive(model)
     for row, column in ((0, 0), (size // 2, size // 3), (size - 1, 4)):
         point(tab, row, column, size, size)
-        pixel = pixel_arithmetic(model, x, layer, channel, row, column)
+        pixel = pixel_of(model, x, layer, channel, row, column)
         sums = pixel.products.sum(axis=(1, 2))
         values, names = texts(tab, ".sum .term b"), texts(tab, ".sum .term i")
         assert values[:2] == [number(pixel.value), number(pixel.bias)]
@@ -141,6 +142,6 @@ def test_another_input_channel_can_be_chosen(tab: Any, app: str) -> None:
     channel = int(second.inner_text().split()[-1])
     second.click()
     expect(second).to_have_attribute("aria-pressed", "true")
-    kernel = pixel_arithmetic(model, x, "block2.conv2", 9, 0, 0).weights[channel]
+    kernel = pixel_of(model, x, "block2.conv2", 9, 0, 0).weights[channel]
     shown = tab.locator(".st-key-map .tables figure >> nth=1 >> td").all_inner_texts()
     assert [float(text) for text in shown] == pytest.approx(kernel.ravel().tolist(), abs=0.006)

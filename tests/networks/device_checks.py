@@ -19,7 +19,7 @@ from explorer import networks, vision
 from explorer.training.problem import Network, random_stream
 from explorer.ui.common import network_call, shared_cache
 from explorer.ui.feature_maps import results
-from explorer.vision.runs import RUNS, first_channels
+from explorer.vision import RUNS, first_channels
 from tests.networks import elsewhere
 from tests.pages.test_pages import html_of, opened
 
@@ -119,7 +119,6 @@ CALLS: dict[str, Callable[[nn.Module, Tensor, str], Any]] = {
     "saliency": lambda m, x, layer: vision.saliency(m, x),
     "grad_cam": lambda m, x, layer: vision.grad_cam(m, x, layer),
     "switch_off": lambda m, x, layer: vision.switch_off(m, x, layer, [0, 2]),
-    "pixel": lambda m, x, layer: vision.pixel_arithmetic(m, x, layer, 0, 1, 1),
     "kernels": lambda m, x, layer: vision.kernels(m, layer),
     "layers": lambda m, x, layer: vision.map_layers(m, x),
     "fields": lambda m, x, layer: vision.receptive_fields(m, x),

@@ -22,9 +22,9 @@ import torch
 from PIL import Image
 from safetensors.torch import save
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.networks.synthetic_images import CLASSES, draw_one
-from explorer.ui.feature_maps import automatic, downloads, image_choice, results
+from explorer.ui.feature_maps import downloads, image_choice, results
 from explorer.ui.feature_maps import network_choice as networks
 from explorer.ui.feature_maps.tabs import TABS
 from explorer.vision import BACKBONES, backbones, build, predict
@@ -295,7 +295,7 @@ def test_a_file_is_offered_only_where_it_can_fit() -> None:
         offered = networks.FILE in networks.weights_options(backbone)
         parameters = sum(p.numel() for p in build(backbone.name).parameters())
         assert offered == (
-            bool(backbone.labels) and 4 * parameters < networks.MAX_MEGABYTES * 2**20
+            bool(backbone.labels) and 4 * parameters < limits.WEIGHTS_MEGABYTES * 2**20
         )
 
 
@@ -464,7 +464,7 @@ def test_weights_on_this_machine_are_used_for_photographs(
     name = f"resnet18-{hashlib.sha256(file.getvalue()).hexdigest()[:8]}.pth"
     backbone = replace(BACKBONES["resnet18"], url=f"{server}/{name}")
     monkeypatch.setitem(backbones._records(), "resnet18", backbone)
-    monkeypatch.setattr(automatic, "OFFERED", backbone)
+    monkeypatch.setattr(networks, "OFFERED", backbone)
     at = fine(opened(PAGE))
     at.button(key="network-get").click().run()
     assert "could not be downloaded" in html_of(at)

@@ -13,17 +13,18 @@ import pytest
 import torch
 from PIL import Image
 
-from explorer.ui.feature_maps import comparison, image_choice, long_run, results
+from explorer.ui.feature_maps import comparison, image_choice, results
 from explorer.ui.feature_maps import network_choice as networks
 from explorer.ui.feature_maps.live_slider import _checked
-from explorer.ui.feature_maps.more import LOOKS
 from explorer.ui.feature_maps.selection import Selection
+from explorer.ui.feature_maps.tabs import LOOKS
 from explorer.vision import (
     BACKBONES,
     adversarial_step,
     build,
     integrated_gradients,
     layer_differences,
+    map_layers,
     occlusion,
     predict,
     transform,
@@ -155,9 +156,9 @@ def test_a_click_selects_a_layer_with_maps_alone(monkeypatch: pytest.MonkeyPatch
     loaded = networks.LoadedModel(BACKBONE, networks.SHIPPED, build("shapes_net"))
     first = results.make_model_input(image_choice.load_sample("Drawn: star"), loaded)
     second = results.with_image(first, image_choice.load_sample("Drawn: ring"))
-    differences = results.differences(first, second)
+    differences = results.ask(first, layer_differences, second=second)
     maps = results.maps(first, "block1.conv1", "output", 0)
-    selected = Selection(results.layers(first, "output")[0], "output", maps, 0, 0, 0)
+    selected = Selection(results.ask(first, map_layers, of="output")[0], "output", maps, 0, 0, 0)
     comparison.draw_layer_chart(differences, selected, key="two", nested=True)
     select = asked[0]["on_choose"]
     names = [d.layer for d in differences]
@@ -227,14 +228,15 @@ def test_a_second_image_has_its_own_results() -> None:
     second = results.with_image(first, image_choice.load_sample("Drawn: ring"))
     assert first.key != second.key
     assert results.prediction(first)[0].label != results.prediction(second)[0].label
-    assert results.differences(first, second) is results.differences(first, second)
+    again = [results.ask(first, layer_differences, second=second) for _ in range(2)]
+    assert again[0] is again[1]
 
 
 def test_another_long_run_ends_the_one_before() -> None:
     """One reader waits for one run: the queue serves all readers."""
     asked: list[str] = []
     for title in ("Occlusion", "Integrated gradients", "Adversarial step", "Change the image"):
-        with patch.object(long_run, "await_result", lambda slot, *a, **b: asked.append(slot)):
+        with patch.object(results, "await_result", lambda slot, *a, **b: asked.append(slot)):
             look_at(title)
     assert asked == ["look"] * 4
 

@@ -7,7 +7,6 @@ from explorer.sandbox import wire
 from explorer.sandbox.messages import LIMITS, fits
 from explorer.trace import to_plain
 from explorer.trace.examples import EXAMPLES
-from explorer.vision.image import LONGEST
 
 pytestmark = pytest.mark.fast
 
@@ -64,7 +63,7 @@ def test_long_texts_fit() -> None:
 
 
 def test_the_largest_image_fits() -> None:
-    pixels = b'{"rgb":{"$bytes":"' + b"A" * (4 * LONGEST**2) + b'"}}'
+    pixels = b'{"rgb":{"$bytes":"' + b"A" * (4 * limits.IMAGE_SIDE**2) + b'"}}'
     assert len(pixels) < LIMITS["image"].bytes
     assert fits(pixels, LIMITS["image"].memory)
 

@@ -17,7 +17,8 @@ import explorer
 from explorer.networks.image_networks import shapes_net
 from explorer.networks.synthetic_images import draw_one
 from explorer.vision import Normalisation, integrated_gradients
-from explorer.vision.integrated_gradients import CLOSE, STEPS, make_baseline
+from explorer.vision.integrated_gradients import CLOSE, STEPS
+from explorer.vision.transformations import make_baseline
 from tests.marks import sample
 from tests.vision.linear import NORMALISATION, Linear, small_network
 from tests.vision.models import network, random_input

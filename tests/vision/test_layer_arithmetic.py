@@ -10,11 +10,10 @@ import torch
 from torch import nn
 
 from explorer.trace import from_plain, to_plain
-from explorer.vision import pixel_arithmetic
 from explorer.vision.geometry import Reads
 from explorer.vision.layer_arithmetic import LayerArithmetic, layer_arithmetic
 from tests.vision.models import Reused, network, random_input
-from tests.vision.test_arithmetic import LAYERS
+from tests.vision.pixels import LAYERS, pixel_of
 
 pytestmark = pytest.mark.fast
 
@@ -81,9 +80,11 @@ def test_every_position_of_a_convolution_adds_up(name: str) -> None:
     a = layer_arithmetic(model, x, "0", 7)
     height, width = a.output.shape
     for row, column in ((0, 0), (height // 2, 1), (height - 1, width - 1)):
-        pixel = pixel_arithmetic(model, x, "0", 7, row, column)
-        assert pixel.rows == a.rows.positions[row]
-        assert pixel.columns == a.columns.positions[column]
+        pixel = pixel_of(model, x, "0", 7, row, column)
+        assert pixel.products.sum() + pixel.bias == pytest.approx(pixel.value, abs=1e-5)
+        places = np.ix_(a.rows.positions[row], a.columns.positions[column])
+        inside = [[0 <= r < 13 and 0 <= c < 11 for c in places[1][0]] for r in places[0][:, 0]]
+        assert np.array_equal(pixel.inside, inside)
         for values, kernel, number in zip(a.inputs, a.kernels, a.channels, strict=True):
             patch = window(values, a.rows, a.columns, row, column)
             assert np.array_equal(patch, pixel.patch[number - pixel.first_channel])

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.vision import capture, layer_differences
-from explorer.vision.feature_maps import leaf_layers
-from explorer.vision.layer_differences import distances
+from explorer.vision.feature_maps import distances, leaf_layers
 from tests.vision.models import Reused, network, random_input
 from tests.vision.test_feature_maps import state_of
 

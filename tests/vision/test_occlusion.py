@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from explorer.networks.image_networks import shapes_net
 from explorer.networks.synthetic_images import draw_one
 from explorer.vision import Normalisation, occlusion
-from explorer.vision.integrated_gradients import make_baseline
 from explorer.vision.occlusion import positions
+from explorer.vision.transformations import make_baseline
 from tests.vision.linear import NORMALISATION, Linear, small_network
 from tests.vision.models import random_input
 from tests.vision.test_feature_maps import state_of

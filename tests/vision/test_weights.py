@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from explorer import limits
 from explorer.networks.image_networks import WEIGHTS, ShapesNet, shapes_net
 from explorer.vision import BACKBONES, WeightsError, load_weights
 from explorer.vision import weights as module
@@ -200,7 +201,7 @@ def test_a_file_of_another_kind_is_refused(
 
 
 def test_too_many_bytes_are_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_BYTES", 1000)
+    monkeypatch.setattr(limits, "WEIGHTS_BYTES", 1000)
     with pytest.raises(WeightsError, match="larger than"):
         load_weights(shapes_net(), GOOD)
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
 from html import escape
 
 import numpy as np
 import streamlit as st
+import torch
 
 from explorer.trace.text import number
 from explorer.ui.common.widgets import choice, columns, download, formula, label, note, scrolling
-from explorer.ui.feature_maps import comparison, results
+from explorer.ui.feature_maps.comparison import describe_change, draw_score_curve
+from explorer.ui.feature_maps.image_grid import draw_images
 from explorer.ui.feature_maps.live_slider import draw_live_slider
-from explorer.ui.feature_maps.long_run import await_run
-from explorer.ui.feature_maps.results import ModelInput
+from explorer.ui.feature_maps.results import ModelInput, ask_or_reason, await_run
 from explorer.ui.feature_maps.selection import Selection
 from explorer.view.glossary import term_link
 from explorer.view.plot import Axis
-from explorer.vision import AdversarialStep, Sweep, top
+from explorer.vision import AdversarialStep, Normalisation, adversarial_step, epsilon_sweep, top
 from explorer.vision.drawing import side_by_side, to_png
 from explorer.vision.tiles import to_colours
 
@@ -46,10 +46,10 @@ def draw_adversarial(model_input: ModelInput, selected: Selection) -> None:
             unit=" / 255",
             help="By how much each colour of each pixel changes, in levels of an 8-bit image",
         )
-        step = results.ask_or_reason(
+        step = ask_or_reason(
             model_input,
-            "adversarial_step",
-            normalisation=model_input.loaded.backbone.normalisation,
+            adversarial_step,
+            normalisation=model_input.normalisation,
             epsilon=epsilon / _LEVELS,
             steps=_METHODS[method],
         )
@@ -64,7 +64,9 @@ def draw_adversarial(model_input: ModelInput, selected: Selection) -> None:
 
 
 def _draw_images(step: AdversarialStep) -> None:
-    before, after = (_rgb(values) for values in (step.before, step.after))
+    before, after = (
+        Normalisation().to_rgb(torch.from_numpy(pixels)) for pixels in (step.before, step.after)
+    )
     change = step.change.mean(axis=0)
     reach = step.epsilon or 1.0
     magnified = to_colours(change, reach, signed=True)
@@ -73,14 +75,14 @@ def _draw_images(step: AdversarialStep) -> None:
         ("Change, magnified", magnified),
         ("Changed (x′)", after),
     ]
-    comparison.draw_pair(images, width=_IMAGE, key="adversarial")
+    draw_images(images, width=_IMAGE, key="adversarial")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         note(
             f"Red pixels become brighter, blue ones darker, by at most "
             f"{step.epsilon * _LEVELS:g} of {_LEVELS} levels (mean over the colours)."
         )
         download(
-            partial(_png, [rgb for _, rgb in images]),
+            lambda: to_png(side_by_side([rgb for _, rgb in images])),
             "adversarial.png",
             "The three images as PNG",
             key="adversarial",
@@ -89,10 +91,8 @@ def _draw_images(step: AdversarialStep) -> None:
 
 def _draw_prediction(step: AdversarialStep, labels: tuple[str, ...]) -> None:
     (before,), (after,) = (top(s, labels, 1) for s in (step.scores_before, step.scores_after))
-    texts = [f"{p.label} {p.probability:.1%}" for p in (before, after)]
-    same = "The prediction stays" if before.index == after.index else "The prediction changes"
     st.html(
-        f'<div class="ax-note">{same}: <b>{escape(texts[0])}</b> → <b>{escape(texts[1])}</b>. '
+        f'<div class="ax-note">{describe_change(before, after)}. '
         f"The loss of {escape(labels[step.target])} goes from {number(step.loss_before)} to "
         f"{number(step.loss_after)}.</div>"
     )
@@ -100,19 +100,16 @@ def _draw_prediction(step: AdversarialStep, labels: tuple[str, ...]) -> None:
 
 def _draw_curve(model_input: ModelInput, epsilon: float) -> None:
     epsilons = np.arange(_LOW, _HIGH + _STEP / 2, _STEP)
-    sweep: Sweep | None = await_run(
-        "epsilons",
+    sweep = await_run(
         model_input,
-        "epsilon_sweep",
-        normalisation=model_input.loaded.backbone.normalisation,
+        epsilon_sweep,
+        normalisation=model_input.normalisation,
         epsilons=tuple((epsilons / _LEVELS).tolist()),
     )
     if sweep is None:
         return
     axis = Axis("ε of one step, in 1/255", _LOW, _HIGH)
-    comparison.draw_score_curve(
-        sweep, model_input.labels, axis, epsilon, scale=1 / _LEVELS, key="epsilons"
-    )
+    draw_score_curve(sweep, model_input.labels, axis, epsilon, scale=1 / _LEVELS, key="epsilons")
     another = np.flatnonzero(sweep.classes != sweep.classes[0])
     first = model_input.labels[sweep.classes[0]]
     if not len(another):
@@ -170,11 +167,3 @@ def _row(step: AdversarialStep, index: int) -> str:
         f"{after:.1f}",
     )
     return "<tr>" + "".join(f"<td>{escape(c).replace('-', '−')}</td>" for c in cells) + "</tr>"
-
-
-def _rgb(pixels: np.ndarray) -> np.ndarray:
-    return np.rint(255 * pixels.transpose(1, 2, 0)).clip(0, 255).astype(np.uint8)
-
-
-def _png(rgbs: list[np.ndarray]) -> bytes:
-    return to_png(side_by_side(rgbs))

@@ -1,4 +1,5 @@
-"""The Channels tab: all channels of a layer as one image, and the selected channel."""
+"""The tabs of one layer: Channels, all of them as one image, and the selected one; Kernels; and
+Statistics."""
 
 from __future__ import annotations
 
@@ -9,20 +10,23 @@ import numpy as np
 import streamlit as st
 
 from explorer.trace.text import number
-from explorer.ui.common.widgets import choice, columns, download, label, note, page
+from explorer.ui.common.widgets import choice, columns, download, label, note, page, whole
 from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.image_grid import GridImage, Part, draw_image_grid
 from explorer.ui.feature_maps.pointer import draw_pointer
 from explorer.ui.feature_maps.results import ModelInput
 from explorer.ui.feature_maps.selection import Selection, channel_names, pick_channel
 from explorer.view.glossary import term_link
-from explorer.vision import Tiling, tile
+from explorer.vision import Tiling, layer_kernels, tile
 from explorer.vision.drawing import draw_box, to_png
 from explorer.vision.tiles import to_colours
 
 #: Channels on a page, and CSS pixels of the tiles together.
 _PAGE, _WIDTH = 64, 572
 _ORDERS, _SCALES = ["by index", "by strength"], ["one scale", "own scales"]
+_ONE, _EVERY = "of this channel", "of all channels"
+#: Kernels on a page and in a row, and the width of a full row in CSS pixels.
+_KERNEL_PAGE, _KERNEL_COLUMNS, _KERNEL_WIDTH = 128, 16, 940
 
 
 def draw_channels(model_input: ModelInput, selected: Selection) -> None:
@@ -158,4 +162,92 @@ def _facts(selected: Selection) -> str:
     return (
         f"Values from {number(s.min[i])} to {number(s.max[i])}, mean {number(s.mean[i])}, "
         f"std {number(s.std[i])}; {s.positive[i]:.1%} above 0{dead}, {s.zeros[i]:.1%} exactly 0."
+    )
+
+
+def draw_kernels(model_input: ModelInput, selected: Selection) -> None:
+    """Draw the kernels of the selected channel, one for each input channel; or those of every
+    channel for one input channel."""
+    if selected.layer.type != "Conv2d":
+        note(f"{selected.layer.name} is a {selected.layer.type}. Only convolutions have kernels.")
+        return
+    weights = results.ask(model_input, layer_kernels, layer=selected.layer.name)
+    out, inputs, height, width = weights.shape
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        scope = choice(
+            "Kernels",
+            "kernels",
+            [_ONE, _EVERY],
+            "The kernels of the selected channel, or those of every channel for one input channel",
+        )
+        if scope == _EVERY and inputs > 1:
+            of = _input_channel(inputs)
+            shown, which = weights[:, of], f"for input channel {of}"
+        elif scope == _EVERY:
+            shown, which = weights[:, 0], "for its input channel"
+        else:
+            channel = min(selected.channel, out - 1) if selected.of == "output" else 0
+            shown, which = weights[channel], f"of channel {channel}, one for each input channel"
+        tiling = tile(
+            shown,
+            page=page("kernel-page", len(shown), _KERNEL_PAGE),
+            page_size=_KERNEL_PAGE,
+            columns=_KERNEL_COLUMNS,
+            width=_kernels_width(len(shown)),
+        )
+        download(tiling.png, "kernels.png", "These kernels as PNG", key="kernels")
+    alt = f"Kernels of {selected.layer.name}, {height} × {width}, {which}"
+    draw_image_grid(
+        [GridImage("kernels", tiling.png(), alt, tiling.levels.shape[1])], key="kernels-picture"
+    )
+    colours = describe_colours(tiling)
+    note(term_link("kernel", "Kernels"), f" {which}: {height} × {width}. {colours}.")
+
+
+def _input_channel(count: int) -> int:
+    chosen = whole(
+        "Input channel",
+        "kernel-input",
+        0,
+        count - 1,
+        start=0,
+        hidden=True,
+        help="The input channel that the kernels are applied to",
+    )
+    return chosen or 0
+
+
+def _kernels_width(count: int) -> int:
+    """The width in CSS pixels: less for a few kernels, which would be drawn too large."""
+    return min(_KERNEL_WIDTH, 96 * min(count, _KERNEL_COLUMNS))
+
+
+def draw_statistics(model_input: ModelInput, selected: Selection) -> None:
+    """Draw one row for each channel; a click on a heading sorts."""
+    statistics = selected.maps.statistics
+    count = len(statistics.min)
+    table: dict[str, object] = {"channel": list(range(count))}
+    if names := channel_names(model_input, selected):
+        table["filter"] = names
+    table |= {
+        "min": statistics.min,
+        "max": statistics.max,
+        "mean": statistics.mean,
+        "std": statistics.std,
+        "above 0": statistics.positive,
+        "exactly 0": statistics.zeros,
+        "dead": statistics.dead,
+    }
+    percent = st.column_config.NumberColumn(format="percent")
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=380,
+        column_config={"above 0": percent, "exactly 0": percent},
+        alt=f"Statistics of every channel of {selected.layer.name}",
+    )
+    dead = int(statistics.dead.sum())
+    note(
+        term_link("dead", "Dead"),
+        f" means that no value is above 0 for this image: {dead} of {count} channels.",
     )

@@ -14,19 +14,17 @@ from explorer.networks.image_networks import stated_accuracy
 from explorer.trace.text import number
 from explorer.ui.common.widgets import columns, download, label, note
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.automatic import (
+from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
+from explorer.ui.feature_maps.network_choice import (
     draw_offer,
     draw_suggestion,
     published_here,
     suggest_network,
 )
-from explorer.ui.feature_maps.image_grid import GridImage, draw_image_grid
-from explorer.ui.feature_maps.results import ModelInput
+from explorer.ui.feature_maps.results import ModelInput, ask, ask_or_reason
 from explorer.ui.feature_maps.selection import Selection
-from explorer.ui.feature_maps.target_class import choose_class
 from explorer.view.glossary import term_link
-from explorer.vision import Prediction
-from explorer.vision.attribution import top
+from explorer.vision import Prediction, grad_cam, saliency, switch_off, top
 from explorer.vision.drawing import overlay_heat, to_png
 from explorer.vision.tiles import to_colours
 
@@ -127,9 +125,27 @@ def draw_decision(model_input: ModelInput, selected: Selection) -> None:
         _draw_without(model_input, selected)
 
 
+def choose_class(model_input: ModelInput, help: str) -> tuple[int, str]:
+    """Draw the list of the five most likely classes; the index and the name of the chosen one."""
+    names = {entry.index: entry.label for entry in results.prediction(model_input)}
+    if st.session_state.get("class", next(iter(names))) not in names:
+        st.session_state["class"] = next(iter(names))
+    target = st.selectbox(
+        "Class",
+        list(names),
+        format_func=lambda index: names.get(index, str(index)),
+        key="class",
+        bind="query-params",
+        width=300,
+        help=f"{help}, among the five most likely",
+    )
+    return target, names[target]
+
+
 def _draw_cam(model_input: ModelInput, selected: Selection, target: int, name: str) -> None:
     label(term_link("grad_cam"), f" of {selected.layer.name}")
-    cam = results.cam(model_input, selected.layer.name, selected.maps.call, target)
+    layer, call = selected.layer.name, selected.maps.call
+    cam = ask_or_reason(model_input, grad_cam, layer=layer, target=target, call=call)
     if isinstance(cam, str):
         note(cam)
         return
@@ -146,12 +162,12 @@ def _draw_cam(model_input: ModelInput, selected: Selection, target: int, name: s
 
 def _draw_saliency(model_input: ModelInput, target: int, name: str) -> None:
     label(term_link("saliency"))
-    saliency = results.class_saliency(model_input, target)
-    if isinstance(saliency, str):
-        note(saliency)
+    found = ask_or_reason(model_input, saliency, target=target)
+    if isinstance(found, str):
+        note(found)
         return
-    reach = float(saliency.map.max())
-    rgb = to_colours(saliency.map, reach or 1.0, signed=False)
+    reach = float(found.map.max())
+    rgb = to_colours(found.map, reach or 1.0, signed=False)
     _draw_image("saliency", rgb, f"How much each pixel influences the score for {name}")
     note(
         f"The size of the gradient of the score for {name} at each pixel of the input, "
@@ -182,7 +198,8 @@ def _draw_without(model_input: ModelInput, selected: Selection) -> None:
     if not off:
         note("Choose the channels to set to 0.")
         return
-    switched = results.without_channels(model_input, selected.layer.name, tuple(sorted(off)))
+    channels = tuple(sorted(off))
+    switched = ask(model_input, switch_off, layer=selected.layer.name, channels=channels)
     most_likely = top(switched.scores_before, model_input.labels)
     first = top(switched.scores_after, model_input.labels, 1)[0]
     known = first.index in [entry.index for entry in most_likely]

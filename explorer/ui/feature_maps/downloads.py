@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.ui.common.widgets import download, menu, note
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.automatic import IMAGENET
-from explorer.ui.feature_maps.results import ModelInput, Of
+from explorer.ui.feature_maps.filmstrip import filmstrip_frames
+from explorer.ui.feature_maps.network_choice import IMAGENET
+from explorer.ui.feature_maps.results import ModelInput, ask
 from explorer.ui.feature_maps.selection import Selection
-from explorer.vision.drawing import to_png
-from explorer.vision.filmstrip_picture import CHANNELS, draw_filmstrip
+from explorer.vision import first_channels, map_layers
+from explorer.vision.drawing import STRIP_CHANNELS, draw_filmstrip, to_png
+from explorer.vision.feature_maps import Of
 from explorer.vision.script import can_write_script, pack_script, write_script
-
-#: A file of all maps holds no more bytes of values.
-MOST_BYTES = 32 << 20
 
 
 def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
@@ -44,7 +44,7 @@ def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
             label=f"{layer} as NPZ",
             mime="application/octet-stream",
         )
-        if filmstrip_bytes(model_input, of) <= MOST_BYTES:
+        if filmstrip_bytes(model_input, of) <= limits.MAPS_FILE:
             download(
                 partial(filmstrip_npz, model_input, of),
                 "feature_maps.npz",
@@ -54,7 +54,7 @@ def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
                 mime="application/octet-stream",
             )
         else:
-            note(f"All convolutions together have more than {MOST_BYTES >> 20} MB.")
+            note(f"All convolutions together have more than {limits.MAPS_FILE >> 20} MB.")
         if can_write_script(model_input.loaded.backbone):
             download(
                 partial(script_zip, model_input, of),
@@ -68,9 +68,10 @@ def draw_downloads(model_input: ModelInput, selected: Selection) -> None:
 
 def filmstrip_png(model_input: ModelInput, of: Of) -> bytes:
     """The whole filmstrip as one image, with the names of the layers."""
-    sizes = {layer.name: layer.sizes(of) for layer in results.layers(model_input, of)}
-    shown = (maps for maps in results.filmstrip(model_input, of, CHANNELS) if maps.layer in sizes)
-    return to_png(draw_filmstrip([(maps, sizes[maps.layer][maps.call]) for maps in shown]))
+    sizes = {layer.name: layer.sizes(of) for layer in ask(model_input, map_layers, of=of)}
+    strip = ask(model_input, first_channels, count=STRIP_CHANNELS, of=of)
+    sized = [(each, sizes[each.layer][each.call]) for each in strip if each.layer in sizes]
+    return to_png(draw_filmstrip(sized))
 
 
 def layer_npz(model_input: ModelInput, layer: str, of: Of, call: int) -> bytes:
@@ -83,15 +84,15 @@ def layer_npz(model_input: ModelInput, layer: str, of: Of, call: int) -> bytes:
 
 def filmstrip_bytes(model_input: ModelInput, of: Of) -> int:
     """The size of all values of the filmstrip, which are float32."""
-    return sum(4 * math.prod(frame.size) for frame in results.filmstrip_frames(model_input, of))
+    return sum(4 * math.prod(frame.size) for frame in filmstrip_frames(model_input, of))
 
 
 def filmstrip_npz(model_input: ModelInput, of: Of) -> bytes:
     """All values of every convolution as a NumPy archive: an array for each, by its name."""
-    most = max(frame.size[0] for frame in results.filmstrip_frames(model_input, of))
+    most = max(frame.size[0] for frame in filmstrip_frames(model_input, of))
     arrays: dict[str, Any] = {
         f"{maps.layer} call {maps.call}" if maps.call else maps.layer: maps.activations
-        for maps in results.filmstrip(model_input, of, most)
+        for maps in ask(model_input, first_channels, count=most, of=of)
     }
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)

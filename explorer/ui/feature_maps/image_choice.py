@@ -13,7 +13,7 @@ import numpy as np
 import streamlit as st
 from matplotlib import get_data_path
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.networks.synthetic_images import CLASSES, draw_one
 from explorer.program import ProgramRefused
 from explorer.ui.common import sandbox_call
@@ -21,7 +21,7 @@ from explorer.ui.common.copy_link import not_in_link
 from explorer.ui.common.reconnect import ask_again, size_limit
 from explorer.ui.common.widgets import note, refuse
 from explorer.vision import DecodedImage, ImageError, decode
-from explorer.vision.image import MAX_BYTES, MAX_PIXELS, from_plain
+from explorer.vision.image import from_plain
 from explorer.vision.image_kind import ImageKind, image_kind
 
 #: From matplotlib's own files.
@@ -31,7 +31,6 @@ OWN = "Your image"
 CAMERA = "Camera"
 DRAWN = {f"Drawn: {name}": name for name in ("star", *CLASSES)}
 _SIZE, _SEED = 256, 10
-_SECONDS = 10.0
 #: The key of the reader's own image in the session; it is gone when the reader leaves.
 _UPLOADED = "picture-read"
 #: The key of the image that was shown last.
@@ -56,8 +55,8 @@ def choose_image(messages: Any) -> ChosenImage:
     file = st.file_uploader(
         "Your image",
         key="picture-file",
-        max_upload_size=size_limit("picture-file", MAX_BYTES // 2**20),
-        help=f"{', '.join(MAX_PIXELS)}. Processed in memory; never stored.",
+        max_upload_size=size_limit("picture-file", limits.IMAGE_BYTES // 2**20),
+        help=f"{', '.join(limits.IMAGE_PIXELS)}. Processed in memory; never stored.",
         on_change=_select_upload,
         label_visibility="collapsed",
         width=118,
@@ -111,8 +110,8 @@ def choose_second_image() -> ChosenImage:
     file = st.file_uploader(
         "Second image",
         key="second-file",
-        max_upload_size=size_limit("second-file", MAX_BYTES // 2**20),
-        help=f"{', '.join(MAX_PIXELS)}. Processed in memory; never stored.",
+        max_upload_size=size_limit("second-file", limits.IMAGE_BYTES // 2**20),
+        help=f"{', '.join(limits.IMAGE_PIXELS)}. Processed in memory; never stored.",
         label_visibility="collapsed",
     )
     instead = st.session_state.get("second", "")
@@ -149,15 +148,15 @@ def _select_upload() -> None:
 
 def _read(data: bytes, slot: str = "image") -> ChosenImage | str | None:
     """The image in a file, or a sentence that says why there is none; None while it is decoded."""
-    if len(data) > MAX_BYTES:
-        return f"The file is larger than {MAX_BYTES // 2**20} MB."
+    if len(data) > limits.IMAGE_BYTES:
+        return f"The file is larger than {limits.IMAGE_BYTES // 2**20} MB."
     digest = hashlib.sha256(data).hexdigest()
     place = st.empty()  # always drawn, so that what follows keeps its place on the page
     last: tuple[str, ChosenImage | str] = st.session_state.get(f"{_UPLOADED}-{slot}", ("", ""))
     if last[0] == digest:
         return last[1]
 
-    submit = partial(sandbox.submit, "image", data, timeout=_SECONDS)
+    submit = partial(sandbox.submit, "image", data, timeout=limits.DECODING_SECONDS)
     try:
         plain = sandbox_call.ask(slot, digest, submit, label="Reading the image", place=place)
     except ProgramRefused as refused:  # not stored: the next try may succeed

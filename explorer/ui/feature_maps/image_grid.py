@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from explorer.trace.text import digest
 from explorer.ui.common.widgets import while_drawn
 from explorer.view.component import SHARED
+from explorer.vision.drawing import to_png
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
@@ -89,6 +91,20 @@ def draw_image_grid(
             "film": film,
         },
         on_clicked_change=while_drawn(key, report_click),
+    )
+
+
+def draw_images(
+    images: list[tuple[str, np.ndarray]], *, width: int, key: str, arrows: bool = True
+) -> None:
+    """Draw images (height × width × 3) with their labels in a row."""
+    draw_image_grid(
+        [
+            GridImage(f"{key}-{i}", to_png(rgb), title, width, title, smooth=rgb.shape[1] > width)
+            for i, (title, rgb) in enumerate(images)
+        ],
+        key=key,
+        arrows=arrows,
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
+from explorer import limits
 from explorer.trace.colours import NAN, SIGNED
 from explorer.trace.text import digest
 from explorer.ui.common.shared_cache import shared
@@ -25,7 +26,8 @@ from explorer.ui.feature_maps import results
 from explorer.ui.feature_maps.results import ModelInput, by_input
 from explorer.ui.feature_maps.selection import Selection, pick_position
 from explorer.view.component import SHARED
-from explorer.vision import LayerArithmetic
+from explorer.vision import layer_arithmetic
+from explorer.vision.feature_maps import Of
 from explorer.vision.geometry import Reads
 from explorer.vision.receptive_field import Field
 
@@ -38,7 +40,7 @@ _component = st.components.v2.component(
     js=SHARED
     + "".join(
         (_HERE / f"{name}.js").read_text(encoding="utf-8")
-        for name in ("pointer_numbers", "pointer_maps", "pointer_sums", "pointer_tables", "pointer")
+        for name in ("pointer_sums", "pointer_drawing", "pointer")
     ),
 )
 #: Tells the other one which position is selected: its own data is large, and stays as it is.
@@ -88,9 +90,9 @@ def read_position(placed: Any, shape: tuple[int, ...]) -> tuple[int, int] | None
     return (row, column) if 0 <= row < shape[0] and 0 <= column < shape[1] else None
 
 
-@shared(32 * 2**20, key=by_input)
+@shared(limits.KEPT_INPUTS, key=by_input)
 def _channel(
-    model_input: ModelInput, layer: str, of: results.Of, call: int, channel: int
+    model_input: ModelInput, layer: str, of: Of, call: int, channel: int
 ) -> tuple[str, dict[str, Any]]:
     """What the browser gets of a channel, and a name for it."""
     data: dict[str, Any] = {
@@ -104,9 +106,12 @@ def _channel(
         data["output"] = _packed(values.astype(np.float32))
         data["about"] = "An input of the layer. Choose “output” to see how a value is computed."
     else:
-        arithmetic = results.arithmetic(model_input, layer, call, channel)
+        arithmetic = results.ask(
+            model_input, layer_arithmetic, layer=layer, channel=channel, call=call
+        )
         data["output"] = _packed(arithmetic.output)
-        data["arithmetic"] = _arithmetic(arithmetic)
+        parts = vars(arithmetic).items()
+        data["arithmetic"] = {name: _to_plain(part) for name, part in parts if name != "output"}
     data["field"] = _field(results.field(model_input, layer, of, call), data["output"]["shape"])
     token = digest(repr((model_input.key, layer, of, call, channel)))
     return token, {**data, "token": token}
@@ -129,39 +134,14 @@ def _field(field: Field, shape: tuple[int, ...]) -> dict[str, Any] | None:
     return {"rows": field.rows.spans, "columns": field.columns.spans, "size": size}
 
 
-def _arithmetic(a: LayerArithmetic) -> dict[str, Any]:
-    return {
-        "kind": a.kind,
-        "type": a.type,
-        "formula": a.formula,
-        "inputs": _packed(a.inputs),
-        "channels": a.channels,
-        "count": a.count,
-        "rest": _packed(a.rest),
-        "kernels": _packed(a.kernels),
-        "bias": a.bias,
-        "rows": _reads(a.rows, a.row_counts),
-        "columns": _reads(a.columns, a.column_counts),
-        "mean": _packed(a.mean),
-        "variance": _packed(a.variance),
-        "eps": a.eps,
-        "weight": a.weight,
-    }
+def _to_plain(part: Any) -> Any:
+    """A field of a layer's arithmetic as JSON has it."""
+    if isinstance(part, np.ndarray):
+        return _packed(part)
+    return vars(part) if isinstance(part, Reads) else part
 
 
-def _reads(reads: Reads, counts: tuple[int, ...]) -> dict[str, Any]:
-    return {
-        "positions": reads.positions,
-        "taps": reads.taps,
-        "sources": reads.sources,
-        "before": reads.before,
-        "counts": counts,
-    }
-
-
-def _packed(values: np.ndarray | None) -> dict[str, Any] | None:
+def _packed(values: np.ndarray) -> dict[str, Any]:
     """An array as the browser unpacks it: float32, deflated, which halves it or better."""
-    if values is None:
-        return None
     packed = zlib.compress(np.ascontiguousarray(values, "<f4").tobytes(), 1)
     return {"shape": values.shape, "data": base64.b64encode(packed).decode()}

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 from PIL import Image
 
+from explorer import limits
 from explorer.ui.common.shared_cache import shared
 from explorer.ui.common.widgets import download, menu, note
 from explorer.ui.feature_maps import results
@@ -143,7 +144,7 @@ def _crop(rgb: np.ndarray, box: tuple[float, float, float, float]) -> np.ndarray
     return rgb[top : max(bottom, top + 1), left : max(right, left + 1)]
 
 
-@shared(16 * 2**20, key=by_input)
+@shared(limits.KEPT_PICTURES, key=by_input)
 def _pngs(model_input: ModelInput, first: int, side: int) -> tuple[bytes, bytes]:
     """The image and the crop, in the sizes in which they are shown."""
     rgb = model_input.chosen.image.rgb

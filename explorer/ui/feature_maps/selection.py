@@ -12,10 +12,10 @@ import streamlit as st
 from explorer.networks.image_networks import FILTER_BANK_CHANNELS
 from explorer.ui.common.widgets import whole
 from explorer.ui.feature_maps import results
-from explorer.ui.feature_maps.results import ModelInput, Of
+from explorer.ui.feature_maps.results import ModelInput, ask
 from explorer.view.glossary import html, term_link
-from explorer.vision import FeatureMaps, MapLayer
-from explorer.vision.layer_names import describe_size, number_layers
+from explorer.vision import FeatureMaps, MapLayer, map_layers
+from explorer.vision.feature_maps import Of, describe_size, number_layers
 from explorer.vision.receptive_field import Axis, Field
 
 
@@ -46,7 +46,7 @@ class Selection:
 
 def choose_position(model_input: ModelInput, of: Of) -> Selection:
     """Draw the list of layers and the number fields, each with its label before it."""
-    layers = {layer.name: layer for layer in results.layers(model_input, of)}
+    layers = {layer.name: layer for layer in ask(model_input, map_layers, of=of)}
     names = list(layers)
     first = names.index(_most_telling(layers.values(), of))
     if st.session_state.get("layer", names[first]) not in layers:
@@ -94,6 +94,11 @@ def channel_names(model_input: ModelInput, selected: Selection) -> tuple[str, ..
     if model_input.loaded.backbone.name != "filter_bank" or selected.of == "input":
         return ()
     return FILTER_BANK_CHANNELS.get(selected.layer.name, ())
+
+
+def pick_layer(layer: str, call: int) -> None:
+    """In a callback: select another layer."""
+    st.session_state["layer"], st.session_state["call"] = layer, call
 
 
 def pick_channel(channel: int) -> None:

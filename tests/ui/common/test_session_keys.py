@@ -28,17 +28,15 @@ KEYS = {
         expression/iterations.py iteration
         expression/lesson.py lesson-{key}
         expression/panels.py panel {LINE_VALUES} {key}
-        feature_maps/automatic.py network weights
-        feature_maps/comparison.py call layer
-        feature_maps/filmstrip.py call layer
+        feature_maps/decision.py class
         feature_maps/image_choice.py picture second
         feature_maps/image_grid.py {key}
         feature_maps/live_slider.py {key}
-        feature_maps/more.py look
+        feature_maps/network_choice.py network weights
         feature_maps/own_network.py {MODULE}
         feature_maps/pointer.py map
-        feature_maps/selection.py channel column layer row
-        feature_maps/target_class.py class
+        feature_maps/selection.py call channel column layer row
+        feature_maps/tabs.py look
         home/live_box.py {PROGRAM}
         network/accumulation.py sample
         network/attention.py attention-layer attention-sample {key}
@@ -70,16 +68,16 @@ KEYS = {
         expression/gradient_check.py check-asked
         expression/graph_panel.py unfolded
         expression/lesson.py revealed
-        feature_maps/automatic.py network-automatic
-        feature_maps/long_run.py {stopped}
+        feature_maps/network_choice.py network-automatic
+        feature_maps/results.py {stopped}
         network/graph.py network-node
         optimizer/numbers.py steps.picked
         """,
     "it is asked for again": """
         common/reconnect.py {key}.asked {asked}
-        feature_maps/automatic.py {key}
         feature_maps/image_choice.py picture-file picture-read-image picture-read-{slot}
-        feature_maps/weights_file.py weights-digest
+        feature_maps/network_choice.py {key}
+        feature_maps/own_network.py weights-digest
         """,
     "it follows from the others": """
         common/consent.py consent.begun consent.foreign consent.opened
@@ -92,7 +90,7 @@ KEYS = {
         expression/program.py last-run run-asked run-source
         expression/walk.py walk-slider
         feature_maps/image_choice.py picture-last
-        feature_maps/more.py look-drawn
+        feature_maps/tabs.py look-drawn
         home/live_box.py home.last
         network/charts.py norms-picked
         network/own_program.py own-failed own-network
@@ -109,12 +107,12 @@ KEYS = {
         common/network_call.py network.calls
         common/open_in_optimizer.py step_program
         common/open_network.py network-program
-         common/places.py frame.rerun-rate
+        common/places.py frame.rerun-rate
         common/sandbox_call.py sandbox.arrived sandbox.jobs sandbox.page
         expression/iterations.py iteration.program
         expression/walk.py walk.moved walk.playing
-        feature_maps/automatic.py network-turned
         feature_maps/comparison.py comparison.chosen
+        feature_maps/network_choice.py network-turned
         network/runs.py {place}
         optimizer/options.py settings.options.refused
         """,

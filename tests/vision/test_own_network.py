@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from explorer.trace import from_plain, to_plain
-from explorer.vision import RUNS, build, filmstrip
-from explorer.vision.runs import first_channels, result_type
+from explorer.vision import RUNS, build, filmstrip, first_channels
+from explorer.vision.own_network import result_type
 
 pytestmark = pytest.mark.fast
 
