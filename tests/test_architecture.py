@@ -50,10 +50,15 @@ KNOWN = {row.name for row in ROWS}
 
 
 @cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def imported(path: Path) -> frozenset[str]:
     """Full names of all modules a file imports, at any depth."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -123,7 +128,7 @@ def callers(*functions: str) -> set[str]:
     """The files of the library that call one of these built-ins."""
     files = set()
     for path in (ROOT / "explorer").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             function = node.func if isinstance(node, ast.Call) else None
             if isinstance(function, ast.Name) and function.id in functions:
                 files.add(path.relative_to(ROOT).as_posix())
@@ -184,7 +189,7 @@ def test_only_patches_replace_what_torch_has():
     for path in (ROOT / "explorer").rglob("*.py"):
         if path.name in ("process_state.py", "torchvision_guard.py"):  # put back what is there
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             targets = node.targets if isinstance(node, ast.Assign) else []
             names = [ast.unparse(t) for t in targets if isinstance(t, ast.Attribute)]
             own = [n for n in names if n.startswith(("torch.", "nn."))]
