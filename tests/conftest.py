@@ -65,7 +65,8 @@ LONGEST = (
     "tests/test_every_benchmark.py",
     "tests/test_replicas.py",
 )
-#: More processes than processors: some tests wait for a child's time limit or for a browser.
+#: More processes than processors: some tests wait for a child's time limit or for a browser. Few
+#: fast ones do.
 EXTRA_PROCESSES = 1
 _START = datetime.now()
 #: Up to this many files run in the process that collects them: others take seconds to start.
@@ -78,7 +79,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if few or "PYTEST_XDIST_WORKER" in os.environ:
         return 0
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    return processors + EXTRA_PROCESSES
+    waits = not config.option.markexpr.startswith("fast")
+    return processors + EXTRA_PROCESSES * waits
 
 
 def pytest_configure(config: pytest.Config) -> None:
