@@ -53,7 +53,7 @@ def test_nothing_is_taken_that_was_not_asked_for(forking: Sandbox) -> None:
 def test_the_app_counts_for_itself(forking: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the server let more pass."""
     call = forking.submit("echo", 3, data=made(CHUNK), returns=3 * CHUNK)
-    call._limits = replace(call._limits, data=2 * CHUNK)
+    call._allowed = replace(call._allowed, data=2 * CHUNK)
     with pytest.raises(ProgramRefused, match="could not be read"):
         call.result()
 
