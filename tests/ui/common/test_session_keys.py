@@ -39,12 +39,11 @@ KEYS = {
         feature_maps/tabs.py look
         home/live_box.py {PROGRAM}
         network/accumulation.py sample
-        network/attention.py attention-layer attention-sample {key}
+        network/attention.py {key}
         network/charts.py norm-chart
-        network/normalisation.py norm-layer
-        network/own_program.py {MODULE}
+        network/choose.py {MODULE}
         network/selection.py parameter place {key} {name}
-        network/training.py train-step
+        network/histograms.py train-step
         network/tree.py layers
         optimizer/controls.py n zeros
         optimizer/more.py zeros
@@ -93,7 +92,7 @@ KEYS = {
         feature_maps/tabs.py look-drawn
         home/live_box.py home.last
         network/charts.py norms-picked
-        network/own_program.py own-failed own-network
+        network/choose.py own-failed own-network
         optimizer/groups.py group group.lr
         optimizer/more.py {key}
         optimizer/numbers.py parameter
