@@ -14,10 +14,7 @@ from explorer.program import ProgramError
 from explorer.trace.codec import to_plain
 from explorer.training.history import Action, to_data
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.remote import RemoteSession
 from explorer.training.session import TrainingSession
-
-Session = TrainingSession | RemoteSession
 
 #: Most runs beside the session.
 MOST_RUNS = 3
@@ -49,8 +46,8 @@ class RunSetting:
         object.__setattr__(self, "hyper", told)
 
     @classmethod
-    def of(cls, session: Any, *, zero_grad: bool = True, **hyper: Any) -> RunSetting:
-        """The settings a session (or its View) has now, with changes."""
+    def of(cls, session: TrainingSession, *, zero_grad: bool = True, **hyper: Any) -> RunSetting:
+        """The settings a session has now, with changes."""
         return cls(session.optimizer, {**session.hyper, **hyper}, zero_grad)
 
     @classmethod
@@ -100,7 +97,7 @@ class Follower:
         self._followed: list[Action] = []
         self._presses: list[int] = []
 
-    def follow(self, session: Session, seconds: float = float("inf")) -> Any:
+    def follow(self, session: TrainingSession, seconds: float = float("inf")) -> Any:
         """Do what the session has done since its reset, and undo what it has undone; returns the
         second run.
 

@@ -58,12 +58,12 @@ def seen_points(points: Sequence[Point], losses: np.ndarray) -> Sequence[Point]:
 def losses_at(points: Sequence[Point], view: View) -> np.ndarray:
     """The last known loss at each point, (n,), with the other sign for a run that climbs. NaN
     before the first, and for a run whose steps become ever longer: it goes to no lower place."""
-    known = dict(zip(view.loss_steps, view.losses, strict=True))
+    known = dict(zip(view.track.loss.steps, view.track.loss.values, strict=True))
     losses, last = [], np.nan
     for point in points:
         last = known.get(point.steps, last)
         losses.append(last)
-    sign = -1 if view.hyper.get("maximize") else 1
+    sign = -1 if view.settings.hyper.get("maximize") else 1
     return np.full(len(losses), np.nan) if _runs_away(points) else sign * np.array(losses)
 
 

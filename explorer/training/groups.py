@@ -101,19 +101,24 @@ def validate_change(
     return ({"group": group} if group else {}) | {name: new[name] for name in hyper}
 
 
-def change_groups(
-    groups: Sequence[Mapping[str, Any]],
-    group: int,
-    change: Mapping[str, Any],
-    first: Mapping[str, Any],
-) -> list[dict[str, Any]]:
-    """The option `groups` after a change. Where it changes the first group, whose settings were
-    `first`, the others keep theirs: they become their own."""
-    kept = {name: first[name] for name in change}
-    return [
-        {**own, **change} if place == group else {**kept, **own} if group == 0 else dict(own)
-        for place, own in enumerate(groups, 1)
-    ]
+def after_change(
+    hyper: Mapping[str, Any], options: Mapping[str, Any], change: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The hyperparameters of the first group and the options after the action "set".
+
+    Where it changes the first group, the other groups keep the settings that they had from it:
+    these become their own.
+    """
+    new = dict(change)
+    group = new.pop("group", 0)
+    kept = {name: hyper[name] for name in new}
+    options = dict(options)
+    if options.get("groups"):
+        options["groups"] = [
+            {**own, **new} if place == group else {**kept, **own} if group == 0 else dict(own)
+            for place, own in enumerate(options["groups"], 1)
+        ]
+    return (dict(hyper) if group else {**hyper, **new}), options
 
 
 def adapt_groups(options: Mapping[str, Any], spec: OptimizerSpec) -> dict[str, Any]:

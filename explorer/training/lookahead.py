@@ -23,12 +23,11 @@ from explorer.program import ProgramError, ProgramRefused, ProgramStopped
 from explorer.training.batches import whole_problem
 from explorer.training.curvature import Curvature, measure_curvature
 from explorer.training.formatting import format_number, pluralize
-from explorer.training.history import Action, Snapshot, Track, to_numpy
-from explorer.training.live_session import ActionFailed, LiveSession
+from explorer.training.history import Action, Snapshot, StepInput, Track, to_numpy
+from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.stability import Stability, find_stability
-from explorer.training.step_input import StepInput
 from explorer.training.views import Point
 
 #: Numbers of a path that are kept in full, and of one that is projected onto a plane at a time.
@@ -105,7 +104,7 @@ def is_plain(zero_grad: bool, options: Mapping[str, Any]) -> bool:
     return zero_grad and options.keys() <= {"start"}
 
 
-def _with_all_samples(whole: Problem, live: LiveSession) -> Live:
+def _with_all_samples(whole: Problem, live: TrainingLoop) -> Live:
     """The instance, or one of the whole problem with the same parameters."""
     if whole is live.problem:
         return live.instance
@@ -122,11 +121,11 @@ def begin_ahead(
     actions: Sequence[Action],
     start: Mapping[str, Tensor] | None,
     hyper: Mapping[str, Any],
-) -> LiveSession:
+) -> TrainingLoop:
     """A run that goes on from where these actions after a snapshot end, with other settings; or
     begins anew from other values of parameters. ValueError for settings that make no sense, and
     ProgramRefused where the run cannot begin."""
-    live = LiveSession(problem, optimizer)
+    live = TrainingLoop(problem, optimizer)
     try:
         if snapshot is not None:
             live.restore(replace(snapshot, track=Track()))
@@ -144,7 +143,7 @@ def begin_ahead(
 
 
 def run_ahead(
-    live: LiveSession,
+    live: TrainingLoop,
     plane: Plane | None = None,
     *,
     steps: int,
@@ -213,8 +212,9 @@ def run_ahead(
 class _Loop:
     """The calls of an iteration, without what a session keeps of them."""
 
-    def __init__(self, live: LiveSession, zero_grad: bool) -> None:
+    def __init__(self, live: TrainingLoop, zero_grad: bool) -> None:
         self.live, self.clears = live, zero_grad
+        live.remember = False
         self.leaves = list(live.instance.parameters.values())
         self.clips = "clip" in live.options
         step = live.optimizer.step
@@ -233,13 +233,13 @@ class _Loop:
     def backward(self) -> None:
         self.loss.backward()
         if self.clips:
-            self.live.do(("clip", None), remember=False)
+            self.live.clip()
 
     def step(self) -> None:
         self._step()
-        if self.live.schedule:
+        if self.live.scheduler:
             self.live.loss = self.loss
-            self.live.do(("schedule", None))
+            self.live.schedule()
 
     def _closure(self) -> Tensor:
         """For an optimizer that computes the loss itself."""

@@ -7,7 +7,7 @@ import pytest
 from explorer import networks
 from explorer.networks.planar import DATA, planar
 from explorer.program import ProgramRefused
-from explorer.training import PRESETS, ProgramProblem, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, ProgramProblem, TrainingSession
 from explorer.training.replay import replay
 from tests.marks import sample
 from tests.training.plain import MATRICES, SETTINGS, loop, same, suited
@@ -93,7 +93,7 @@ def test_networks(name, optimizer, hyper):
 @pytest.mark.parametrize(("optimizer", "hyper"), sample(SETTINGS, every=4))
 def test_own_program_through_replay(optimizer, hyper):
     own = suited(optimizer, OWN)
-    session = RemoteSession(own, ask, optimizer, seed=5, **hyper)
+    session = TrainingSession(own, optimizer, seed=5, where=Child(ask), **hyper)
     for count in (1, 20, 29):
         assert session.iterate(count).ok
     got = [p.value for p in session.parameters.values()]

@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 
-from explorer.training import ProgramProblem, RemoteSession, TrainingSession
+from explorer.training import Child, ProgramProblem, TrainingSession
 from explorer.training.replay import replay
 from tests.marks import sample
 
@@ -96,7 +96,7 @@ def test_memory_survives(name):
     problem = ProgramProblem(setup=HEAD + setup, loss=loss)
     oracle = TrainingSession(problem, lr=0.01, momentum=0.5)
     here = TrainingSession(problem, lr=0.01, momentum=0.5)
-    there = RemoteSession(problem, ask, lr=0.01, momentum=0.5)
+    there = TrainingSession(problem, lr=0.01, momentum=0.5, where=Child(ask))
     expected = [plain(oracle)]
     for _ in range(4):
         for press in ("zero_grad", "forward", "backward", "step"):
@@ -120,7 +120,10 @@ def test_a_graph_that_is_used_again_gives_torchs_own_error():
     problem = ProgramProblem(
         setup=HEAD + "h = torch.zeros(2)", loss="h = torch.tanh(w + h)\nloss = h.sum()"
     )
-    for session in (TrainingSession(problem, lr=0.1), RemoteSession(problem, ask, lr=0.1)):
+    for session in (
+        TrainingSession(problem, lr=0.1),
+        TrainingSession(problem, lr=0.1, where=Child(ask)),
+    ):
         assert session.iterate(1).ok
         assert session.forward().ok
         event = session.backward()

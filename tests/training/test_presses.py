@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.training import PRESETS, RemoteSession, TrainingSession
+from explorer.training import PRESETS, Child, TrainingSession
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
 from explorer.training.presses import (
     LETTERS,
@@ -59,7 +59,7 @@ def press(session: Any, presses: list[tuple[str, dict[str, Any]]]) -> list[Any]:
 def texts(session: Any) -> tuple[str, str | None]:
     """What a link has of a session, besides problem, seed and the settings in force."""
     _, (_, first, _) = session.actions[0]
-    start = session.view().start
+    start = session.view().settings.start
     return write_presses(session.presses, first), None if start is None else write_start(start)
 
 
@@ -170,15 +170,17 @@ def test_a_link_repeats_the_session_and_plain_pytorch_agrees(presses, optimizer)
 def test_a_link_repeats_a_program_in_the_child(presses, optimizer):
     name, hyper = optimizer
     hyper = optimizer_spec(name).defaults() | hyper
-    here = RemoteSession(PROBLEM, ask, name, **hyper)
+    here = TrainingSession(PROBLEM, name, where=Child(ask), **hyper)
     press(here, presses)
-    fresh = repeated(here, lambda *args, **more: RemoteSession(PROBLEM, ask, *args, **more))
+    fresh = repeated(
+        here, lambda *args, **more: TrainingSession(PROBLEM, *args, where=Child(ask), **more)
+    )
     assert plain(fresh.view()) == plain(here.view())
     assert fresh.presses == here.presses
 
 
 def test_a_repeat_that_fails_changes_nothing():
-    for session in (TrainingSession(PROBLEM), RemoteSession(PROBLEM, ask)):
+    for session in (TrainingSession(PROBLEM), TrainingSession(PROBLEM, where=Child(ask))):
         session.forward()
         before = plain(session.view()), session.presses
         event = repeat(session, [[LETTERS["f"]], [LETTERS["b"]], [LETTERS["b"]]])
@@ -188,12 +190,12 @@ def test_a_repeat_that_fails_changes_nothing():
 
 
 def test_part_of_a_press_is_no_press_of_its_own():
-    for session in (TrainingSession(PROBLEM), RemoteSession(PROBLEM, ask)):
+    for session in (TrainingSession(PROBLEM), TrainingSession(PROBLEM, where=Child(ask))):
         assert session.repeat([LETTERS["i"]] * 2, [0]).ok
         assert session.repeat([LETTERS["i"]] * 3, []).ok
         assert session.presses == [[LETTERS["i"]] * 5]
         assert session.undo().ok
-        assert session.view().steps == 0
+        assert session.view().track.steps == 0
 
 
 # -- the text ------------------------------------------------------------------------------------

@@ -398,7 +398,7 @@ def test_a_loss_that_is_infinite_here() -> None:
     session.reset()
     session.move({"x": 1e30})
     session.forward()
-    assert session.view().trouble == "The loss is inf at the start."
+    assert session.view().track.trouble == "The loss is inf at the start."
 
 
 def test_a_short_path_says_nothing() -> None:

@@ -97,7 +97,7 @@ def draw_calls(workspace: Workspace) -> None:
 
 def offered_calls(view: View) -> list[str]:
     """The calls that have a button."""
-    chosen = {"clip": view.clip, "schedule": view.scheduler}
+    chosen = {"clip": view.clip.name, "schedule": view.settings.scheduler}
     return [name for name in CALLS if chosen.get(name, True)]
 
 
@@ -120,7 +120,7 @@ def draw_sentences(workspace: Workspace) -> None:
         f'<div class="ax-will {name}{" due" if name == due else ""}">{_preview(name, view)}</div>'
         for name in offered_calls(view)
     )
-    graph = f'<div class="ax-note ax-graph {view.graph}">{_GRAPH[view.graph]}</div>'
+    graph = f'<div class="ax-note ax-graph {view.graph.state}">{_GRAPH[view.graph.state]}</div>'
     st.html(f'<div class="ax-sentences">{will}{_outcome(workspace)}</div>{graph}')
 
 
@@ -139,14 +139,14 @@ def _due_call(workspace: Workspace) -> str:
         return calls[0]
     if last in calls:
         return calls[(calls.index(last) + 1) % len(calls)]
-    after = {"live": "forward", "freed": "backward"}.get(view.graph, "zero_grad")
+    after = {"live": "forward", "freed": "backward"}.get(view.graph.state, "zero_grad")
     return calls[calls.index(after) + 1]
 
 
 def _outcome(workspace: Workspace) -> str:
     """What the last press did, or how far a run is, and where numbers became infinite."""
     view, event, run = workspace.view, workspace.event, workspace.run
-    steps = pluralize(view.steps, "step")
+    steps = pluralize(view.track.steps, "step")
     message = error = ""
     if run is not None:
         message = (
@@ -161,7 +161,11 @@ def _outcome(workspace: Workspace) -> str:
             message = escape(event.message)
         error = as_html(event.error) if event.error else ""
     style = "ax-said failed" if error else "ax-said"
-    trouble = f'<span class="ax-trouble">{escape(view.trouble)}</span>' if view.trouble else ""
+    trouble = (
+        f'<span class="ax-trouble">{escape(view.track.trouble)}</span>'
+        if view.track.trouble
+        else ""
+    )
     return (
         f'<div class="{style}" role="status"><i>{steps}</i><span>{message}</span>{trouble}</div>'
         f"{error}"

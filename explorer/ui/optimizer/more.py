@@ -26,7 +26,9 @@ def draw_more(workspace: Workspace) -> None:
         _draw_hyperparameters(workspace)
         controls.choose_zeros()
         for kind in options.KINDS:
-            options.draw_options(kind, workspace.settings["lr"], workspace.view.losses)
+            options.draw_options(
+                kind, workspace.settings["lr"], tuple(workspace.view.track.loss.values)
+            )
         if not optimizer_spec(workspace.optimizer).evaluates:
             options.draw_groups(list(workspace.view.parameters), workspace.settings["lr"])
         if refused := options.take_refusal():

@@ -15,8 +15,7 @@ from typing import Any
 import streamlit as st
 from torch import Tensor
 
-from explorer.training import PressEvent
-from explorer.training.compare import Session
+from explorer.training import PressEvent, TrainingSession
 from explorer.training.history import Action
 from explorer.training.presses import (
     MOST_ITERATIONS,
@@ -47,7 +46,7 @@ class Repeat:
     def wanted(self) -> int:
         return len(self.actions)
 
-    def advance(self, session: Session) -> PressEvent | None:
+    def advance(self, session: TrainingSession) -> PressEvent | None:
         """Do some of them. What the last press did, or why one could not be done, ends it. The last
         press is done by itself, so that the page shows what it changed."""
         last = self.starts[-1]
@@ -68,7 +67,7 @@ class Repeat:
         return PressEvent("run", "The presses of the link were repeated.")
 
 
-def _press(session: Session, action: Action) -> PressEvent:
+def _press(session: TrainingSession, action: Action) -> PressEvent:
     name, argument = action
     if name == "iteration":
         return session.iterate(1, zero_grad=argument)
@@ -135,16 +134,16 @@ def link_of(workspace: Any) -> dict[str, Any]:
 def _link(workspace: Any) -> dict[str, Any]:
     session, view, lacks = workspace.session, workspace.view, []
     start = None
-    if view.start is not None:
+    if view.settings.start is not None:
         try:
-            start = write_start(view.start)
+            start = write_start(view.settings.start)
         except ValueError as error:
             lacks.append(f"It begins with the problem's own values. {error}")
     presses: str | None
     try:
         presses = write_presses(session.presses, _first_settings(workspace))
     except ValueError as error:
-        presses = f"i{min(view.steps, MOST_ITERATIONS)}" if view.steps else "r"
+        presses = f"i{min(view.track.steps, MOST_ITERATIONS)}" if view.track.steps else "r"
         lacks.append(f"{error} It repeats the number of iterations, not each press.")
     if presses == "r":
         presses = None

@@ -99,7 +99,7 @@ def propose(workspace: Workspace) -> list[RunSetting]:
     """Settings worth comparing with the reader's: those of the problem's note, the same with and
     without momentum, Adam, and the same without zero_grad."""
     offer, view = workspace.chosen.offer, workspace.view
-    ours = RunSetting.of(view)
+    ours = RunSetting(view.optimizer, view.settings.hyper)
     settings = list(parse_runs(offer.compare))
     if "momentum" in optimizer_spec(view.optimizer).hyper:
         momentum = 0.0 if ours.hyper.get("momentum") else 0.9
@@ -208,7 +208,8 @@ def _translate_old_link(workspace: Workspace) -> None:
     params = st.query_params
     kind = params.pop("beside", "")
     if kind in _FORGETFUL:
-        _choose((RunSetting.of(workspace.view, zero_grad=False),))
+        view = workspace.view
+        _choose((RunSetting(view.optimizer, view.settings.hyper, zero_grad=False),))
     elif kind in _OTHER:
         optimizer = params.get("beside-optimizer", "SGD")
         words = [f"lr={params.get('beside-lr', '0.01')}"]

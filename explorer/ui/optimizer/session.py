@@ -10,8 +10,7 @@ import streamlit as st
 from explorer import sandbox
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
-from explorer.training import PressEvent, ProgramProblem, RemoteSession, TrainingSession
-from explorer.training.compare import Session
+from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
 from explorer.training.formatting import format_number
 from explorer.training.groups import adapt_groups
 from explorer.training.optimizers import optimizer_spec
@@ -26,8 +25,9 @@ from explorer.ui.optimizer.run_link import LinkedRun
 from explorer.ui.optimizer.settings import read_link
 from explorer.ui.optimizer.workspace import Workspace
 
-#: Memory for the snapshots of one reader's session; a second run may take as much again.
-HISTORY_BYTES = 16 * 2**20
+#: Memory for the snapshots of one reader's session; a second run may take as much again. Those of
+#: a reader's own problem are needed for every press.
+HISTORY_BYTES, OWN_HISTORY_BYTES = 16 * 2**20, 32 * 2**20
 
 _KEY, _REFUSED, _PLACE = "steps", "steps.refused", "steps.place"
 
@@ -107,32 +107,23 @@ def open_workspace(
 
     ValueError for settings and ProgramRefused for a program of which no session can be made.
     """
-    session: Session
-    event: PressEvent | None = None
-    settings: dict[str, Any] = {**hyper, **(options or {})}
-    start = linked.start if linked else None
-    if chosen.key == OWN:
-        assert isinstance(chosen.problem, ProgramProblem)
-        session = RemoteSession(
-            chosen.problem,
-            _replay,
-            optimizer,
-            seed=seed,
-            start=start,
-            ask_ahead=partial(live_call, "look_ahead"),
-            tries_forward=linked is None or linked.presses is None,
-            **settings,
-        )
-        event = session.forward_event
-    else:
-        session = TrainingSession(
-            chosen.problem,
-            optimizer,
-            seed=seed,
-            start=start,
-            history_bytes=HISTORY_BYTES,
-            **settings,
-        )
+    is_own = chosen.key == OWN
+    where = Child(
+        _replay,
+        partial(live_call, "look_ahead"),
+        tries_forward=linked is None or linked.presses is None,
+    )
+    session = TrainingSession(
+        chosen.problem,
+        optimizer,
+        seed=seed,
+        start=linked.start if linked else None,
+        where=where if is_own else None,
+        history_bytes=OWN_HISTORY_BYTES if is_own else HISTORY_BYTES,
+        **hyper,
+        **(options or {}),
+    )
+    event = session.first_forward
     workspace = Workspace(chosen, optimizer, session, session.view(), options=options or {})
     if linked is not None and linked.presses is not None:
         workspace.run = linked.repeat()

@@ -17,12 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from explorer.program import ProgramError
-from explorer.training import (
-    Point,
-    PressEvent,
-    View,
-)
-from explorer.training.compare import Session
+from explorer.training import Point, PressEvent, TrainingSession, View
 from explorer.training.formatting import format_number, pluralize
 from explorer.ui.optimizer import run_link
 from explorer.ui.optimizer.options import Options
@@ -59,7 +54,7 @@ class Workspace:
 
     chosen: ChosenProblem
     optimizer: str
-    session: Session
+    session: TrainingSession
     view: View
     before: View | None = None
     event: PressEvent | None = None
@@ -80,12 +75,12 @@ class Workspace:
     @property
     def hyper(self) -> dict[str, Any]:
         """The settings in force."""
-        return _with_tuples(self.view.hyper)
+        return _with_tuples(self.view.settings.hyper)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that the reader has chosen, which a scheduler may have changed since."""
-        return _with_tuples(self.view.chosen)
+        return _with_tuples(self.view.settings.chosen)
 
     def rare_settings(self) -> dict[str, Any]:
         """The settings that the menu More shows; lr is that of a scheduler's picture."""
@@ -160,20 +155,26 @@ class Workspace:
             self.version = next(_versions)
 
     def _do_slice(self, run: IterationRun) -> None:
-        steps, trouble = self.view.steps, self.view.trouble
+        steps, trouble = self.view.track.steps, self.view.track.trouble
         event = self.session.iterate(run.slice(), seconds=SLICE, until_trouble=True)
         self.session.join(run.first)
         now = self.session.view()
-        run.done += max(0, min(now.steps - steps, run.slice()))  # a child may answer any number
+        run.done += max(
+            0, min(now.track.steps - steps, run.slice())
+        )  # a child may answer any number
         if not event.ok:
             state = f"the state after iteration {run.done} is kept"
             rest = state if run.done else "nothing was changed"
             message = f"Iteration {run.done + 1} of {run.wanted} failed; {rest}."
             self._end(run, message, event.error)
-        elif now.trouble and not trouble:
+        elif now.track.trouble and not trouble:
             self._end(run, f"Stopped after {run.done} of {run.wanted}.")
         elif run.done >= run.wanted:
-            loss = f"The last loss is {format_number(now.losses[-1])}." if now.losses else ""
+            loss = (
+                f"The last loss is {format_number(now.track.loss.values[-1])}."
+                if now.track.loss.values
+                else ""
+            )
             self._end(run, f"{pluralize(run.done, 'iteration')} done. {loss}")
 
     def _repeat(self, run: Repeat) -> None:

@@ -123,7 +123,7 @@ def test_a_run_that_has_ended_says_how() -> None:
     event: Any = {"target": {"ahead": space.version}, "value": None, "phase": "move"}
     told = live.answer(space, event)[0]["sliders"]
     assert told["regime"] == "diverges"
-    assert told["sentence"] == space.view.trouble == "The loss became inf after step 5."
+    assert told["sentence"] == space.view.track.trouble == "The loss became inf after step 5."
 
 
 def test_another_run_has_a_path_of_its_own() -> None:

@@ -246,7 +246,7 @@ def diverged(key: str, lr: float) -> Workspace:
     space = opened(key, "", "SGD", {"lr": lr, "momentum": 0.9}, 0, 0)
     space.session.iterate(200, until_trouble=True)
     space.view = space.session.view()
-    assert space.view.trouble
+    assert space.view.track.trouble
     return space
 
 
@@ -272,7 +272,7 @@ def test_the_caption_says_what_lies_outside(key: str, lr: float, choice: PlaneCh
     axes = (found.surface.x, found.surface.y)[: len(found.names)]
     inside = [all(a[0] <= v <= a[-1] for v, a in zip(p, axes, strict=True)) for p in path]
     said = surface._caption(found, space, [own_run(space)])
-    shown, steps = sum(inside[1:]), space.view.steps
+    shown, steps = sum(inside[1:]), space.view.track.steps
     assert inside[0]
     counted = f"{'the first ' * all(inside[: shown + 1])}{shown} of {steps} steps"
     words = {0: "no step", 1: counted.replace("first 1", "first")}.get(shown, counted)
