@@ -53,7 +53,7 @@ def prove_answers(request: Any, context: Context) -> Any:
 
 
 def replay_training(request: Any, context: Context) -> Any:
-    """A press of a session whose calls are made in a child; progress is the number of iterations."""
+    """A press of a session whose calls a child makes; progress is the number of iterations."""
     return replay(request, context.progress, deadline=context.deadline, on_line=context.on_line)
 
 

@@ -69,6 +69,11 @@ class Press:
     whole: bool = True
     starts: tuple[int, ...] = (0,)
 
+    @classmethod
+    def of(cls, action: Action) -> Press:
+        """The press that does this action."""
+        return cls("iterate" if action[0] == "iteration" else action[0], (action,))
+
     def __len__(self) -> int:
         """The number of all actions."""
         return len(self.actions) * self.times

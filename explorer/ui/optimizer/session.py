@@ -14,16 +14,12 @@ from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
 from explorer.training.formatting import format_number
 from explorer.training.groups import adapt_groups
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.problem import validate_seed
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.live_run import live_call
-from explorer.ui.common.query_params import validate
-from explorer.ui.optimizer import run_link
-from explorer.ui.optimizer.options import Options, keep_options, read_options
+from explorer.ui.optimizer import link
+from explorer.ui.optimizer.link import LinkedRun, keep_options, read_hyper, read_options, read_seed
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
-from explorer.ui.optimizer.run_link import LinkedRun
-from explorer.ui.optimizer.settings import read_link
-from explorer.ui.optimizer.workspace import Workspace
+from explorer.ui.optimizer.workspace import Options, Repeat, Workspace
 
 #: Memory for the snapshots of one reader's session; a second run may take as much again. Those of
 #: a reader's own problem are needed for every press.
@@ -57,11 +53,11 @@ def open_session(chosen: ChosenProblem, optimizer: str) -> Workspace:
     workspace: Workspace | None = st.session_state.get(_KEY)
     arrived = sandbox_call.take_arrival()
     wanted = (chosen.name, optimizer, read_options(arrived))
-    asked = run_link.texts_in_link() if arrived else {}
+    asked = link.texts_in_link() if arrived else {}
     if (
         workspace is None
         or workspace.kind != wanted
-        or not asked.items() <= run_link.link_of(workspace)["params"].items()
+        or not asked.items() <= link.run_in_link(workspace)["params"].items()
     ):
         workspace = _replace(workspace, chosen, optimizer, arrived)
     elif refusal() is not None:
@@ -126,7 +122,7 @@ def open_workspace(
     event = session.first_forward
     workspace = Workspace(chosen, optimizer, session, session.view(), options=options or {})
     if linked is not None and linked.presses is not None:
-        workspace.run = linked.repeat()
+        workspace.run = Repeat.of(linked.presses) if linked.presses else None
         workspace.perform()
     elif event is not None and not event.ok:  # reported now, not at the first press
         workspace.event = event
@@ -137,7 +133,7 @@ def _open_linked(
     chosen: ChosenProblem, optimizer: str, hyper: dict[str, Any], seed: int, options: Options
 ) -> Workspace:
     """A workspace with the run that the link asks for, as far as there can be one."""
-    linked = run_link.read_run(optimizer, hyper)
+    linked = link.read_run(optimizer, hyper)
     trouble = linked.trouble
     try:
         workspace = open_workspace(chosen, optimizer, linked.hyper, seed, options, linked)
@@ -166,9 +162,9 @@ def _replace(
     if before is not None and refused and refused[0] == wanted and not is_temporary(refused[1]):
         return before
     own, report = chosen.offer.settings(optimizer), ""
-    seed = _seed() if before is None or arrived else before.view.seed
+    seed = read_seed() if before is None or arrived else before.view.seed
     if before is None or arrived:
-        hyper = read_link(chosen.offer, optimizer)
+        hyper = read_hyper(chosen.offer, optimizer)
     else:
         same = (before.chosen.key, before.optimizer) == (chosen.key, optimizer)
         hyper = before.settings if same else own
@@ -210,17 +206,3 @@ def _open_first() -> Workspace:
     assert isinstance(problem, ProgramProblem)
     chosen = ChosenProblem(FIRST, offer, problem, "")
     return open_workspace(chosen, "SGD", offer.settings("SGD"), 0)
-
-
-def _seed() -> int:
-    """The seed in the page's link, or 0."""
-    validate("seed", _is_seed)
-    text = st.query_params.get("seed", "0")
-    return int(text) if _is_seed(text) else 0
-
-
-def _is_seed(text: str) -> bool:
-    try:
-        return validate_seed(int(text)) >= 0
-    except ValueError:
-        return False

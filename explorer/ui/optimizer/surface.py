@@ -143,7 +143,7 @@ def draw_surface(workspace: Workspace, runs: Sequence[Run]) -> None:
         if isinstance(event, dict):
             with suppress(ValueError):
                 values = place_values(workspace, event.get("names"), event.get("value"))
-                workspace.press("move", values=values)
+                workspace.press(TrainingSession.move, values=values)
 
     def chosen() -> None:
         event = st.session_state[_KEY].chosen

@@ -65,7 +65,7 @@ KEYS = {
         expression/lesson.py lesson-kept
         expression/selection.py {self._key}
         feature_maps/live_slider.py {key}.slider
-        optimizer/options.py settings.options
+        optimizer/link.py settings.options
         optimizer/session.py steps
         """,
     "the browser keeps it": """
@@ -100,10 +100,8 @@ KEYS = {
         home/live_box.py home.last
         network/charts.py norms-picked
         network/own_program.py own-failed own-network
-        optimizer/groups.py group group.lr
-        optimizer/more.py {key}
+        optimizer/more.py {GROUP} {GROUP_LR} {kind} {kind}.{name} {key}
         optimizer/numbers.py parameter
-        optimizer/options.py {kind} {kind}.{name} {key}
         optimizer/problems.py own-was-long
         optimizer/session.py steps.place steps.refused
         """,
@@ -120,7 +118,7 @@ KEYS = {
         feature_maps/automatic.py network-turned
         feature_maps/comparison.py comparison.chosen
         network/runs.py {place}
-        optimizer/options.py settings.options.refused
+        optimizer/more.py settings.options.refused
         """,
 }
 

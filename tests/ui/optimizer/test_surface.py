@@ -329,13 +329,13 @@ def test_the_hand_puts_the_point_into_the_picture_after_a_run_diverged() -> None
 def test_the_arrow_is_what_step_would_do() -> None:
     space = opened("ill-conditioned quadratic", "", "SGD", {"lr": 0.4}, 0, 3)
     assert surface.to_data(space, drawn(space, AB), [own_run(space)])["arrows"] == {}
-    space.press("zero_grad")
-    space.press("forward")
-    space.press("backward")
+    space.press(TrainingSession.zero_grad)
+    space.press(TrainingSession.forward)
+    space.press(TrainingSession.backward)
     space.perform()
     before = {name: p.value.item() for name, p in space.view.parameters.items()}
     arrow = surface.to_data(space, drawn(space, AB), [own_run(space)])["arrows"]["update"]
-    space.press("step")
+    space.press(TrainingSession.step)
     space.perform()
     after = {name: p.value.item() for name, p in space.view.parameters.items()}
     assert arrow == pytest.approx([after[name] - before[name] for name in "ab"], rel=1e-5)
