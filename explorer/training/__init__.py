@@ -8,7 +8,6 @@ run, `look_ahead` of a session where it would go.
 
 from explorer.training.child import Child
 from explorer.training.compare import Follower, RunSetting
-from explorer.training.curvature import Curvature
 from explorer.training.derivation import DerivationLine, Update
 from explorer.training.landscape import Surface, loss_surface
 from explorer.training.lookahead import Ahead
@@ -30,7 +29,7 @@ from explorer.training.problem import (
 )
 from explorer.training.program import ProgramProblem
 from explorer.training.session import TrainingSession
-from explorer.training.stability import Stability
+from explorer.training.stability import Curvature, Stability
 from explorer.training.views import ParameterView, Point, PressEvent, View
 
 __all__ = [

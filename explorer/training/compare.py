@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -92,61 +91,47 @@ class Follower:
         self.setting = setting
         self.error: ProgramError | None = None
         self.behind = 0
-        self._second: Any = None
-        #: What has been followed, and how many of these after each press of the second run.
+        self._second: TrainingSession | None = None
+        #: What has been followed of the session's actions, its reset first.
         self._followed: list[Action] = []
-        self._presses: list[int] = []
 
-    def follow(self, session: TrainingSession, seconds: float = float("inf")) -> Any:
+    def follow(self, session: TrainingSession, seconds: float = float("inf")) -> TrainingSession:
         """Do what the session has done since its reset, and undo what it has undone; returns the
         second run.
 
         After `seconds` it stops; the next call goes on. Raises what starting a session does.
         """
         end, actions = perf_counter() + seconds, session.actions
-        self._return_to(
-            sum(1 for _ in takewhile(_same, zip(self._followed, actions, strict=False)))
-        )
-        if self._second is None:
-            self._second = session.new_session(self.setting.optimizer, self.setting.hyper)
-            self._followed = [actions[0]]
+        same = sum(1 for _ in takewhile(_same, zip(self._followed, actions, strict=False)))
+        second = self._second
+        if second is not None and 0 < same < len(self._followed):
+            done = sum(self._adapt(action) is not None for action in self._followed[1:same])
+            if second.return_to(done).ok:
+                self._followed = self._followed[:same]
+            else:  # a child that does not answer
+                same = 0
+        if second is None or same == 0:
+            second = session.new_session(self.setting.optimizer, self.setting.hyper)
+            self._second, self._followed = second, [actions[0]]
         self.error = None
         while self.error is None and len(self._followed) < len(actions):
             first = len(self._followed)
-            self._do(actions[first : first + _AT_ONCE], end - perf_counter())
+            self._do(second, actions[first : first + _AT_ONCE], end - perf_counter())
             if perf_counter() > end:
                 break
         self.behind = len(actions) - len(self._followed)
-        return self._second
+        return second
 
-    def _return_to(self, position: int) -> None:
-        """Undo what followed the session's actions from `position` on."""
-        if position == 0:
-            self._second, self._followed, self._presses = None, [], []
-        if position >= len(self._followed):
-            return
-        kept = bisect_right(self._presses, position)
-        if kept < len(self._presses):
-            self._second.join(kept)
-            if not self._second.undo().ok:  # a child that does not answer
-                self._second, self._followed, self._presses = None, [], []
-                return
-        del self._presses[kept:]
-        del self._followed[self._presses[-1] if kept else 1 :]
-
-    def _do(self, actions: Sequence[Action], seconds: float) -> None:
-        """Do what corresponds to these, as far as there is time, as one press."""
-        own = [(place, self._adapt(action)) for place, action in enumerate(actions, 1)]
+    def _do(self, second: TrainingSession, actions: Sequence[Action], seconds: float) -> None:
+        """Do what corresponds to these, as far as there is time."""
+        own = [(place, self._adapt(action)) for place, action in enumerate(actions)]
         todo = [(place, action) for place, action in own if action is not None]
         done = 0
         if todo:
-            before = len(self._second.actions)
-            event = self._second.perform([action for _, action in todo], seconds=max(0.0, seconds))
-            done, self.error = len(self._second.actions) - before, event.error
-        followed = todo[done][0] - 1 if done < len(todo) else len(actions)
-        self._followed += actions[:followed]
-        if done:
-            self._presses.append(len(self._followed))
+            before = len(second.actions)
+            event = second.perform([action for _, action in todo], seconds=max(0.0, seconds))
+            done, self.error = len(second.actions) - before, event.error
+        self._followed += actions[: todo[done][0] if done < len(todo) else len(actions)]
 
     def _adapt(self, action: Action) -> Action | None:
         """What the second run does where the session did `action`."""

@@ -21,13 +21,12 @@ from torch import Tensor
 from explorer import limits
 from explorer.program import ProgramError, ProgramRefused, ProgramStopped
 from explorer.training.batches import whole_problem
-from explorer.training.curvature import Curvature, measure_curvature
 from explorer.training.formatting import format_number, pluralize
 from explorer.training.history import Action, Snapshot, StepInput, Track, to_numpy
 from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
-from explorer.training.stability import Stability, find_stability
+from explorer.training.stability import Curvature, Stability, find_stability, measure_curvature
 from explorer.training.views import Point
 
 #: Numbers of a path that are kept in full, and of one that is projected onto a plane at a time.

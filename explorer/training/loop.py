@@ -19,13 +19,6 @@ from explorer.program.error_messages import short_text
 from explorer.training.arguments import split_name
 from explorer.training.call_errors import explain_backward_error, explain_step_error
 from explorer.training.clipping import clip_spec
-from explorer.training.groups import (
-    Group,
-    after_change,
-    check_names,
-    make_optimizer,
-    read_groups,
-)
 from explorer.training.history import (
     Action,
     Evaluated,
@@ -35,6 +28,13 @@ from explorer.training.history import (
     copy_tensors,
 )
 from explorer.training.optimizers import optimizer_spec
+from explorer.training.options import (
+    Group,
+    after_change,
+    check_names,
+    make_optimizer,
+    read_groups,
+)
 from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.schedulers import Schedule
 

@@ -14,10 +14,7 @@ from explorer.program import ProgramError, ProgramRefused
 from explorer.training import explain
 from explorer.training.arguments import validate_count
 from explorer.training.child import Child, InChild
-from explorer.training.curvature import Curvature
 from explorer.training.derivation import Update
-from explorer.training.extent import extend_ahead
-from explorer.training.groups import adapt_groups, after_change, validate_change
 from explorer.training.history import (
     FORWARD,
     STEP,
@@ -29,14 +26,21 @@ from explorer.training.history import (
     press_title,
     to_numpy,
 )
-from explorer.training.landscape import SURFACE_SECONDS, Surface, surface_around
+from explorer.training.landscape import SURFACE_SECONDS, Surface, extend_ahead, surface_around
 from explorer.training.lookahead import SECONDS, STEPS, Ahead, look_ahead
 from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.optimizers import optimizer_spec
-from explorer.training.options import to_options, to_start
+from explorer.training.options import (
+    adapt_groups,
+    after_change,
+    to_options,
+    to_start,
+    validate_change,
+)
 from explorer.training.planes import Plane
 from explorer.training.problem import Problem, validate_seed
 from explorer.training.script import script
+from explorer.training.stability import Curvature
 from explorer.training.views import (
     ParameterView,
     Point,
@@ -242,6 +246,14 @@ class TrainingSession:
         if event.ok:
             self._undone.pop()
         return event
+
+    def return_to(self, count: int) -> PressEvent:
+        """Return to the state after so many actions since the reset; it cannot be redone."""
+        try:
+            self._place.return_to(self.timeline.last_reset() + 1 + count)
+        except ProgramRefused as refused:
+            return PressEvent.failed("return", refused.error)
+        return PressEvent("return", "")
 
     def join(self, first: int) -> None:
         """Make one press of all from the `first`-th on: what one `undo` takes back."""

@@ -19,10 +19,10 @@ from explorer.training import explain
 from explorer.training.batches import Batch
 from explorer.training.clipping import Clip, derive_clip
 from explorer.training.derivation import Update
-from explorer.training.groups import Group
 from explorer.training.history import Snapshot, StepInput, Track, to_numpy
 from explorer.training.loop import TrainingLoop
 from explorer.training.optimizer_spec import RULE_ERRORS, OptimizerSpec
+from explorer.training.options import Group
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from explorer.training import PRESETS, ProgramProblem, TrainingSession
-from explorer.training.extent import extent_of_path, losses_at, near_part
+from explorer.training.landscape import extent_of_path, losses_at, near_part
 from explorer.training.planes import Plane
 
 SETTINGS = {"lr": 3.8, "momentum": 0.9}

@@ -18,9 +18,16 @@ from explorer.training import (
     TrainingSession,
     through_elements,
 )
-from explorer.training.curvature import lanczos, measure_curvature
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.training.stability import REGIMES, Stability, critical_lr, factors, read_path
+from explorer.training.stability import (
+    REGIMES,
+    Stability,
+    critical_lr,
+    factors,
+    lanczos,
+    measure_curvature,
+    read_path,
+)
 from tests.marks import sample
 
 QUADRATIC = "ill-conditioned quadratic"

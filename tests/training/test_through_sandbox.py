@@ -10,7 +10,7 @@ import pytest
 from explorer import sandbox
 from explorer.program import ProgramRefused
 from explorer.training import Child, ProgramProblem, TrainingSession, through_elements
-from explorer.training.extent import extent_of_path
+from explorer.training.landscape import extent_of_path
 from tests.training.plain import loop, same
 from tests.training.test_against_torch import OWN
 

@@ -12,8 +12,8 @@ from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
 from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
 from explorer.training.formatting import format_number
-from explorer.training.groups import adapt_groups
 from explorer.training.optimizers import optimizer_spec
+from explorer.training.options import adapt_groups
 from explorer.ui.common import sandbox_call
 from explorer.ui.common.live_run import live_call
 from explorer.ui.optimizer import link

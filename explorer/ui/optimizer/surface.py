@@ -21,14 +21,14 @@ import streamlit as st
 from explorer.program import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, TrainingSession, View, history
-from explorer.training.extent import (
+from explorer.training.formatting import pluralize
+from explorer.training.landscape import (
     extend_ahead,
     extent_of_path,
     losses_at,
     near_part,
     seen_points,
 )
-from explorer.training.formatting import pluralize
 from explorer.ui.common.errors import program_error
 from explorer.ui.common.live_run import end_live_run
 from explorer.ui.common.plot import AXES, Axis, around
