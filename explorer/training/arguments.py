@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: The largest whole number, and how many a list may have.
-MOST = 1_000_000
-MOST_ITEMS = 20
+from explorer import limits
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,11 @@ class Argument:
     def validate(self, name: str, value: Any) -> Any:
         """The value as the default's type; ValueError, with a sentence, if it makes no sense."""
         if isinstance(self.default, tuple):
-            if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_ITEMS:
-                shown = f"1 to {MOST_ITEMS} whole numbers, such as {self.default}"
+            if (
+                not isinstance(value, list | tuple)
+                or not 0 < len(value) <= limits.MOST_ARGUMENT_ITEMS
+            ):
+                shown = f"1 to {limits.MOST_ARGUMENT_ITEMS} whole numbers, such as {self.default}"
                 raise ValueError(f"{name} takes {shown}.")
             return tuple(self._number(name, item, whole=True) for item in value)
         if isinstance(self.default, bool):
@@ -45,7 +46,7 @@ class Argument:
         return self._number(name, value, whole=isinstance(self.default, int))
 
     def _number(self, name: str, value: Any, whole: bool) -> int | float:
-        low, high = self.low, min(self.high, MOST) if whole else self.high
+        low, high = self.low, min(self.high, limits.LARGEST_ARGUMENT) if whole else self.high
         good = (
             not isinstance(value, bool)
             and isinstance(value, int | float)

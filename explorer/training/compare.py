@@ -9,16 +9,13 @@ from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.trace.codec import to_plain
 from explorer.training.history import Action, to_data
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.session import TrainingSession
 
-#: Most runs beside the session.
-MOST_RUNS = 3
-#: Most characters of one run's text.
-_LONGEST = 400
 #: Most actions in one go; a run that has more to catch up with does so in several.
 _AT_ONCE = 1000
 _FORGETS = "without zero_grad"
@@ -52,11 +49,11 @@ class RunSetting:
     @classmethod
     def parse(cls, text: str) -> RunSetting:
         """The reverse of `str`. ValueError, with a sentence, for any other text."""
-        words = text[: _LONGEST + 1].strip().removesuffix(_FORGETS)
+        words = text[: limits.LONGEST_RUN + 1].strip().removesuffix(_FORGETS)
         optimizer, *items = words.split() or [""]
         found = [_ITEM.fullmatch(item) for item in items]
         hyper = {match["name"]: _value(match["value"]) for match in found if match}
-        if len(text) > _LONGEST or len(hyper) < len(items):
+        if len(text) > limits.LONGEST_RUN or len(hyper) < len(items):
             shown = text if len(text) <= 60 else f"{text[:60]}…"
             raise ValueError(f"{shown!r} is not a setting. Write it as in SGD lr=0.4 momentum=0.9.")
         return cls(optimizer, hyper, not text.strip().endswith(_FORGETS))
@@ -68,9 +65,13 @@ class RunSetting:
 
 def parse_runs(text: str) -> tuple[RunSetting, ...]:
     """Settings separated by semicolons, as `format_runs` writes them; ValueError as for one."""
-    parts = [part for part in text[: (MOST_RUNS + 1) * _LONGEST].split(";") if part.strip()]
-    if len(parts) > MOST_RUNS:
-        raise ValueError(f"At most {MOST_RUNS} runs can be compared with yours.")
+    parts = [
+        part
+        for part in text[: (limits.MOST_RUNS + 1) * limits.LONGEST_RUN].split(";")
+        if part.strip()
+    ]
+    if len(parts) > limits.MOST_RUNS:
+        raise ValueError(f"At most {limits.MOST_RUNS} runs can be compared with yours.")
     return tuple(RunSetting.parse(part.strip()) for part in parts)
 
 

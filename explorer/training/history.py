@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.trace.codec import from_plain
 from explorer.trace.recording import capture
 from explorer.training.formatting import pluralize
@@ -207,7 +208,7 @@ class Timeline:
     """All actions since the session was made, and snapshots from before some of them.
 
     Actions are appended to `actions`; `bases[i]` is the snapshot before `actions[i]`, kept before
-    every forward as long as they fit in `limit` bytes (and 2,000 points), then only before every
+    every forward as long as they fit in `limit` bytes and are not too many, then only before every
     second, fourth … of them. `presses` holds where each press began, which is what `undo` undoes.
     A reset can always be repeated, so the first action, a reset, needs no base.
     """
@@ -218,8 +219,6 @@ class Timeline:
     presses: list[int] = field(default_factory=list)
     nbytes: int = 0
 
-    MOST = 2000
-
     def keep(self, snapshot: Snapshot, position: int | None = None) -> None:
         """Keep a snapshot: of the present, before the next action, or of an earlier position."""
         position = len(self.actions) if position is None else position
@@ -227,7 +226,9 @@ class Timeline:
             self._drop(position)
         self.bases[position] = snapshot
         self.nbytes += snapshot.nbytes
-        while len(self.bases) > 1 and (self.nbytes > self.limit or len(self.bases) > self.MOST):
+        while len(self.bases) > 1 and (
+            self.nbytes > self.limit or len(self.bases) > limits.MOST_SNAPSHOTS
+        ):
             for old in sorted(self.bases)[-2::-2]:
                 self._drop(old)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.training.batches import whole_problem
 from explorer.training.many_losses import many_losses
@@ -21,11 +22,10 @@ from explorer.training.planes import Plane
 from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.views import Point, View
 
-#: Numbers of the points that are made at a time, for memory; fewer, which stay in the processor's
-#: cache, where the losses are computed one by one.
-MOST_NUMBERS, _FEW_NUMBERS = 1_000_000, 150_000
-#: Processor time a session's surface may take; its grid becomes coarser, down to `COARSEST` a side.
-SURFACE_SECONDS = 0.4
+#: Numbers of the points that are made at a time where the losses are computed one by one: they stay
+#: in the processor's cache.
+_FEW_NUMBERS = 150_000
+#: The fewest points of a side, where a loss takes long.
 COARSEST = 9
 #: Points of a line, and on each side of a plane.
 LINE, SIDE = 121, 41
@@ -97,7 +97,7 @@ def surface_around(
     x = _axis(path[:, 0], size, margin)
     y = np.zeros(1) if flat else _axis(path[:, 1], size, margin)
     losses: list[float] = []
-    most = MOST_NUMBERS if compute is many_losses else _FEW_NUMBERS
+    most = limits.MOST_SURFACE_NUMBERS if compute is many_losses else _FEW_NUMBERS
     few = max(1, most // len(plane.origin))  # places at a time
     for first in range(0, len(y) * len(x), few):
         row, column = np.divmod(np.arange(first, min(first + few, len(y) * len(x))), len(x))
@@ -193,8 +193,8 @@ _REACH = 1.2
 _FAR = 100
 #: A run whose last step is so many times as long as its median step runs away.
 _LONGER = 10
-#: Steps ahead that it shows as well, and the seconds they may take.
-_AHEAD, _SECONDS = 100, 0.06
+#: Steps ahead that it shows as well.
+_AHEAD = 100
 #: A projected path, which may have hardly begun, may go on so many times as far.
 _WIDER = 20
 
@@ -254,7 +254,7 @@ def extend_ahead(session: Any, plane: Plane, path: np.ndarray) -> np.ndarray:
     goes down."""
     low, high = _ends(path)
     with suppress(ProgramRefused, ValueError):
-        ahead = session.look_ahead(plane, steps=_AHEAD, seconds=_SECONDS)
+        ahead = session.look_ahead(plane, steps=_AHEAD, seconds=limits.EXTENT_SECONDS)
         if len(ahead.losses) and ahead.losses[-1] <= ahead.losses[0]:
             room = (1 if plane.exact else _WIDER) * (high - low)
             way = np.clip(ahead.path, low - room, high + room)

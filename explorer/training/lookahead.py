@@ -29,10 +29,8 @@ from explorer.training.problem import Live, Problem, random_stream
 from explorer.training.stability import Curvature, Stability, find_stability, measure_curvature
 from explorer.training.views import Point
 
-#: Numbers of a path that are kept in full, and of one that is projected onto a plane at a time.
-MOST_NUMBERS = 1_000_000
-#: Iterations, unless another number is given, and seconds of the thread's time for them.
-STEPS, SECONDS = 400, 0.025
+#: Iterations, unless another number is given.
+STEPS = 400
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def look_ahead(
     *,
     plane: Plane | None = None,
     steps: int = STEPS,
-    seconds: float = SECONDS,
+    seconds: float = limits.AHEAD_SECONDS,
     start: Mapping[str, Tensor] | None = None,
     zero_grad: bool = True,
     curvature: float = 0.0,
@@ -263,12 +261,12 @@ class _Trail:
     @property
     def room(self) -> int:
         """The steps that can be kept."""
-        return max(1, MOST_NUMBERS // self.size) if self.plane is None else 2**31
+        return max(1, limits.MOST_AHEAD_NUMBERS // self.size) if self.plane is None else 2**31
 
     def add(self) -> None:
         parts = [leaf.detach().reshape(-1) for leaf in self.leaves]
         self.rows.append(torch.cat(parts))  # a copy
-        if len(self.rows) * self.size > MOST_NUMBERS:
+        if len(self.rows) * self.size > limits.MOST_AHEAD_NUMBERS:
             self._project()
 
     def path(self) -> tuple[np.ndarray, float]:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.trace.text import join_names
 from explorer.training.clipping import validate_clip
 from explorer.training.optimizer_spec import OptimizerSpec
@@ -57,10 +58,6 @@ def to_start(values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         raise ValueError("The start has to be numbers, by the names of the parameters.") from None
 
 
-#: Most groups besides the first.
-MOST_GROUPS = 20
-
-
 @dataclass(frozen=True)
 class Group:
     """The parameters of a group, by name, and the settings that their next step uses."""
@@ -77,8 +74,8 @@ def validate_groups(
         raise ValueError('Groups are given as [{"parameters": ["b"], "lr": 0.01}].')
     if given and spec.evaluates:
         raise ValueError(f"{spec.name} steps all parameters together, in one group.")
-    if len(given) > MOST_GROUPS:
-        raise ValueError(f"There can be at most {MOST_GROUPS} groups.")
+    if len(given) > limits.MOST_GROUPS:
+        raise ValueError(f"There can be at most {limits.MOST_GROUPS} groups.")
     groups = []
     for number, group in enumerate(given, 1):
         own = dict(group)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from explorer import limits
 from explorer.program import Limits, ProgramRefused, isolated
 from explorer.trace.codec import from_plain, to_plain
 from explorer.training.child import (
@@ -21,9 +22,6 @@ from explorer.training.loop import ActionFailed
 from explorer.training.program import ProgramProblem
 from explorer.training.script import script
 from explorer.training.session import TrainingSession
-
-#: Bytes of snapshots that one answer may carry, besides the last.
-ANSWER_BYTES = 2 * 2**20
 
 
 def replay(
@@ -41,19 +39,21 @@ def replay(
     a press that fails is reported in the answer's event.
     """
     parsed = from_plain(ReplayRequest, request)
+    problem = ProgramProblem(parsed.setup, parsed.loss, limits=Limits(deadline, on_line))
     try:
-        return to_plain(_answer(parsed, progress, Limits(deadline, on_line)))
+        return to_plain(_answer(parsed, problem, progress))
     except ActionFailed as failed:
         raise ProgramRefused(failed.error) from None
 
 
 def _answer(
-    request: ReplayRequest, progress: Callable[[int], None] | None, limits: Limits
+    request: ReplayRequest, problem: ProgramProblem, progress: Callable[[int], None] | None
 ) -> ReplayAnswer:
-    problem = ProgramProblem(request.setup, request.loss, limits=limits)
     start = None if request.start is None else to_snapshot(request.start)
     actions = from_data(request.actions)
-    session = TrainingSession.resumed(problem, request.optimizer, start, actions, ANSWER_BYTES)
+    session = TrainingSession.resumed(
+        problem, request.optimizer, start, actions, limits.ANSWERED_SNAPSHOT_BYTES
+    )
     timeline = session.timeline
     head = 0 if start is None else 1  # a resumed session begins with a reset of its own
     before = len(timeline.actions)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer import limits
 from explorer.program import ProgramError, ProgramRefused
 from explorer.training import explain
 from explorer.training.arguments import validate_count
@@ -26,8 +27,8 @@ from explorer.training.history import (
     press_title,
     to_numpy,
 )
-from explorer.training.landscape import SURFACE_SECONDS, Surface, extend_ahead, surface_around
-from explorer.training.lookahead import SECONDS, STEPS, Ahead, look_ahead
+from explorer.training.landscape import Surface, extend_ahead, surface_around
+from explorer.training.lookahead import STEPS, Ahead, look_ahead
 from explorer.training.loop import ActionFailed, TrainingLoop
 from explorer.training.optimizers import optimizer_spec
 from explorer.training.options import (
@@ -51,11 +52,6 @@ from explorer.training.views import (
     to_point,
     view_parameters,
 )
-
-#: Memory for the points a session can return to.
-HISTORY_BYTES = 64 * 2**20
-#: Actions of one session, an iteration counting as one.
-MOST_ACTIONS = 200_000
 
 
 class TrainingSession:
@@ -87,7 +83,7 @@ class TrainingSession:
         clip: Mapping[str, Any] | None = None,
         groups: Sequence[Mapping[str, Any]] | None = None,
         where: Child | None = None,
-        history_bytes: int = HISTORY_BYTES,
+        history_bytes: int = limits.SESSION_BYTES,
         **hyper: Any,
     ) -> None:
         settings = optimizer_spec(optimizer).validate(hyper if lr is None else {"lr": lr, **hyper})
@@ -102,7 +98,7 @@ class TrainingSession:
         optimizer: str,
         start: Snapshot | None,
         actions: Iterable[Action],
-        history_bytes: int = HISTORY_BYTES,
+        history_bytes: int = limits.SESSION_BYTES,
     ) -> TrainingSession:
         """Continue from a snapshot by doing `actions` again.
 
@@ -367,7 +363,7 @@ class TrainingSession:
         plane: Plane | None = None,
         *,
         steps: int = STEPS,
-        seconds: float = SECONDS,
+        seconds: float = limits.AHEAD_SECONDS,
         start: Mapping[str, Any] | None = None,
         zero_grad: bool = True,
         curvature: Curvature | float = 0.0,
@@ -443,7 +439,7 @@ class Here:
         self, press: Press, progress: Callable[[int], None] | None
     ) -> tuple[int, ProgramError | None]:
         """How many actions were done, and why not all."""
-        actions = press.first(MOST_ACTIONS + 1)
+        actions = press.first(limits.MOST_ACTIONS + 1)
         start, end = len(self.timeline.actions), time.perf_counter() + press.seconds
         last_step = max((i for i, (name, _) in enumerate(actions) if name in STEP), default=-1)
         until_trouble = press.until_trouble and not self.track.trouble
@@ -456,8 +452,8 @@ class Here:
                 else action[0] == actions[done + 1][0] == "iteration"
             )
             try:
-                if len(self.timeline.actions) >= MOST_ACTIONS:
-                    message = f"A session can hold at most {MOST_ACTIONS:,} actions."
+                if len(self.timeline.actions) >= limits.MOST_ACTIONS:
+                    message = f"A session can hold at most {limits.MOST_ACTIONS:,} actions."
                     raise ActionFailed(ProgramError(message, hint="Start a new session."))
                 self._record(action, remember=not is_repeated)
             except (ActionFailed, ProgramRefused) as failed:  # a new seed may fail to build
@@ -521,7 +517,7 @@ class Here:
 
     def surface(self, plane: Plane, path: np.ndarray, ahead: bool) -> Surface:
         seed = self.loop.seed
-        return surface_around(self.problem, plane, path, seed=seed, seconds=SURFACE_SECONDS)
+        return surface_around(self.problem, plane, path, seed=seed, seconds=limits.SURFACE_SECONDS)
 
     def script(self, actions: Sequence[Action]) -> str:
         return script(self.problem, self.optimizer, actions)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer import limits
 from explorer.program import ProgramStopped
 from explorer.training.formatting import format_number, pluralize
 from explorer.training.problem import Live, random_stream
@@ -25,12 +26,10 @@ from explorer.training.problem import Live, random_stream
 if TYPE_CHECKING:
     from explorer.training.lookahead import Ahead
 
-#: Parameters of which the whole Hessian is computed, and of which the largest eigenvalue is.
-WHOLE, MOST = 10, 10_000
+#: Parameters of which the whole Hessian is computed; of more, the largest eigenvalue.
+WHOLE = 10
 #: Products of the Hessian with a vector, at most, and the relative change that is small enough.
 PRODUCTS, CLOSE = 40, 1e-3
-#: Seconds of the thread's time, unless another number is given.
-SECONDS = 0.05
 #: Differences that rounding may make, relative to the numbers themselves.
 ROUNDING = 1e-4
 #: The seed at the other points: a loss that draws numbers, such as batches, is another each time.
@@ -57,7 +56,7 @@ class Curvature:
         return float(self.eigenvalues[-1])
 
 
-def measure_curvature(live: Live, seconds: float = SECONDS) -> Curvature | None:
+def measure_curvature(live: Live, seconds: float = limits.CURVATURE_SECONDS) -> Curvature | None:
     """The curvature where the parameters are now; the instance is used up.
 
     None where there are too many parameters, where second derivatives are missing or not finite,
@@ -65,7 +64,7 @@ def measure_curvature(live: Live, seconds: float = SECONDS) -> Curvature | None:
     """
     leaves = list(live.parameters.values())
     size = sum(leaf.numel() for leaf in leaves)
-    if size > MOST or any(leaf.is_complex() for leaf in leaves):
+    if size > limits.MOST_CURVED or any(leaf.is_complex() for leaf in leaves):
         return None
     end = time.thread_time() + seconds
     try:

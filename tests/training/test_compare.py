@@ -10,9 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explorer import limits
 from explorer.training import PRESETS, Child, Follower, ProgramProblem, RunSetting, TrainingSession
 from explorer.training import TrainingSession as Session
-from explorer.training.compare import MOST_RUNS, format_runs, parse_runs
+from explorer.training.compare import format_runs, parse_runs
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.replay import replay
 from tests.training.plain import SETTINGS
@@ -176,7 +177,7 @@ def test_settings_are_read_and_written(text, setting):
 @given(
     settings_=st.lists(
         st.tuples(st.sampled_from(SETTINGS), st.floats(1e-12, 1e30), st.booleans()),
-        max_size=MOST_RUNS,
+        max_size=limits.MOST_RUNS,
     )
 )
 def test_every_setting_survives_its_text(settings_):

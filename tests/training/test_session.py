@@ -222,7 +222,7 @@ def test_seeds(seed):
 
 
 def test_a_session_ends_somewhere(monkeypatch):
-    monkeypatch.setattr("explorer.training.session.MOST_ACTIONS", 5)
+    monkeypatch.setattr("explorer.limits.MOST_ACTIONS", 5)
     session = TrainingSession(PARABOLA, lr=0.1)
     event = session.iterate(10)
     assert "Iteration 5 of 10 failed" in event.message

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.training import PressEvent, TrainingSession, View
 from explorer.training.formatting import pluralize
@@ -16,7 +17,7 @@ from explorer.ui.common.errors import as_html, program_error
 from explorer.ui.common.glossary import GLOSSARY, Html, html, term_link
 from explorer.ui.common.query_params import is_finite, validate
 from explorer.ui.common.widgets import whole
-from explorer.ui.optimizer.workspace import MOST, Workspace
+from explorer.ui.optimizer.workspace import Workspace
 
 #: The calls of a training loop in their order, with what each does in PyTorch and the key that
 #: presses it. Clipping and a scheduler are there if they are chosen.
@@ -90,9 +91,18 @@ def draw_calls(workspace: Workspace) -> None:
         else:
             help = "End the run after this iteration"
             _button("Stop", "stop", workspace.press_stop, help, icon=":material/stop:")
-        validate("n", lambda text: is_finite(text) and 1 <= float(text) <= MOST)
+        validate(
+            "n", lambda text: is_finite(text) and 1 <= float(text) <= limits.MOST_RUN_ITERATIONS
+        )
         whole(
-            "Iterations", "n", 1, MOST, start=200, hidden=True, width=90, help="Iterations of Run"
+            "Iterations",
+            "n",
+            1,
+            limits.MOST_RUN_ITERATIONS,
+            start=200,
+            hidden=True,
+            width=90,
+            help="Iterations of Run",
         )
         _button(
             "Undo",

@@ -24,12 +24,12 @@ from typing import Any
 import streamlit as st
 from torch import Tensor
 
+from explorer import limits
 from explorer.training.arguments import Argument
 from explorer.training.clipping import CLIPPING
 from explorer.training.history import Action
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
 from explorer.training.presses import (
-    MOST_ITERATIONS,
     read_presses,
     read_start,
     write_presses,
@@ -46,8 +46,6 @@ SEED, START, PRESSES = "seed", "start", "presses"
 GROUP, GROUP_LR = "group", "group.lr"
 #: The options of a session that are calls, by name, with what may be chosen.
 KINDS: dict[str, Mapping[str, Any]] = {"scheduler": SCHEDULERS, "clip": CLIPPING}
-#: Most characters of an argument in the link; of all names of a group, and most names.
-_LONGEST, _LONGEST_GROUP, _MOST_NAMES = 300, 2000, 50
 _STATE = "settings.options"
 _WORDS = {"true": True, "false": False}
 
@@ -153,7 +151,9 @@ def _read_call(kind: str) -> dict[str, Any]:
 def _read_groups() -> list[dict[str, Any]]:
     """The groups that the link asks for."""
     text, lr = (st.query_params.get(key, "") for key in (GROUP, GROUP_LR))
-    names = [name for name in text[:_LONGEST_GROUP].split(",") if name][:_MOST_NAMES]
+    names = [name for name in text[: limits.LONGEST_LINK_NAMES].split(",") if name][
+        : limits.MOST_LINK_NAMES
+    ]
     validate(GROUP_LR, _is_rate)
     return [{"parameters": names, "lr": float(lr)}] if names and _is_rate(lr) else []
 
@@ -178,7 +178,7 @@ def argument_text(value: Any) -> str:
 
 def parse_argument(argument: Argument, text: str) -> Any:
     """A value of this argument as `argument_text` writes it; None for another text."""
-    text = text.strip()[:_LONGEST]
+    text = text.strip()[: limits.LONGEST_LINK_ARGUMENT]
     try:
         if isinstance(argument.default, bool):
             return {"true": True, "false": False}.get(text)
@@ -260,7 +260,9 @@ def _run_in_link(workspace: Workspace) -> dict[str, Any]:
     try:
         presses = write_presses(session.presses, _first_settings(workspace))
     except ValueError as error:
-        presses = f"i{min(view.track.steps, MOST_ITERATIONS)}" if view.track.steps else "r"
+        presses = (
+            f"i{min(view.track.steps, limits.MOST_LINK_ITERATIONS)}" if view.track.steps else "r"
+        )
         lacks.append(f"{error} It repeats the number of iterations, not each press.")
     if presses == "r":
         presses = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from explorer import sandbox
+from explorer import limits, sandbox
 from explorer.program import ProgramError, ProgramRefused
 from explorer.sandbox.exit_reasons import is_temporary
 from explorer.training import Child, PressEvent, ProgramProblem, TrainingSession
@@ -20,10 +20,6 @@ from explorer.ui.optimizer import link
 from explorer.ui.optimizer.link import LinkedRun, keep_options, read_hyper, read_options, read_seed
 from explorer.ui.optimizer.problems import FIRST, OFFERS, OWN, ChosenProblem
 from explorer.ui.optimizer.workspace import Options, Repeat, Workspace
-
-#: Memory for the snapshots of one reader's session; a second run may take as much again. Those of
-#: a reader's own problem are needed for every press.
-HISTORY_BYTES, OWN_HISTORY_BYTES = 16 * 2**20, 32 * 2**20
 
 _KEY, _REFUSED, _PLACE = "steps", "steps.refused", "steps.place"
 
@@ -115,7 +111,7 @@ def open_workspace(
         seed=seed,
         start=linked.start if linked else None,
         where=where if is_own else None,
-        history_bytes=OWN_HISTORY_BYTES if is_own else HISTORY_BYTES,
+        history_bytes=limits.OWN_SESSION_BYTES if is_own else limits.READER_SESSION_BYTES,
         **hyper,
         **(options or {}),
     )

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from explorer import limits
 from explorer.program import ProgramRefused
 from explorer.trace.codec import to_plain
 from explorer.training import Plane, Point, Surface, TrainingSession, View, history
@@ -40,8 +41,6 @@ from explorer.ui.optimizer.problems import OWN
 from explorer.ui.optimizer.workspace import Workspace
 
 _KEY, _RUNS = "surface", "surface.runs"
-#: Most points that are sent of one run's path, and of all together.
-_MOST, _MOST_OF_ALL = 600, 1200
 #: Heights are sent as whole numbers up to this one; the next one is none.
 _WHOLE = 65534
 #: A picture is drawn anew if it is so many times as wide as what it has to show.
@@ -177,7 +176,7 @@ def place_values(workspace: Workspace, names: Any, value: Any) -> dict[str, np.n
 
 def to_data(workspace: Workspace, drawn: DrawnSurface, runs: Sequence[Run]) -> dict[str, Any]:
     """What surface.js draws."""
-    most = min(_MOST, _MOST_OF_ALL // len(runs))
+    most = min(limits.MOST_POINTS_OF_RUN, limits.MOST_POINTS_SENT // len(runs))
     axes = _axes(drawn)
     sent = [_run_data(drawn, run, axes, most) for run in runs]
     for other in sent[1:]:

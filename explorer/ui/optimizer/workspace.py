@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from explorer import limits
 from explorer.program import ProgramError
 from explorer.training import Point, PressEvent, TrainingSession, View
 from explorer.training.formatting import format_number, pluralize
@@ -30,8 +31,6 @@ from explorer.ui.optimizer.settings import flatten, rare_settings
 
 #: A run is shown in about this many pictures, each after about this many seconds at most.
 PICTURES, SLICE = 10, 0.25
-#: Most iterations of one run.
-MOST = 10_000
 #: Actions of a link done at once at first, and the seconds until the page shows how far it is.
 _FIRST, _LINK_SECONDS = 50, 0.25
 #: The options of a session: by kind, what is chosen, its name and its arguments; and `groups`.
@@ -151,7 +150,7 @@ class Workspace:
 
     def press_run(self, n: int) -> None:
         """Note that `n` iterations are to begin, if no run is under way."""
-        self.queue.append(partial(self._begin, max(1, min(n, MOST))))
+        self.queue.append(partial(self._begin, max(1, min(n, limits.MOST_RUN_ITERATIONS))))
 
     def press_stop(self) -> None:
         """Note that the run is to end."""

@@ -47,7 +47,7 @@ SETTINGS: list[tuple[str, str, str, dict[str, Any], int, Any, int]] = [
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Pictures of few places, so that many can be compared; nothing kept before."""
-    monkeypatch.setattr("explorer.training.session.SURFACE_SECONDS", 1e-9)
+    monkeypatch.setattr("explorer.limits.SURFACE_SECONDS", 1e-9)
     surface._share.cache.clear()
     yield
     surface._share.cache.clear()
