@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -15,8 +13,7 @@ from explorer.training import PRESETS, Child, Follower, ProgramProblem, RunSetti
 from explorer.training import TrainingSession as Session
 from explorer.training.compare import format_runs, parse_runs
 from explorer.training.optimizers import OPTIMIZERS
-from explorer.training.replay import replay
-from tests.training.plain import SETTINGS
+from tests.training.plain import SETTINGS, ask
 
 PROBLEM = ProgramProblem(
     setup="""\
@@ -45,10 +42,6 @@ RUNS = [
     RunSetting("Adam", {"lr": 0.3}),
     RunSetting("Adagrad", {"lr": 0.3}, zero_grad=False),
 ]
-
-
-def ask(request):
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def plain(session, setting: RunSetting) -> list[np.ndarray]:

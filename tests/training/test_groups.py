@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,13 @@ from explorer import networks
 from explorer.training import PRESETS, Child, TrainingSession
 from explorer.training.optimizers import OPTIMIZERS
 from explorer.training.presses import read_presses, write_presses
-from explorer.training.replay import replay
 from tests.marks import sample
-from tests.training.plain import MATRICES, same
+from tests.training.plain import MATRICES, ask, same
 from tests.training.test_undo import PROBLEM, plain
 
 LINEAR = PRESETS["linear regression"]
 GROUPED = [name for name, spec in OPTIMIZERS.items() if not spec.evaluates]
 OWN = [{"parameters": ["row"], "lr": 0.02}, {"parameters": ["V"], "lr": 0.003}]
-
-
-def ask(request: Any) -> Any:
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def torchs(optimizer: str, steps: int, change: dict[str, float] | None = None) -> list[np.ndarray]:

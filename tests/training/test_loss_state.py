@@ -5,14 +5,12 @@ A run of single presses in one process, never restored, is the oracle.
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from explorer.training import Child, ProgramProblem, TrainingSession
-from explorer.training.replay import replay
 from tests.marks import sample
+from tests.training.plain import ask
 
 HEAD = "import torch\nimport torch.nn as nn\nw = torch.tensor([0.5, -1.0], requires_grad=True)\n"
 #: setup, loss, and whether points to return to can be kept.
@@ -79,10 +77,6 @@ PROGRAMS = {
         True,
     ),
 }
-
-
-def ask(request):
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def plain(session):

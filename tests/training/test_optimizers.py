@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,11 @@ from explorer.program import ProgramRefused
 from explorer.training import PRESETS, Child, ProgramProblem, TrainingSession
 from explorer.training.optimizer_spec import PARTS
 from explorer.training.optimizers import OPTIMIZERS, optimizer_spec
-from explorer.training.replay import replay
 from tests.marks import sample
-from tests.training.plain import MATRICES, suited
+from tests.training.plain import MATRICES, ask, suited
 from tests.training.test_undo import PROBLEM, plain
 
 ODD = ["ASGD", "Adafactor", "LBFGS", "Rprop"]
-
-
-def ask(request: Any) -> Any:
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -20,7 +20,8 @@ from explorer.training import (
     TrainingSession,
     through_elements,
 )
-from explorer.training.replay import replay, replay_ahead
+from explorer.training.replay import replay_ahead
+from tests.training.plain import ask
 
 pytestmark = pytest.mark.fast
 PROBLEM = ProgramProblem("import torch\nw = torch.ones(2, requires_grad=True)", "(w**2).sum()")
@@ -32,10 +33,6 @@ RANDOM = ProgramProblem(
 
 def through_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
-
-
-def ask(request: Any) -> Any:
-    return through_json(replay(through_json(request)))
 
 
 def ask_ahead(request: Any) -> Any:

@@ -20,8 +20,8 @@ from explorer.training import (
     TrainingSession,
     View,
 )
-from explorer.training.replay import replay
 from tests.marks import sample
+from tests.training.plain import ask
 
 PROBLEM = ProgramProblem(
     setup="""\
@@ -74,10 +74,6 @@ OPTIONS = st.fixed_dictionaries(
         ),
     },
 )
-
-
-def ask(request):
-    return json.loads(json.dumps(replay(json.loads(json.dumps(request)))))
 
 
 def plain(view: View) -> str:
