@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,16 +64,36 @@ class Argument:
         return int(value) if whole else float(value)
 
 
-def validate_arguments(
-    of: str, arguments: Mapping[str, Argument], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """All arguments of the call `of`: those given, and defaults for the others."""
-    settings = {name: argument.default for name, argument in arguments.items()}
-    for name, value in given.items():
-        if name not in arguments:
-            raise ValueError(f"{of} has no {str(name)[:40]}; it has {', '.join(arguments)}.")
-        settings[name] = arguments[name].validate(name, value)
-    return settings
+@dataclass(frozen=True)
+class CallSpec:
+    """A call of torch that a reader may choose: its `arguments` that a reader may set, its
+    `formula` in LaTeX, and where this comes from."""
+
+    name: str
+    title: str
+    arguments: dict[str, Argument]
+    formula: str
+    link: str
+
+    def defaults(self) -> dict[str, Any]:
+        return {name: argument.default for name, argument in self.arguments.items()}
+
+    def validate(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments: those given, and defaults for the others. ValueError, with a sentence."""
+        settings = self.defaults()
+        for name, value in given.items():
+            if name not in settings:
+                known = ", ".join(settings)
+                raise ValueError(f"{self.name} has no {str(name)[:40]}; it has {known}.")
+            settings[name] = self.arguments[name].validate(name, value)
+        return settings
+
+
+def call_code(function: Any, first: str, settings: Mapping[str, Any]) -> str:
+    """The call of a function of torch as code, without the arguments that have its defaults."""
+    usual = inspect.signature(function).parameters
+    parts = [f"{name}={v!r}" for name, v in settings.items() if v != usual[name].default]
+    return f"{function.__name__}({', '.join([first, *parts])})"
 
 
 def split_name(call: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -6,46 +6,31 @@ epoch is one such call. https://docs.pytorch.org/docs/stable/optim.html#how-to-a
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch.optim import lr_scheduler
 
-from explorer.training.arguments import Argument, split_name, validate_arguments
+from explorer.training.arguments import Argument, CallSpec, call_code, split_name
 from explorer.training.history import copy_tensors
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler."
 
 
-@dataclass(frozen=True)
-class SchedulerSpec:
-    """All that the project knows of a scheduler.
-
-    `arguments` are those of its constructor that a reader may set. `formula` is LaTeX: η is the
-    learning rate, t counts the calls of `scheduler.step()`. `link` says where it comes from.
-    """
-
-    name: str
-    title: str
-    arguments: dict[str, Argument]
-    formula: str
-    link: str
+class SchedulerSpec(CallSpec):
+    """A scheduler. In its formula η is the learning rate, t counts the calls of
+    `scheduler.step()`."""
 
     #: Whether `step` takes the loss.
     needs_loss = False
 
-    def validate(self, given: Mapping[str, Any], optimizer: Any) -> dict[str, Any]:
-        """All arguments: those given, and defaults for the others.
-
-        `optimizer` has been made for nothing else. ValueError, with a sentence, for arguments that
-        make no sense or that torch refuses.
-        """
-        settings = validate_arguments(self.name, self.arguments, given)
+    def validate_for(self, optimizer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments, for an optimizer that has been made for nothing else. ValueError, with a
+        sentence, also for those that torch refuses."""
+        settings = self.validate(given)
         if "cycle_momentum" in settings:
             settings["cycle_momentum"] &= not {"momentum", "betas"}.isdisjoint(optimizer.defaults)
         try:
@@ -99,11 +84,9 @@ class _WarmupSpec(SchedulerSpec):
 
 
 def _call(make: Any, settings: Mapping[str, Any]) -> str:
-    """The call of a constructor, without the arguments that have torch's default."""
-    usual = inspect.signature(make).parameters
+    """The call of a constructor."""
     shown = {name: list(v) if isinstance(v, tuple) else v for name, v in settings.items()}
-    parts = [f"{name}={v!r}" for name, v in shown.items() if v != usual[name].default]
-    return f"torch.optim.lr_scheduler.{make.__name__}({', '.join(['optimizer', *parts])})"
+    return f"torch.optim.lr_scheduler.{call_code(make, 'optimizer', shown)}"
 
 
 _GAMMA = {"gamma": Argument("the factor that lr is multiplied by", 0.1)}
@@ -240,7 +223,7 @@ def validate_scheduler(given: Any, make_optimizer: Callable[[], Any]) -> dict[st
         raise ValueError('A scheduler is given as {"name": "StepLR", "step_size": 30}.')
     name, arguments = split_name(given)
     spec = scheduler_spec(name)
-    return {"name": spec.name, **spec.validate(arguments, make_optimizer())}
+    return {"name": spec.name, **spec.validate_for(make_optimizer(), arguments)}
 
 
 class Schedule:

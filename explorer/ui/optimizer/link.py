@@ -121,13 +121,9 @@ def keep_options(options: Options) -> None:
     st.session_state[_STATE] = options
 
 
-def default_arguments(spec: Any) -> dict[str, Any]:
-    return {name: argument.default for name, argument in spec.arguments.items()}
-
-
 def changed_arguments(kind: str, call: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are not the default."""
-    own = default_arguments(KINDS[kind][call["name"]])
+    own = KINDS[kind][call["name"]].defaults()
     return {name: value for name, value in call.items() if name in own and value != own[name]}
 
 
@@ -137,7 +133,7 @@ def _read_call(kind: str) -> dict[str, Any]:
     spec = KINDS[kind].get(st.query_params.get(kind, ""))
     if spec is None:
         return {}
-    call = {"name": spec.name, **default_arguments(spec)}
+    call = {"name": spec.name, **spec.defaults()}
     for name, argument in spec.arguments.items():
         key = f"{kind}.{name}"
         text = st.query_params.get(key, "")

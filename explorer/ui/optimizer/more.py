@@ -27,7 +27,6 @@ from explorer.ui.optimizer.link import (
     KINDS,
     argument_text,
     changed_arguments,
-    default_arguments,
     keep_options,
     parse_argument,
     read_options,
@@ -159,7 +158,7 @@ def _choose(kind: str) -> None:
     options.pop(kind, None)
     spec = KINDS[kind].get(st.session_state[kind])
     if spec is not None:
-        options[kind] = {"name": spec.name, **default_arguments(spec)}
+        options[kind] = {"name": spec.name, **spec.defaults()}
     keep_options(options)
 
 
