@@ -15,7 +15,7 @@ from explorer import limits
 class Argument:
     """One argument of a call. Its type is that of `default`; a tuple is one of whole numbers.
 
-    A number is from `low` to `high`; `above` leaves out `low` itself. `options` are all values
+    A number is from `low` to `high`; `above` leaves out `low` itself. `choices` are all values
     a text may have.
     """
 
@@ -24,7 +24,7 @@ class Argument:
     low: float = 0.0
     high: float = math.inf
     above: bool = False
-    options: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     def validate(self, name: str, value: Any) -> Any:
         """The value as the default's type; ValueError, with a sentence, if it makes no sense."""
@@ -41,8 +41,8 @@ class Argument:
                 raise ValueError(f"{name} can be True or False.")
             return value
         if isinstance(self.default, str):
-            if value not in self.options:
-                raise ValueError(f"{name} can be {' or '.join(self.options)}.")
+            if value not in self.choices:
+                raise ValueError(f"{name} can be {' or '.join(self.choices)}.")
             return str(value)
         return self._number(name, value, whole=isinstance(self.default, int))
 

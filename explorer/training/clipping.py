@@ -159,7 +159,7 @@ _SPECS = (
         "clip_grad_norm_: shorten the gradient as a whole",
         {
             "max_norm": Argument("the highest norm of all gradients together", 1.0),
-            "norm_type": Argument("which norm", "2", options=("1", "2", "inf")),
+            "norm_type": Argument("which norm", "2", choices=("1", "2", "inf")),
         },
         r"g \leftarrow \min\left(1, \frac{c}{\|g\| + 10^{-6}}\right) g",
         f"{_DOCS}clip_grad_norm_.html",

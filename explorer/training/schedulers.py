@@ -153,7 +153,7 @@ _SPECS = (
             "max_lr": Argument("the highest lr; the lr of the optimizer is not used", 0.1),
             "total_steps": Argument("steps in all; there can be no more", 100, low=1),
             "pct_start": Argument("the part of the steps in which lr rises", 0.3, high=1.0),
-            "anneal_strategy": Argument("the shape of the curve", "cos", options=("cos", "linear")),
+            "anneal_strategy": Argument("the shape of the curve", "cos", choices=("cos", "linear")),
             "cycle_momentum": Argument("momentum, or the first beta, falls as lr rises", True),
             "base_momentum": Argument("the lowest momentum", 0.85, high=0.9999, above=True),
             "max_momentum": Argument("the highest momentum", 0.95, high=0.9999, above=True),
@@ -172,13 +172,13 @@ _SPECS = (
         "ReduceLROnPlateau: multiply when the loss no longer falls",
         {
             "mode": Argument(
-                "whether the loss is to fall or to rise", "min", options=("min", "max")
+                "whether the loss is to fall or to rise", "min", choices=("min", "max")
             ),
             "factor": Argument("the factor that lr is multiplied by", 0.1, high=1.0),
             "patience": Argument("steps without a better loss that are accepted", 10),
             "threshold": Argument("how much better a loss has to be", 1e-4),
             "threshold_mode": Argument(
-                "threshold as a part of the loss, or as a difference", "rel", options=("rel", "abs")
+                "threshold as a part of the loss, or as a difference", "rel", choices=("rel", "abs")
             ),
             "cooldown": Argument("steps after a change in which nothing is counted", 0),
             "min_lr": Argument("the lowest lr", 0.0),

@@ -175,8 +175,8 @@ def _draw_argument(kind: str, name: str, argument: Argument, value: Any) -> None
         st.checkbox(name, **settings)
     elif isinstance(value, tuple):
         st.text_input(name, width=160, **settings)
-    elif argument.options:
-        st.selectbox(name, argument.options, width=112, **settings)
+    elif argument.choices:
+        st.selectbox(name, argument.choices, width=112, **settings)
     else:
         kind_of_number = {"step": 1} if isinstance(value, int) else {"step": None, "format": "%g"}
         st.number_input(name, width=112, **kind_of_number, **settings)
