@@ -88,17 +88,17 @@ def test_the_first_child_says_what_forward_would_do():
         return sandbox.call("replay", request)
 
     session = TrainingSession(OWN, lr=0.02, where=Child(ask, tries_forward=True))
-    assert session.forward_event is not None
-    assert session.forward_event.ok
+    assert session.first_forward is not None
+    assert session.first_forward.ok
     assert session.view().track.loss.values == []
     assert session.presses == []
-    assert session.forward().message == session.forward_event.message
+    assert session.forward().message == session.first_forward.message
     assert len(asked) == 2
     broken = ProgramProblem(ROSE, "loss = x.sum() + missing")
     session = TrainingSession(broken, lr=0.02, where=Child(ask, tries_forward=True))
-    assert session.forward_event is not None
-    assert session.forward_event.error is not None
-    assert "missing" in session.forward_event.error.message
+    assert session.first_forward is not None
+    assert session.first_forward.error is not None
+    assert "missing" in session.first_forward.error.message
 
 
 def test_one_child_looks_ahead_and_computes_the_surface():
